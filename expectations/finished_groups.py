@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,13 @@ import pandas as pd
 
 from funnel.audit.grouped.draws import Cells
 from funnel.audit.grouped.estimates import Estimates
+from funnel.audit.grouped.explained import (
+    explained_complaints,
+    purpose_complaints,
+    tried_complaints,
+    worth_complaints,
+    worth_limits,
+)
 from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.rows import Rows
@@ -38,7 +46,7 @@ from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import GroupedText
 from funnel.recount.rows import connect, parquet_cells
 from funnel.recount.source import source_columns
-from funnel.recount.variance import plain_intervals
+from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.grouped_proof import GroupedProof
 from funnel.release.layout import ReleaseFolder
@@ -345,7 +353,33 @@ class FinishedGroups:
             len(self.released.counted),
             self.said.expected_people,
         )
-        return grouped_claims.level_claims(self.law, self.released_level, wrong, self.said)
+        return grouped_claims.level_claims(self.law, self.released_level, [*wrong, *self._purpose(found)], self.said)
+
+    def _purpose(self, found: dict[str, Any]) -> Iterator[str]:
+        """What the findings say of what the release was made for."""
+        yield from purpose_complaints(found, self.said.utility)
+        yield from explained_complaints(found["explained"], self.law, self._meant, rounded=False)
+        if found["worth"] is not None:
+            yield from worth_complaints(found["worth"], worth_limits(self._estimates))
+        yield from tried_complaints(found, self.said.promise.laws is not None)
+
+    @cached_property
+    def _estimates(self) -> Estimates:
+        return Estimates(read_channels(self.folder.channels), self.text, self.recount.rows)
+
+    @cached_property
+    def _meant(self) -> dict[str, dict[str, Fraction | None]]:
+        """What values of columns of numbers stand for, where the text of the spec asks for variance."""
+        if self.said.utility != "variance":
+            return {}
+        apart = {*self.said.secret, self.said.settings.get("weight")}
+        numbers = self.said.section("numbers")
+        values = {column: stage.values[j] for stage in self.text.stages for j, column in enumerate(stage.columns)}
+        return {
+            column: dict(zip(values[column], plain_numbers(self.settled, column, values[column]), strict=True))
+            for column in self.columns
+            if column in numbers and column not in apart
+        }
 
     def _figures(self) -> list[Claim]:
         text = self.folder.protocol.read_bytes()
@@ -394,8 +428,9 @@ class FinishedGroups:
             self.law,
             self.said,
             checks,
-            Estimates(read_channels(self.folder.channels), self.text, self.recount.rows),
+            self._estimates,
             class_weights(self.settled, self.said),
+            self._meant,
         )
 
 

@@ -10,6 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from funnel.audit.grouped.estimates import Estimates, estimate_complaints
+from funnel.audit.grouped.explained import (
+    NumbersAgain,
+    explained_complaints,
+    purpose_complaints,
+    worth_complaints,
+    worth_limits,
+)
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
@@ -34,6 +41,9 @@ CLAIMS = (
     "beliefs",
     "examples",
     "estimates",
+    "purpose",
+    "explained",
+    "worth",
     "weighted",
     "checks",
 )
@@ -56,6 +66,7 @@ def grouped_report_claims(
     checks: Sequence[tuple[str, str]],
     estimates: Estimates,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
+    meant: NumbersAgain = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -79,6 +90,8 @@ def grouped_report_claims(
         What the effective channels tell, which were judged.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
+    meant : mapping of column to mapping of value to Fraction or None
+        By variance, what the values of columns of numbers stand for.
     """
     settings, figures, text = said.settings, numbers["figures"], law.followed.text
     budget = float(said.promise.budget)
@@ -111,6 +124,9 @@ def grouped_report_claims(
         of("beliefs", _beliefs(numbers, law, said)),
         of("examples", _examples(numbers["texts"], law)),
         of("estimates", estimate_complaints(numbers["estimated"], estimates)),
+        of("purpose", purpose_complaints(numbers, said.utility)),
+        of("explained", explained_complaints(numbers["explained"], law, meant, rounded=True)),
+        of("worth", _worth(numbers["worth"], estimates)),
         all_of("weighted", _weighted(numbers, law, said, weights)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
@@ -126,6 +142,11 @@ def _rules(said: Said) -> dict[str, Any] | None:
         "dominance": float(rules.share),
         "unique_share": float(rules.alone),
     }
+
+
+def _worth(stated: float | None, estimates: Estimates) -> Iterator[str]:
+    if stated is not None:
+        yield from worth_complaints(stated, worth_limits(estimates), step_of(estimates.records))
 
 
 def _rendered(path: Path) -> str:

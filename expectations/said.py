@@ -87,6 +87,11 @@ class Said:
         return self.settings["publish"] == "auto" or self.section("groups").get("of") == "auto"
 
     @property
+    def utility(self) -> str:
+        """What a protocol is chosen by."""
+        return str(self.settings.get("utility", "information"))
+
+    @property
     def expected_people(self) -> int:
         """How many people a prefix has that a channel is made for."""
         return int(self.section("groups").get("people", 50))

@@ -63,7 +63,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
                 "columns are published in groups here, of which there is a plan without suggestions and noise; give "
                 "neither suggest nor frequencies"
             )
-        return plan_groups(spec, joint, guarantee, tell), joint.n
+        return plan_groups(found.settled or spec, joint, guarantee, tell), joint.n
     mechanism, useful = spec.mechanism, utility_for(found.settled or spec, joint)
     rows = compare(
         joint,

@@ -316,12 +316,12 @@ def plan_command(
                     "columns are published in groups here, of which there is a plan without other mechanisms, "
                     "suggestions or noise; give none of --all, --suggest and --frequencies"
                 )
-            planned = [plan_groups(described, joint, bound, console.progress) for bound in bounds]
+            planned = [plan_groups(found.settled or described, joint, bound, console.progress) for bound in bounds]
             protection, write_groups = found.protected.protection, grouped_plan_writer()
             there = None
             if write_page is not None and write_groups is not None:
                 told_line = frequencies_line(protection, True)
-                there = write_groups(described, joint, planned, told_line, page, console.progress)
+                there = write_groups(found.settled or described, joint, planned, told_line, page, console.progress)
             console.print_groups(described, joint.n, planned, protection, there)
             return
         useful = utility_for(found.settled or described, joint)

@@ -42,6 +42,11 @@ def _parts(spec: ReleaseSpec, planned: PlannedGroups) -> Iterator[RenderableType
     groups = ", then ".join(" with ".join(group) for group in made.groups)
     yield Text(f"\n{planned.guarantee}: {planned.share:.1%} of H(X) kept, level {made.level:.6g}")
     yield Text(printable(f"Groups: {groups}."))
+    if made.explained:
+        told = ", ".join(f"{share:.1%} of {column}" for column, share in made.explained.items())
+        yield Text(printable(f"Variance explained by whole records: {told}."))
+    if made.worth is not None:
+        yield Text(f"Worth for estimates of columns and pairs: {made.worth:.1%} of the records.")
     yield Text(made.reason)
     yield _table(planned)
     yield Text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -91,7 +91,7 @@ def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
 def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[float | None, ...]:
     """The number that each category of a column stands for: itself, or the mean of its bin; None if it has none.
 
-    The mean as the spec has it, or the middle.
+    The mean as the spec has it, or the middle; of a group of values the mean of theirs.
 
     The categories of missing and of other values have none.
 
@@ -101,6 +101,8 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
         If another category is no number.
     """
     intervals, means = intervals_of(spec, column), means_of(spec, column)
+    recode = spec.recode.get(column)
+    groups = {} if recode is None or recode.groups is None else recode.groups
     without = (spec.source.missing_label, spec.other_label(column))
     found: list[float | None] = []
     for label in labels:
@@ -113,6 +115,8 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
             found.append(number)
         elif label in without:
             found.append(None)
+        elif label in groups:
+            found.append(_of_group(numbers_of(spec, column, groups[label])))
         else:
             raise SpecError(
                 f'utility = "variance" needs a number for every value of {column!r}, and {label!r} is none; put its '
@@ -120,6 +124,36 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
                 "means missing in missing of [source]"
             )
     return tuple(found)
+
+
+def _of_group(numbers: Sequence[float | None]) -> float | None:
+    """The mean of values that are published as one, each alike: how common they are is nobody's business."""
+    known = [Fraction(repr(float(number))) for number in numbers if number is not None]
+    return float(sum(known, Fraction()) / len(known)) if known else None
+
+
+def numbers_for(spec: ReleaseSpec, values: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float | None]] | None:
+    """What the values of columns of numbers stand for, where columns are published in groups by variance; else None.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        As for `utility_for`.
+    values : mapping of column to sequence of str
+        Of every published column.
+
+    Raises
+    ------
+    SpecError
+        If a value is no number.
+    """
+    if spec.utility != "variance":
+        return None
+    return {
+        column: dict(zip(values[column], numbers_of(spec, column, values[column]), strict=True))
+        for column in spec.publish
+        if column in spec.number_columns
+    }
 
 
 def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:

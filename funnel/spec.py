@@ -286,6 +286,11 @@ class ReleaseSpec(Section):
         """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
         return why_ungroupable(self)
 
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns under [numbers] that may be published, but for survey weights: what variance is explained of."""
+        return tuple(column for column in self.numbers if column not in self.secret and column != self.weight)
+
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
         weight_agrees(self)

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups import GroupedProtocol, Shown
 from funnel.groups.drawn_by_weights import groups_consistency
+from funnel.groups.purposes import values_of
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
+from funnel.numbers import numbers_for
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.cache import Cache
@@ -68,7 +70,7 @@ class OptimisedGroups:
 
 @step
 def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspace: Path) -> OptimisedGroups:
-    """Make the protocol of groups that tells most under the bound, or find it; cached by content.
+    """Make the protocol of groups that serves the utility of the spec best under the bound, or find it; cached.
 
     Raises
     ------
@@ -78,6 +80,8 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         If its bound is not proven, which is a defect.
     """
     cache = Cache(workspace / "protocols")
+    # Bins stand for numbers by the edges that were found, and groups by what they are of.
+    spec = snapshot.read_codings().settled(spec)
     rules = rules_given_prefixes(spec)
     key = cache.key(
         snapshot.content_sha256,
@@ -89,6 +93,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         spec.name,
         seconds_for_groups(spec),
         "no rules" if rules is None else ["rules given prefixes", *astuple(rules)],
+        [spec.utility, numbers_for(spec, values_of(joint.inputs))],
     )
     found = cache.find(key)
     if found is None:

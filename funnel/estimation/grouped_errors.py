@@ -77,6 +77,41 @@ def _sums(told: ToldChannel, untold: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
     return (some,) if found.told[0] and half < max(share, 1 - share) else ()
 
 
+def grouped_worth(tables: Sequence[TableErrors], records: int) -> float:
+    """What the records of a release of groups are worth for estimates, as a share of as many records as they are.
+
+    Of a cell with a share π, an estimate from n records as they are has the variance π(1 - π)/n, and from the answers
+    e² more, with e the expected error. So n answers tell it as well as ``w n`` records would, ``w = v / (v + n e²)``
+    with ``v = π(1 - π)``; a cell that cannot be told has w = 0. The worth of a table is the mean of w over its cells,
+    weighted by v; that of a release the mean over all columns and pairs, each alike, of which a table that nothing is
+    told of counts as 0. Decision 0076 says why this is no ratio of sums, as `funnel.estimation.estimation_worth` is.
+
+    Parameters
+    ----------
+    tables : sequence of TableErrors
+        Of `grouped_errors`.
+    records : int
+        n.
+    """
+    columns = sum(len(table.columns) == 1 for table in tables)
+    every = columns + columns * (columns - 1) // 2
+    return sum(_table_worth(table, records) for table in tables) / every if every else 0.0
+
+
+def _table_worth(table: TableErrors, records: int) -> float:
+    if not len(table.values):
+        return 0.0
+    law = table.shares / table.shares.sum()
+    variances = law * (1 - law)
+    if not variances.sum() > 0:
+        # A value that all have is known.
+        return 1.0
+    told = ~np.isnan(table.errors) & (variances > 0)
+    of_cells = np.zeros(len(law))
+    of_cells[told] = variances[told] / (variances[told] + records * table.errors[told] ** 2)
+    return float(variances @ of_cells / variances.sum())
+
+
 def grouped_sentence(tables: Sequence[TableErrors]) -> str:
     """How exact estimates of columns will be, and of how many pairs nothing can be told."""
     margins = "; ".join(table.said for table in tables if len(table.columns) == 1)

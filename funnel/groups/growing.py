@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from funnel.disclosure.rules import Rules
+from funnel.groups.aims import INFORMATION, Aim, Numbers, aim_of
 from funnel.groups.foreseen import Foreseen
-from funnel.groups.library import information, whole_numbers
+from funnel.groups.library import whole_numbers
 from funnel.groups.local import best_channel, joined
 from funnel.groups.making import Schedule
 from funnel.groups.pooling import ClassRules, Flags
@@ -110,6 +112,7 @@ def grow(
     budget: Budget,
     progress: Progress,
     rules: Rules | None = None,
+    numbers: Numbers = MappingProxyType({}),
 ) -> Tree:
     """Make the tree, stage after stage.
 
@@ -130,6 +133,8 @@ def grow(
     progress : Progress
     rules : Rules, optional
         That the table of the secret and what a channel reads has to keep, of those who make it.
+    numbers : mapping, optional
+        Of the columns whose variance is to be explained; stages without any of them tell information.
     """
     counts = making.astype(np.float64)
     sizes = counts.sum(axis=1)
@@ -144,11 +149,12 @@ def grow(
         part = budget.part(1 / (len(groups) - number))
         asked = None if rules is None else ClassRules.of(rules, sizes, reading.folds)
         laws = [_law(prefix, counts, reading) for prefix in level]
+        aim = aim_of(some, reading, numbers)
         expected = [float(law.sum()) for law in laws]
         total = sum(expected)
         for prefix, law, mine in zip(level, laws, expected, strict=True):
             if mine >= people:
-                _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0), asked)
+                _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0), asked, aim)
                 total -= mine
         level = _next_level(level, reading, counts, people, last=number == len(groups) - 1)
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
@@ -170,6 +176,7 @@ def _speak(
     foreseen: Foreseen,
     budget: Budget,
     rules: ClassRules | None,
+    aim: Aim = INFORMATION,
 ) -> None:
     """Give a prefix the channel that tells most of those that will probably be proven, if there is one."""
     seen = law.sum(axis=0) > 0
@@ -181,19 +188,20 @@ def _speak(
     _, first, pool = np.unique(pool[seen], return_index=True, return_inverse=True)
     pool = np.argsort(np.argsort(first))[pool.reshape(-1)]
     inside = np.stack([np.bincount(pool, weights=row[seen]) for row in law]).astype(np.float64)
-    people = inside.sum(axis=0)
+    people, aim = inside.sum(axis=0), aim.taken(seen).pooled(pool)
     standing = float(people.sum()) * foreseen.provers / prefix.most
     shares = [share for share in _SHARES if share * standing >= _FEWEST]
     best: tuple[float, FloatArray, tuple[tuple[int, int], ...]] | None = None
     for number, share in enumerate(shares):
-        found = best_channel(inside, foreseen.cone(share * standing, radius), budget.part(1 / (len(shares) - number)))
+        part = budget.part(1 / (len(shares) - number))
+        found = best_channel(inside, foreseen.cone(share * standing, radius), part, aim)
         if found is None:
             continue
         # Of an output that hardly anybody has nothing is proven.
-        rows = joined(found, people / people.sum(), min(0.5, max(1 / _OUTPUTS, _RARE / people.sum())))
-        kept, joins = _joined_until_proven(rows, inside, prefix, foreseen)
+        rows = joined(found, people / people.sum(), min(0.5, max(1 / _OUTPUTS, _RARE / people.sum())), aim)
+        kept, joins = _joined_until_proven(rows, inside, prefix, foreseen, aim)
         if len(kept) > 1:
-            told = information(kept, people[None])
+            told = float(aim.told(kept, people[None])[0])
             if best is None or told > best[0]:
                 best = told, kept, joins
     if best is None:
@@ -220,11 +228,11 @@ def _pooled(law: FloatArray, seen: Flags, rules: ClassRules) -> IntArray | None:
 
 
 def _joined_until_proven(
-    rows: FloatArray, law: FloatArray, prefix: Prefix, foreseen: Foreseen
+    rows: FloatArray, law: FloatArray, prefix: Prefix, foreseen: Foreseen, aim: Aim
 ) -> tuple[FloatArray, tuple[tuple[int, int], ...]]:
     """Outputs joined until all will probably be proven; and how those that are left are joined to one.
 
-    The output furthest beyond the bound, or closest to it, is joined to the one with which least information is lost
+    The output furthest beyond the bound, or closest to it, is joined to the one with which least is lost
     of those that make a union within it. O(b² c a).
     """
     people = law.sum(axis=0)
@@ -244,7 +252,7 @@ def _joined_until_proven(
         others = np.array(cells)
         unions = others + row
         beyond = _excess(unions, law, prefix, foreseen)
-        loss = _uncertainty(unions * people) - _uncertainty(others * people)
+        loss = aim.worths(others * people) - aim.worths(unions * people)
         within = beyond <= 1
         place = int(np.where(within, loss, np.inf).argmin() if within.any() else beyond.argmin())
         if kept is not None:
@@ -257,13 +265,6 @@ def _joined_until_proven(
 
 def _excess(rows: FloatArray, law: FloatArray, prefix: Prefix, foreseen: Foreseen) -> FloatArray:
     return foreseen.excess(rows @ law.T, prefix.most * rows.max(axis=1))
-
-
-def _uncertainty(masses: FloatArray) -> FloatArray:
-    """P(y) H(X|y) of rows P(x, y), (b, a) to (b,), up to a factor."""
-    totals = masses.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(masses > 0, masses * np.log(masses / totals), 0.0).sum(axis=1))
 
 
 def _next_level(level: list[Prefix], reading: Reading, counts: FloatArray, people: int, last: bool) -> list[Prefix]:

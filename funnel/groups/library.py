@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from funnel.groups.aims import INFORMATION, Aim
 from funnel.groups.local import best_channel, joined
 from funnel.groups.pooling import ClassRules, rows_of
 from funnel.groups.protocol import BITS, UNIT
@@ -56,7 +57,12 @@ class Channel:
 
     @classmethod
     def for_law(
-        cls, law: FloatArray, cone: FloatArray, budget: Budget, rules: ClassRules | None = None
+        cls,
+        law: FloatArray,
+        cone: FloatArray,
+        budget: Budget,
+        rules: ClassRules | None = None,
+        aim: Aim = INFORMATION,
     ) -> Channel | None:
         """The best for a law (c, a) that counts people; None where nothing may be said.
 
@@ -66,29 +72,29 @@ class Channel:
             pool = rules.pools(law)
             if pool is None:
                 return None
-            made = cls.for_law(np.stack([np.bincount(pool, weights=row) for row in law]), cone, budget)
+            pooled: FloatArray = np.stack([np.bincount(pool, weights=row) for row in law]).astype(np.float64)
+            made = cls.for_law(pooled, cone, budget, aim=aim.pooled(pool))
             return None if made is None else cls(np.ones(law.shape[1], dtype=np.bool_), made.weights[:, pool])
         seen = law.sum(axis=0) > 0
-        found = best_channel(law[:, seen], cone, budget)
+        there = aim.taken(seen)
+        found = best_channel(law[:, seen], cone, budget, there)
         if found is None:
             return None
         people = law[:, seen].sum(axis=0)
-        kept = joined(found, people / people.sum(), min(0.5, _RARE / people.sum()))
+        kept = joined(found, people / people.sum(), min(0.5, _RARE / people.sum()), there)
         if len(kept) < 2:
             return None
         weights = np.zeros((len(kept), law.shape[1]), dtype=np.int64)
         weights[:, seen] = whole_numbers(kept)
         return cls(seen, weights)
 
-    def worth(self, laws: FloatArray, cone: FloatArray) -> FloatArray:
-        """What it tells people of laws (m, c, a) together, nats times people, (m,); -inf where it is not allowed."""
+    def worth(self, laws: FloatArray, cone: FloatArray, aim: Aim = INFORMATION) -> FloatArray:
+        """What it tells people of laws (m, c, a) together, times people, (m,); -inf where it is not allowed."""
         m, c, a = laws.shape
         worth = np.full(m, -np.inf)
         inside = ~(laws[:, :, ~self.inputs].any(axis=(1, 2)))
         places = np.flatnonzero(inside)
-        rows = self.rows[:, self.inputs]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = np.where(rows > 0, rows * np.log(rows), 0.0).sum(axis=0)
+        rows, aim = self.rows[:, self.inputs], aim.taken(self.inputs)
         for some in np.array_split(places, max(1, len(places) * c * max(len(rows), a) // _CHUNK)):
             if not len(some):
                 continue
@@ -96,7 +102,7 @@ class Channel:
             outputs = law @ rows.T
             excess = np.matmul(cone, outputs)
             allowed = (excess <= -_MARGIN * np.matmul(np.abs(cone), outputs)).all(axis=(1, 2))
-            worth[some] = np.where(allowed, law.sum(axis=1) @ own + _entropies(outputs.sum(axis=1)), -np.inf)
+            worth[some] = np.where(allowed, aim.told(rows, law.sum(axis=1)), -np.inf)
         return worth
 
 
@@ -108,23 +114,9 @@ def whole_numbers(rows: FloatArray) -> IntArray:
     return weights
 
 
-def entropies(laws: FloatArray) -> FloatArray:
-    """People times H(X|h), (m,), of laws (m, c, a)."""
-    return _entropies(laws.sum(axis=1))
-
-
 def information(rows: FloatArray, people: FloatArray) -> float:
     """What a channel (b, a) tells people with these inputs, (m, a), together, nats times people."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.where(rows > 0, rows * np.log(rows), 0.0).sum(axis=0)
-    return float((people @ own + _entropies(people @ rows.T)).sum())
-
-
-def _entropies(masses: FloatArray) -> FloatArray:
-    """Sums times entropies of rows (m, k), (m,)."""
-    totals = masses.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(masses > 0, masses * np.log(masses / totals), 0.0).sum(axis=1))
+    return float(INFORMATION.told(rows, people).sum())
 
 
 def shared_channels(
@@ -133,12 +125,14 @@ def shared_channels(
     budget: Budget,
     tolerance: float = TOLERANCE,
     rules: ClassRules | None = None,
+    aim: Aim = INFORMATION,
 ) -> tuple[list[Channel], IntArray]:
     """Channels for prefixes with many people, as few as lose next to nothing, and the channel of each prefix.
 
     Candidates are the best channel of every prefix, and those of groups of prefixes with close laws, made for a little
     less than may be said. Each is judged for every prefix by itself. Then those are chosen that most people can draw
-    from and lose at most ``tolerance`` of H(X|h): greedy set cover, which is within a factor 1 + ln m of the fewest.
+    from and lose at most ``tolerance`` of what there is to tell: greedy set cover, which is within a factor 1 + ln m of
+    the fewest.
 
     Parameters
     ----------
@@ -151,6 +145,8 @@ def shared_channels(
     rules : ClassRules, optional
         That the table of those who draw from a channel has to keep: channels of which it does not are given up, those
         of fewest people first, and their prefixes draw from the best that is left for them.
+    aim : Aim
+        What channels are made to tell. Under rules inputs that share a row of a channel count alike.
 
     Returns
     -------
@@ -169,7 +165,7 @@ def shared_channels(
     def consider(channel: Channel | None) -> FloatArray | None:
         if channel is None:
             return None
-        worth = channel.worth(laws, cones[0])
+        worth = channel.worth(laws, cones[0], counted(channel, aim, rules))
         if not (worth > 0).any():
             return None
         candidates.append(channel)
@@ -181,11 +177,11 @@ def shared_channels(
     for groups in dict.fromkeys(min(m, number) for number in (_GROUPS if rules is None else _COARSER)):
         for members in grouped(laws / people[:, None, None], shares, [np.arange(m)], groups) if m > 1 else []:
             for cone in cones[2:]:
-                consider(Channel.for_law(laws[members].sum(axis=0), cone, budget.part(1 / (4 * m)), rules))
-    room = tolerance * entropies(laws)
+                consider(Channel.for_law(laws[members].sum(axis=0), cone, budget.part(1 / (4 * m)), rules, aim))
+    room = tolerance * aim.whole(laws.sum(axis=1))
     # What a prefix could have at most is known for its own channel only: those that share have to be compared with it.
     for h in np.argsort(-people, kind="stable").tolist():
-        consider(Channel.for_law(laws[h], cones[1], budget.part(2 / m), rules))
+        consider(Channel.for_law(laws[h], cones[1], budget.part(2 / m), rules, aim))
     if not candidates:
         return [], assigned
     table = np.array(worths)
@@ -205,6 +201,11 @@ def shared_channels(
     speaking = table[chosen].max(axis=0) > 0
     assigned[speaking] = of_prefix[speaking]
     return [candidates[place] for place in chosen], assigned
+
+
+def counted(channel: Channel, aim: Aim, rules: ClassRules | None) -> Aim:
+    """What a channel is judged by: under rules no more of inputs that share a row than that one of them is there."""
+    return aim if rules is None else aim.blurred(rows_of(channel.weights))
 
 
 def keeps(channel: Channel, laws: FloatArray, rules: ClassRules) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.errors import SolverError
+from funnel.groups.aims import INFORMATION, Aim
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.interval import Interval, best_shares, paired
+from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
+from funnel.solver.split import Split
 
 # Nats that are not worth looking for.
 _GAP = 1e-3
@@ -18,12 +22,14 @@ _GAP = 1e-3
 _STARTING = 0.3
 # Entries of a solver below this are its rounding.
 _DUST = 1e-10
+# Of two secrets all vertices are listed where they have so many coordinates; a search climbs to more of them.
+_LISTED = 2**21
 # Where the law alone is closer to a condition than this, relatively, there is nothing left to say.
 _THIN = 1e-9
 
 
-def best_channel(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | None:
-    """The channel T (b, a) that tells most of X and keeps every posterior of the secret in a cone; None for silence.
+def best_channel(law: FloatArray, cone: FloatArray, budget: Budget, aim: Aim = INFORMATION) -> FloatArray | None:
+    """The channel T (b, a) that serves an aim best and keeps every posterior of the secret in a cone; None for silence.
 
     Parameters
     ----------
@@ -33,6 +39,8 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArra
         Conditions ``M P(S|h,y) <= 0``.
     budget : Budget
         Ends the search with the best so far.
+    aim : Aim
+        Over these inputs.
 
     Returns
     -------
@@ -47,19 +55,27 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArra
         return np.eye(len(p))
     if (rows.sum(axis=1) >= -_THIN * (np.abs(cone) @ law).sum(axis=1)).any():
         return None
-    if len(law) == 2:
+    if len(law) == 2 and aim is INFORMATION:
         return _of_two(law, cone, budget)
     try:
-        region = Region.of(rows / p, p / p.sum())
+        listed = _vertices_of_two(law, _interval(cone)) if len(law) == 2 else None
+        if listed is not None:
+            return _channel_of(best_split(listed, p / p.sum(), budget, aim.goal()), p / p.sum())
+        region = Region.of(rows / p, p / p.sum(), goal=aim.goal())
         start = merged_split(region, budget.part(_STARTING))
-        search = ColumnGeneration(region, budget)
+        search = ColumnGeneration(region, budget, pricer_of(region, budget))
         search.start_from(start.posteriors)
         split = search.run(_GAP, proving=False).split
         if split.value < start.value:
             split = start
     except SolverError:
         return None
-    channel = split.posteriors * split.mass[:, None] / region.law
+    return _channel_of(split, region.law)
+
+
+def _channel_of(split: Split, law: FloatArray) -> FloatArray | None:
+    """The channel (b, a) of a mixture; None where it is none to a solver's tolerance, or says nothing."""
+    channel = split.posteriors * split.mass[:, None] / law
     channel[channel < _DUST] = 0.0
     sums = channel.sum(axis=0)
     if (np.abs(sums - 1) > 1e-6).any() or len(channel) < 2:
@@ -98,6 +114,27 @@ def _of_two(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | N
     return np.asarray(channel / sums)
 
 
+def _vertices_of_two(law: FloatArray, interval: Interval) -> FloatArray | None:
+    """All vertices (k, a) of the posteriors that an interval allows; None where they are too many to be listed.
+
+    Inputs inside alone, and pairs on both sides of an end, in the shares that put the pair there.
+    """
+    p = law.sum(axis=0)
+    r, size = law[1] / p, len(p)
+    found = [np.eye(size)[(r >= interval.low) & (r <= interval.high)]]
+    for _, end in interval.ends:
+        below, above = np.flatnonzero(r < end), np.flatnonzero(r > end)
+        pairs = len(below) * len(above)
+        if pairs * size > _LISTED:
+            return None
+        first, second = np.repeat(below, len(above)), np.tile(above, len(below))
+        vertices = np.zeros((pairs, size))
+        vertices[np.arange(pairs), first] = (r[second] - end) / (r[second] - r[first])
+        vertices[np.arange(pairs), second] = (end - r[first]) / (r[second] - r[first])
+        found.append(vertices)
+    return np.concatenate(found)
+
+
 def _interval(cone: FloatArray) -> Interval:
     """What a cone leaves of the posterior of the second secret."""
     low, high = 0.0, 1.0
@@ -110,7 +147,7 @@ def _interval(cone: FloatArray) -> Interval:
     return Interval(low, high)
 
 
-def joined(channel: FloatArray, law: FloatArray, least: float) -> FloatArray:
+def joined(channel: FloatArray, law: FloatArray, least: float, aim: Aim = INFORMATION) -> FloatArray:
     """The channel with outputs that are rarer than ``least`` joined to those with which least is lost.
 
     Conditions on outputs are cones: what two rows meet, their sum meets. O(b² a).
@@ -122,6 +159,8 @@ def joined(channel: FloatArray, law: FloatArray, least: float) -> FloatArray:
         P(x | h), summing to 1.
     least : float
         A probability.
+    aim : Aim
+        Over these inputs: what is lost.
     """
     rows = [row for row in channel if row.any()]
     while len(rows) > 1:
@@ -132,14 +171,7 @@ def joined(channel: FloatArray, law: FloatArray, least: float) -> FloatArray:
         rare = rows.pop(rarest)
         others = np.array(rows) * law
         alone = rare * law
-        loss = _information(others + alone) - _information(others)
+        loss = aim.worths(others) - aim.worths(others + alone)
         best = int(loss.argmin())
         rows[best] = rows[best] + rare
     return np.array(rows)
-
-
-def _information(masses: FloatArray) -> FloatArray:
-    """P(y) H(X|y) of rows P(x, y), (b, a) to (b,)."""
-    totals = masses.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(masses > 0, masses * np.log(masses / totals), 0.0).sum(axis=1))

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.disclosure.rules import Rules
+from funnel.groups.aims import Numbers, aim_of
 from funnel.groups.labels import stage_labels
-from funnel.groups.library import SHRUNK, Channel, information, keeps, shared_channels, whole_numbers
+from funnel.groups.library import SHRUNK, Channel, counted, information, keeps, shared_channels, whole_numbers
 from funnel.groups.pooling import ClassRules, shared_rows
 from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
 from funnel.groups.reading import Reading
@@ -105,6 +107,7 @@ def make(
     budget: Budget,
     progress: Progress,
     rules: Rules | None = None,
+    numbers: Numbers = MappingProxyType({}),
 ) -> Made:
     """A grouped protocol for a table.
 
@@ -122,6 +125,8 @@ def make(
     progress : Progress
     rules : Rules, optional
         That the table of the secret and what a channel reads has to keep, of all who draw from that channel.
+    numbers : mapping, optional
+        Of the columns whose variance is to be explained; stages without any of them tell information.
     """
     prior = records.joint.p_secret
     seen = prior > 0
@@ -149,14 +154,17 @@ def make(
         sizes = laws.sum(axis=(1, 2))
         enough = np.flatnonzero(sizes >= people)
         asked = None if rules is None else ClassRules.of(rules, counts.sum(axis=1), reading.folds)
-        channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)), rules=asked)
+        aim = aim_of(records, reading, numbers)
+        part = budget.part(1 / (len(groups) - number))
+        channels, assigned = shared_channels(laws[enough], cones, part, rules=asked, aim=aim)
         of_law = np.full(len(speaking), SILENT, dtype=np.int64)
         of_law[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
         # Few people use what was made for more of them, and no channel is there for few alone.
         usable = np.unique(assigned[assigned != SILENT])
         if len(few) and len(usable):
-            worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
+            some = [channels[place] for place in usable.tolist()]
+            worth = np.array([one.worth(laws[few], cones[0], counted(one, aim, asked)) for one in some])
             of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
             for place in usable.tolist():
                 # What many people may tell is not made a breach by few.

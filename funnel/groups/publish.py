@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,11 +13,22 @@ import pyarrow as pa
 
 from funnel.disclosure.rules import Rules
 from funnel.errors import SolverError, SpecError
-from funnel.groups.effective import published_information
+from funnel.groups.aims import Numbers
+from funnel.groups.effective import Shown
 from funnel.groups.halves import Halves
 from funnel.groups.making import Made, Schedule, make
 from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.prove import prove
+from funnel.groups.purposes import (
+    Name,
+    Purpose,
+    Told,
+    explained_by,
+    mean_explained,
+    purpose_of,
+    values_of,
+    worth_for_estimates,
+)
 from funnel.groups.records import Records
 from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
 from funnel.groups.telling import told_by
@@ -40,12 +52,37 @@ _SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
 _UNDER_RULES = (Schedule(0.8, 4), Schedule(0.6, 4), Schedule(0.8, 2), Schedule(0.6, 2))
 # Proof takes room of its own, and of few people nothing may be left for what comes later.
 _ROBUST = (Schedule(0.9, 4), Schedule(0.6, 4), Schedule(0.7, 1))
+# Numbers may use all of the bound at once: what comes after says what tells nothing of the secret.
+_FOR_NUMBERS = (*_SCHEDULES, Schedule(0.6, 4), Schedule(0.3, 4), Schedule(1.0, 4))
+_FOR_NUMBERS_UNDER_RULES = (*_UNDER_RULES, Schedule(0.3, 4), Schedule(1.0, 4))
+# Estimates are made from what becomes of every column on average, and classes of later columns blur that: outputs that
+# differ in them alone have one text.
+_FOR_ESTIMATES = (Schedule(0.9, 1), Schedule(0.95, 1), Schedule(0.8, 1), Schedule(0.6, 1), *_SCHEDULES)
+_FOR_ESTIMATES_UNDER_RULES = (Schedule(0.8, 1), Schedule(0.6, 1), Schedule(0.9, 1), *_UNDER_RULES)
+_FOR_ESTIMATES_ROBUST = (Schedule(0.9, 1), Schedule(0.6, 1), *_ROBUST)
 # Trials make channels for so many prefixes at most, or take as long as what is made in the end.
 _TRIED_PREFIXES = 250
 # Columns are one group while there are so few combinations of their values.
 _TOGETHER = 64
+_USUAL: Final[Mapping[str, Mapping[str, tuple[Schedule, ...]]]] = {
+    "information": {"plain": _SCHEDULES, "rules": _UNDER_RULES, "robust": _ROBUST},
+    "variance": {"plain": _FOR_NUMBERS, "rules": _FOR_NUMBERS_UNDER_RULES, "robust": _ROBUST},
+    "estimation": {
+        "plain": _FOR_ESTIMATES,
+        "rules": _FOR_ESTIMATES_UNDER_RULES,
+        "robust": _FOR_ESTIMATES_ROBUST,
+    },
+}
+
+_SAID: Final[Mapping[str, tuple[str, str, str]]] = {
+    "information": ("told most", "of the entropy", "told"),
+    "variance": ("explained most", "of the variance of the numbers", "explained"),
+    "estimation": ("was worth most for estimates", "of the records", "was worth"),
+}
 
 Groups = Sequence[str | Sequence[str]]
+Way = tuple[tuple[str, ...], ...]
+_Result = tuple[Told, Way, Schedule, Made]
 
 
 @dataclass(frozen=True)
@@ -58,15 +95,19 @@ class Tried:
     schedule : Schedule
     kept : float
         I(X;Y) as a share of H(X), with channels for prefixes of many people only.
+    worth : float
+        What ways are compared by: the same by information; by variance the mean share of the variance of a number that
+        is explained; by estimation a share of the records (`funnel.estimation.grouped_errors.grouped_worth`).
     """
 
     groups: tuple[tuple[str, ...], ...]
     schedule: Schedule
     kept: float
+    worth: float
 
     def __str__(self) -> str:
         groups = ", then ".join(" with ".join(group) for group in self.groups)
-        return f"{groups}, {self.schedule}: {self.kept:.1%}"
+        return f"{groups}, {self.schedule}: {self.worth:.1%}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +139,14 @@ class GroupedSolution:
         What groups, order and shares of the bound were chosen from, best first.
     proven : Proven or None
         What the bound rests on in the population, under a robust guarantee.
+    chosen_by : "information", "variance" or "estimation"
+        What ways were compared by.
+    explained : mapping of column to float
+        By variance, of every column of numbers the share of its variance that whole records explain; else empty.
+    worth : float or None
+        By estimation, what the records are worth for estimates, as a share of them.
+    numbers : mapping of column to mapping of value to float or None
+        By variance, what values stand for; else empty.
     """
 
     protocol: GroupedProtocol
@@ -111,6 +160,10 @@ class GroupedSolution:
     schedule: Schedule
     tried: tuple[Tried, ...]
     proven: Proven | None = None
+    chosen_by: Name = "information"
+    explained: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    worth: float | None = None
+    numbers: Numbers = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -123,14 +176,22 @@ class GroupedSolution:
         if len(self.tried) < 2:
             return "There was one way to publish these groups."
         best, second = self.tried[:2]
-        told = f"{best.kept:.1%} of the entropy, where the next told {second.kept:.1%}."
+        did, share, other = _SAID[self.chosen_by]
+        told = f"{best.worth:.1%} {share}, where the next {other} {second.worth:.1%}."
         # Trials make fewer channels than a release, whose own share is told beside this sentence.
-        shortly = f"{best.kept:.1%}" != f"{self.utility / self.entropy:.1%}"
+        shortly = f"{best.worth:.1%}" != f"{self._reached:.1%}"
         return (
-            f"Of {len(self.tried)} ways, this one told most in trials, which make channels for many people only: {told}"
+            f"Of {len(self.tried)} ways, this one {did} in trials, which make channels for many people only: {told}"
             if shortly
-            else f"Of {len(self.tried)} ways that were tried, this one told most: {told}"
+            else f"Of {len(self.tried)} ways that were tried, this one {did}: {told}"
         )
+
+    @property
+    def _reached(self) -> float:
+        """What ways are compared by, of this one itself."""
+        if self.chosen_by == "variance":
+            return mean_explained(self.explained)
+        return self.utility / self.entropy if self.worth is None else self.worth
 
 
 def publish_groups(
@@ -146,6 +207,8 @@ def publish_groups(
     together: Callable[[tuple[str, ...]], bool] | None = None,
     rules: Rules | None = None,
     seed: str | None = None,
+    utility: str = "information",
+    numbers: Numbers | None = None,
 ) -> GroupedSolution:
     """Publish the columns of a table group by group, with one bound on the secret for the whole record.
 
@@ -182,6 +245,12 @@ def publish_groups(
     seed : str, optional
         Which people make a protocol under a robust guarantee, and which prove it; by default, one that is drawn and
         told in ``proven``. The bound is lost if seeds are tried until one pleases.
+    utility : "information", "variance" or "estimation"
+        What is told of most: I(X;Y) of whole records; or the share of the variance of every column of numbers that they
+        explain, and information of other columns; or what estimates of every column and pair are worth.
+    numbers : mapping of column to mapping of value to float or None, optional
+        By variance, what values stand for, None for one that stands for no number. By default all columns whose values
+        are numbers themselves.
 
     Returns
     -------
@@ -191,8 +260,8 @@ def publish_groups(
     Raises
     ------
     SpecError
-        If the groups do not fit the columns, or the guarantee is no bound on the posterior of the secret, or perfect
-        privacy, whose equations whole numbers meet by a lattice only (`funnel.optimal`).
+        If groups or numbers do not fit the columns, or the guarantee is no bound on the posterior of the secret, or
+        perfect privacy, whose equations whole numbers meet by a lattice only (`funnel.optimal`).
     DataError
         As `Joint.from_table`.
 
@@ -220,50 +289,71 @@ def publish_groups(
     if people > joint.n:
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
+    purpose = purpose_of(utility, numbers, values_of(joint.inputs))
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
-    usual = _ROBUST if robust is not None else _SCHEDULES if rules is None else _UNDER_RULES
-    schedules = usual if schedule is None else (schedule,)
+    kind = "robust" if robust is not None else "plain" if rules is None else "rules"
+    schedules = _USUAL[purpose.name][kind] if schedule is None else (schedule,)
     if robust is not None:
         halves = Halves.of(joint, new_seed() if seed is None else seed)
-        ways = list(_ways(made_by_some(joint, halves), groups, together))
-        return _robustly(records, halves, ways, robust, schedules, people, budget, progress, rules)
-    ways = list(_ways(records, groups, together))
+        ways = list(_ways(made_by_some(joint, halves), groups, together, purpose.numbers))
+        return _robustly(records, halves, ways, robust, schedules, people, budget, progress, rules, purpose)
+    ways = list(_ways(records, groups, together, purpose.numbers))
     if len(ways[0]) == 1 and len(ways) == 1:
         schedules = schedules[:1]
-    trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
     enough = max(people, joint.n // _TRIED_PREFIXES)
-    results: list[tuple[float, tuple[tuple[str, ...], ...], Schedule, Made]] = []
-    if len(trials) > 1:
+    results: list[_Result] = []
+    if len(ways) > 1 or len(schedules) > 1:
+
+        def tried(trials: Sequence[tuple[Way, Schedule]], before: int, every: int) -> None:
+            for number, (way, one) in enumerate(trials, start=before):
+                part = trying.part(1 / (every - number))
+                made = make(records, way, declared, one, enough, part, quiet, rules, purpose.numbers)
+                results.append((purpose.told(Shown.of(joint, made.protocol)), way, one, made))
+                progress("ways to publish the groups", number + 1, every)
+            results.sort(key=lambda result: -result[0].worth)
+
         trying = budget.part(_TRIALS)
-        for number, (way, one) in enumerate(trials):
-            part = trying.part(1 / (len(trials) - number))
-            made = make(records, way, declared, one, enough, part, quiet, rules)
-            results.append((published_information(joint, made.protocol), way, one, made))
-            progress("ways to publish the groups", number + 1, len(trials))
-        results.sort(key=lambda result: -result[0])
+        if purpose.name != "information":
+            # Such figures, or channels for them, take longer: first which groups, then which schedule.
+            first = [(way, schedules[0]) for way in ways]
+            tried(first, 0, len(first) + len(schedules) - 1)
+            best = results[0][1]
+            rest = [(best, one) for one in (schedules[1:] if len(best) > 1 else ())]
+            tried(rest, len(first), len(first) + len(rest))
+        else:
+            trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
+            tried(trials, 0, len(trials))
         way, chosen = results[0][1:3]
     else:
-        way, chosen = trials[0]
+        way, chosen = ways[0], schedules[0]
     if results and enough == people:
         made = results[0][3]
     else:
-        made = make(records, way, declared, chosen, people, budget, progress, rules)
+        made = make(records, way, declared, chosen, people, budget, progress, rules, purpose.numbers)
     proof = prove(joint, declared, made.protocol)
     if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
-    tried = tuple(Tried(of, one, told / joint.entropy if joint.entropy else 1.0) for told, of, one, _ in results)
+    shown = Shown.of(joint, made.protocol)
     return GroupedSolution(
         made.protocol,
         proof.level,
-        published_information(joint, made.protocol),
+        shown.information,
         joint.entropy,
         made.told,
         made.prefixes,
         made.shared,
         proof.outputs,
         chosen,
-        tried,
+        tuple(_tried(told, of, one, joint.entropy) for told, of, one, _ in results),
+        chosen_by=purpose.name,
+        explained=explained_by(shown, purpose.numbers),
+        worth=worth_for_estimates(shown) if purpose.name == "estimation" else None,
+        numbers=purpose.numbers,
     )
+
+
+def _tried(told: Told, way: Way, schedule: Schedule, entropy: float) -> Tried:
+    return Tried(way, schedule, told.information / entropy if entropy else 1.0, told.worth)
 
 
 def _robustly(
@@ -276,25 +366,31 @@ def _robustly(
     budget: Budget,
     progress: Progress,
     rules: Rules | None,
+    purpose: Purpose,
 ) -> GroupedSolution:
     joint = records.joint
-    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress, rules)
+    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress, rules, purpose)
     proof = prove(joint, require_posterior(guarantee.nominal), made.protocol)
     if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
     told, shared = told_by(joint, made.protocol)
+    shown = Shown.of(joint, made.protocol)
     return GroupedSolution(
         made.protocol,
         made.level,
-        max(0.0, published_information(joint, made.protocol)),
+        max(0.0, shown.information),
         joint.entropy,
         told,
         made.prefixes,
         shared,
         proof.outputs,
         made.schedule,
-        tuple(Tried(way, one, nats / joint.entropy if joint.entropy else 1.0) for nats, way, one in made.tried),
+        tuple(_tried(nats, way, one, joint.entropy) for nats, way, one in made.tried),
         made.proven,
+        purpose.name,
+        explained_by(shown, purpose.numbers),
+        worth_for_estimates(shown) if purpose.name == "estimation" else None,
+        purpose.numbers,
     )
 
 
@@ -315,13 +411,19 @@ def _joint(source: Any, groups: Groups | str, secret: Sequence[str] | None) -> J
 
 
 def _ways(
-    records: Records, groups: Groups | str, together: Callable[[tuple[str, ...]], bool] | None
-) -> Iterator[tuple[tuple[str, ...], ...]]:
+    records: Records,
+    groups: Groups | str,
+    together: Callable[[tuple[str, ...]], bool] | None,
+    numbers: Numbers,
+) -> Iterator[Way]:
     """Groups in order: those given, or some that are worth trying."""
     if isinstance(groups, str):
         if groups != "auto":
             raise SpecError(f'groups are lists of columns or "auto", not {groups!r}')
         orders = list(_orders(records))
+        if numbers:
+            # What is to be explained first has most of the bound, and most people.
+            orders += [tuple(sorted(order, key=lambda column: column not in numbers)) for order in orders]
     elif groups and all(isinstance(group, str) for group in groups):
         orders = [tuple(str(column) for column in groups)]
     else:
@@ -334,7 +436,7 @@ def _ways(
         yield way
         return
     _check(records, list(orders[0]))
-    found: dict[tuple[tuple[str, ...], ...], None] = {}
+    found: dict[Way, None] = {}
     for order in orders:
         found[tuple((column,) for column in order)] = None
         found[_packed(records, order, together)] = None

@@ -19,7 +19,7 @@ import numpy as np
 
 from funnel.disclosure.rules import Rules
 from funnel.errors import DataError, SpecError
-from funnel.groups.effective import published_information
+from funnel.groups.effective import Shown
 from funnel.groups.foreseen import Foreseen
 from funnel.groups.growing import Tree, grow
 from funnel.groups.halves import SHARE, Halves
@@ -28,6 +28,7 @@ from funnel.groups.posteriors import Bound, statements
 from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.proving import Cell, Provers, cells_of
 from funnel.groups.pruning import prune
+from funnel.groups.purposes import INFORMATION, Purpose, Told
 from funnel.groups.records import Records
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import log_above
@@ -88,8 +89,8 @@ class RobustlyMade:
     prefixes : tuple of int
     groups : tuple of tuple of str
     schedule : Schedule
-    tried : tuple of (float, groups, Schedule)
-        What each way would tell those who made it if all of it were proven, nats; best first. None for one way.
+    tried : tuple of (Told, groups, Schedule)
+        What each way would tell those who made it if all of it were proven; best first. None for one way.
     proven : Proven
     """
 
@@ -97,7 +98,7 @@ class RobustlyMade:
     level: float
     prefixes: tuple[int, ...]
     schedule: Schedule
-    tried: tuple[tuple[float, tuple[tuple[str, ...], ...], Schedule], ...]
+    tried: tuple[tuple[Told, tuple[tuple[str, ...], ...], Schedule], ...]
     proven: Proven
 
 
@@ -136,8 +137,9 @@ def make_robustly(
     budget: Budget,
     progress: Progress = quiet,
     rules: Rules | None = None,
+    purpose: Purpose = INFORMATION,
 ) -> RobustlyMade:
-    """Make a tree for every way to publish, take the one that tells most, and cut it back to what is proven.
+    """Make a tree for every way to publish, take the best for its purpose, and cut it back to what is proven.
 
     Parameters
     ----------
@@ -153,6 +155,7 @@ def make_robustly(
     progress : Progress
     rules : Rules, optional
         That the table of the secret and what a channel reads has to keep.
+    purpose : Purpose
 
     Raises
     ------
@@ -178,17 +181,17 @@ def make_robustly(
     # As those who make see it, whoever else there is.
     makers = replace(records, joint=Joint(halves.making, joint.secret, joint.inputs))
     trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
-    grown: list[tuple[float, tuple[tuple[str, ...], ...], Schedule, Tree]] = []
+    grown: list[tuple[Told, tuple[tuple[str, ...], ...], Schedule, Tree]] = []
     for number, (way, one) in enumerate(trials):
         part = budget.part(1 / (len(trials) - number))
-        tree = grow(records, halves.making, some, way, foreseen, one, people, part, quiet, rules)
-        told = 0.0
+        tree = grow(records, halves.making, some, way, foreseen, one, people, part, quiet, rules, purpose.numbers)
+        told = Told(0.0, 0.0)
         if len(trials) > 1:
             foretold = prune(makers, tree, None, str(guarantee), people).protocol
-            told = published_information(some.joint, foretold)
+            told = purpose.told(Shown.of(some.joint, foretold))
         grown.append((told, way, one, tree))
         progress("ways to publish the groups", number + 1, len(trials))
-    grown.sort(key=lambda way: -way[0])
+    grown.sort(key=lambda way: -way[0].worth)
     _, _, schedule, tree = grown[0]
     tail = _tail(guarantee, len(joint.secret), tree.cells)
     provers = Provers(halves, joint.counts, Bound.of(guarantee.sides, sizes, tail))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from funnel.errors import DataError
-from funnel.recount.cells import bin_labels, edges_of, is_decimal
+from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
 from funnel.recount.channel import Channel
 from funnel.spec import ReleaseSpec
 
@@ -53,7 +53,7 @@ def plain_variance(
 def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list[Fraction | None]:
     """What number every category of a column stands for, by the spec: itself, or the mean of its bin.
 
-    That is as the spec has it, or the middle.
+    That is as the spec has it, or the middle; of a group of values the mean of theirs, each alike.
 
     Bins go from an edge to the next one, the first and the last to the ends of the range; of whole numbers to the last
     one under the next edge. None for missing and other values.
@@ -70,6 +70,9 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
     said = spec.numbers.get(column)
     if said is not None and said.means is not None:
         middles = dict(zip(intervals, (Fraction(mean) for mean in said.means), strict=True))
+    members: dict[str, list[str]] = {}
+    for value, group in groups_of(spec, column).items():
+        members.setdefault(group, []).append(value)
     none_for = {spec.source.missing_label, spec.other_label(column)}
     found: list[Fraction | None] = []
     for label in labels:
@@ -80,6 +83,9 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
             found.append(Fraction(float(text)))
         elif label in none_for:
             found.append(None)
+        elif label in members:
+            known = [number for number in plain_numbers(spec, column, members[label]) if number is not None]
+            found.append(sum(known, Fraction()) / len(known) if known else None)
         else:
             raise DataError(f"a category of {column!r} stands for no number")
     return found

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.estimation import EffectiveChannels
-from funnel.groups import GroupedProtocol, Shown
+from funnel.groups.effective import Shown
+from funnel.groups.protocol import GroupedProtocol
 from funnel.joint import FloatArray, IntArray
 from funnel.release.channel_rows import FEWEST, NUMBERS, TEXTS, ChannelRow
 from funnel.release.public.rounding import share_step

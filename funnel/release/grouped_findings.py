@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from funnel.release.document import Count, Document, Part, Probability
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from funnel.groups import GroupedSolution
 
 Choice = Literal["given", "order", "auto"]
+ChosenBy = Literal["information", "variance", "estimation"]
+
+
+BY_INFORMATION: Final[Mapping[str, Any]] = {"chosen_by": "information", "explained": [], "worth": None}
+"""What documents from before there was a choice are upgraded with."""
 
 
 class FoundColumn(Part):
@@ -30,11 +36,33 @@ class FoundColumn(Part):
 
 
 class TriedWay(Part):
-    """One way to publish the columns that was tried: what it told, as a share of H(X)."""
+    """One way to publish the columns that was tried: what it told, as a share of H(X), and what it was compared by.
+
+    ``worth`` is a share of H(X), the mean share of the variance of a number that is explained, or a share of the
+    records, as the release was made by information, variance or estimation; older documents do not tell it.
+    """
 
     groups: tuple[tuple[str, ...], ...]
     schedule: str
     kept: float
+    worth: float | None = None
+
+
+class ExplainedColumn(Part):
+    """A column of numbers: what its values stand for, None for one that stands for no number, and the share of the
+    variance of these numbers that whole published records explain.
+    """
+
+    column: str
+    values: tuple[str, ...] = Field(min_length=1)
+    numbers: tuple[float | None, ...]
+    share: Probability
+
+    @model_validator(mode="after")
+    def _one_each(self) -> Self:
+        if len(self.values) != len(self.numbers):
+            raise ValueError("does not have one number for each value")
+        return self
 
 
 class FoundConsistency(Part):
@@ -52,7 +80,7 @@ class GroupedSolved(Document):
     """
 
     described: ClassVar[str] = "what was found with the protocol of groups"
-    schema_: Literal["funnel/grouped-solved/1"] = Field(default="funnel/grouped-solved/1", alias="schema")
+    schema_: Literal["funnel/grouped-solved/2"] = Field(default="funnel/grouped-solved/2", alias="schema")
     holds: bool
     level: float = Field(ge=0)
     decided: Count
@@ -64,6 +92,9 @@ class GroupedSolved(Document):
     shared: tuple[Probability, ...] | None = None
     utility: float = Field(ge=0)
     entropy: float = Field(ge=0)
+    chosen_by: ChosenBy
+    explained: tuple[ExplainedColumn, ...]
+    worth: Probability | None
 
     @classmethod
     def of(cls, solution: GroupedSolution) -> Self:
@@ -75,14 +106,31 @@ class GroupedSolved(Document):
             reason=solution.reason,
             schedule=str(solution.schedule),
             tried=tuple(
-                TriedWay(groups=one.groups, schedule=str(one.schedule), kept=one.kept) for one in solution.tried
+                TriedWay(groups=one.groups, schedule=str(one.schedule), kept=one.kept, worth=one.worth)
+                for one in solution.tried
             ),
             prefixes=solution.prefixes,
             told=solution.told,
             shared=tuple(min(1.0, one) for one in solution.shared),
             utility=max(0.0, solution.utility),
             entropy=solution.entropy,
+            chosen_by=solution.chosen_by,
+            explained=tuple(
+                ExplainedColumn(
+                    column=column,
+                    values=tuple(numbers),
+                    numbers=tuple(numbers.values()),
+                    share=solution.explained[column],
+                )
+                for column, numbers in solution.numbers.items()
+            ),
+            worth=solution.worth,
         )
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 all ways were compared by information."""
+        return {**content, **BY_INFORMATION} if version == 1 else super().upgraded(version, content)
 
 
 class GroupedFindings(Document):
@@ -121,11 +169,17 @@ class GroupedFindings(Document):
         I(X;Y) and H(X) of whole records (nats), and their quotient.
     columns : tuple of FoundColumn
         In the order in which the spec names them.
+    chosen_by : "information", "variance" or "estimation"
+        What ways were compared by.
+    explained : tuple of ExplainedColumn
+        By variance, every column of numbers.
+    worth : float or None
+        By estimation, what the records are worth for estimates, as a share of them.
     consistency : FoundConsistency
     """
 
     described: ClassVar[str] = "the findings of a grouped release"
-    schema_: Literal["funnel/grouped-findings/2"] = Field(default="funnel/grouped-findings/2", alias="schema")
+    schema_: Literal["funnel/grouped-findings/3"] = Field(default="funnel/grouped-findings/3", alias="schema")
     guarantee: str
     holds: bool
     level: float = Field(ge=0)
@@ -148,8 +202,13 @@ class GroupedFindings(Document):
     share: Probability
     columns: tuple[FoundColumn, ...]
     consistency: FoundConsistency
+    chosen_by: ChosenBy
+    explained: tuple[ExplainedColumn, ...]
+    worth: Probability | None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 no weights were shared by what breaks a rule, and nothing was said of it."""
-        return {**content, "shared": None} if version == 1 else super().upgraded(version, content)
+        """Before version 2 nothing was said of shared weights, before version 3 all was chosen by information."""
+        if version not in (1, 2):
+            return super().upgraded(version, content)
+        return {**({"shared": None} if version == 1 else {}), **content, **BY_INFORMATION}

@@ -9,7 +9,7 @@ from funnel.guarantees import Guarantee
 from funnel.release.public.rounding import public_level, share_step, to_multiple
 
 if TYPE_CHECKING:
-    from funnel.release.grouped_findings import Choice, GroupedFindings
+    from funnel.release.grouped_findings import Choice, ChosenBy, ExplainedColumn, GroupedFindings
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class GroupedPublic:
         step.
     step : float
         Of all shares, as for any release of so many records.
+    chosen_by : "information", "variance" or "estimation"
+        What ways to publish the columns were compared by.
+    explained : tuple of ExplainedColumn
+        By variance, every column of numbers, with its share as a multiple of the step.
+    worth : float or None
+        By estimation, what the records are worth, as a multiple of the step.
     """
 
     guarantee: str
@@ -61,6 +67,9 @@ class GroupedPublic:
     choice: Choice
     shared: tuple[float, ...] | None
     step: float
+    chosen_by: ChosenBy
+    explained: tuple[ExplainedColumn, ...]
+    worth: float | None
 
     @classmethod
     def of(cls, findings: GroupedFindings, guarantee: Guarantee) -> Self:
@@ -84,4 +93,7 @@ class GroupedPublic:
             findings.choice,
             None if findings.shared is None else tuple(told(one) for one in findings.shared),
             step,
+            findings.chosen_by,
+            tuple(one.model_copy(update={"share": told(one.share)}) for one in findings.explained),
+            None if findings.worth is None else told(findings.worth),
         )

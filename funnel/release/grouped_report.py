@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
-from funnel.release.grouped_findings import FoundColumn, TriedWay
+from funnel.release.grouped_findings import BY_INFORMATION, ChosenBy, ExplainedColumn, FoundColumn, TriedWay
 from funnel.release.public_report import (
     Approval,
     Change,
@@ -100,11 +100,13 @@ class GroupedReport(Document):
     ``made_for`` is how many people a prefix is expected to have for which a channel was made, ``least_people`` how many
     one must be expected to have to use such a channel where that is proven for it, and ``error`` the standard error of
     a share of one half among the former. ``estimated`` are errors of estimates of every column and every pair.
-    ``rules`` are those that channels were held against; None if none were.
+    ``rules`` are those that channels were held against; None if none were. ``chosen_by`` is what ways to publish the
+    columns were compared by; by variance ``explained`` has every column of numbers, by estimation ``worth`` is what the
+    records are worth for estimates, as a share of them.
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/grouped-report/2"] = Field(default="funnel/grouped-report/2", alias="schema")
+    schema_: Literal["funnel/grouped-report/3"] = Field(default="funnel/grouped-report/3", alias="schema")
     name: str
     title: str
     description: str
@@ -138,12 +140,21 @@ class GroupedReport(Document):
     estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
     weighted: Weighted | None = None
+    chosen_by: ChosenBy
+    explained: tuple[ExplainedColumn, ...]
+    worth: Probability | None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 nothing was told of how exact estimates are, of shared weights, nor of survey weights."""
-        if version != 1:
+        """Before version 2 nothing was told of how exact estimates are, of shared weights, nor of survey weights.
+
+        Before version 3 all ways were compared by information.
+        """
+        if version not in (1, 2):
             return super().upgraded(version, content)
+        content = {**content, **BY_INFORMATION}
+        if version == 2:
+            return content
         groups = [{**group, "shared": None} for group in content["groups"]]
         return {**content, "groups": groups, "rules": None, "weighted": None, "estimated": []}
 
@@ -179,7 +190,7 @@ class GroupedInternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/grouped-internal/2"] = Field(default="funnel/grouped-internal/2", alias="schema")
+    schema_: Literal["funnel/grouped-internal/3"] = Field(default="funnel/grouped-internal/3", alias="schema")
     name: str
     title: str
     version: str
@@ -211,11 +222,17 @@ class GroupedInternalReport(Document):
     software: Mapping[str, str]
     estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
+    chosen_by: ChosenBy
+    explained: tuple[ExplainedColumn, ...]
+    worth: Probability | None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 nothing was told of how exact estimates are, nor of rows of weights."""
-        if version != 1:
+        """Before version 2 nothing was told of how exact estimates are, nor of rows of weights; as `GroupedReport`."""
+        if version not in (1, 2):
             return super().upgraded(version, content)
+        content = {**content, **BY_INFORMATION}
+        if version == 2:
+            return content
         stages = [{**stage, "rows": None, "shared": None} for stage in content["stages"]]
         return {**content, "stages": stages, "estimated": []}

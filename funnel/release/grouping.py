@@ -14,10 +14,12 @@ from funnel.estimation import TableErrors
 from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedSolution, Shown, publish_groups
 from funnel.groups.halves import Halves
+from funnel.groups.purposes import values_of
 from funnel.groups.robust import made_by_some
 from funnel.guarantees import Guarantee
 from funnel.guarantees.robust import Robust
 from funnel.joint import Joint
+from funnel.numbers import numbers_for
 from funnel.progress import Progress
 from funnel.release.effective_channels import channel_rows, told_channels
 from funnel.release.grouped_findings import Choice, FoundColumn
@@ -47,7 +49,15 @@ def known_groups(spec: ReleaseSpec) -> tuple[tuple[str, ...], ...]:
 
 
 def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress: Progress) -> GroupedSolution:
-    """The protocol of groups that a spec asks for, which tells most of those that were tried.
+    """The protocol of groups that a spec asks for, the best of those that were tried by its utility.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        With the recoding that the values were made by, where it asks for variance: bins stand for numbers.
+    joint : Joint
+    guarantee : Guarantee
+    progress : callable
 
     Raises
     ------
@@ -72,6 +82,8 @@ def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress:
         rules=rules_given_prefixes(spec),
         # The same people prove, however often it is tried.
         seed=spec.name,
+        utility=spec.utility,
+        numbers=numbers_for(spec, values_of(joint.inputs)),
     )
     told = share(made.utility / made.entropy) if made.entropy else 1.0
     # A draw spends what may be told of people, so one that is of no use is not made.
@@ -151,13 +163,21 @@ class PlannedGroups:
             "groups": [list(group) for group in made.groups],
             "reason": made.reason,
             "tried": [
-                {"groups": [list(group) for group in one.groups], "schedule": str(one.schedule), "kept": one.kept}
+                {
+                    "groups": [list(group) for group in one.groups],
+                    "schedule": str(one.schedule),
+                    "kept": one.kept,
+                    "worth": one.worth,
+                }
                 for one in made.tried
             ],
             "level": made.level,
             "utility": made.utility,
             "entropy": made.entropy,
             "share": self.share,
+            "chosen_by": made.chosen_by,
+            "explained": dict(made.explained),
+            "worth": made.worth,
             "people": made.protocol.people,
             "prefixes": list(made.prefixes),
             "columns": [one.model_dump() for one in self.columns],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from funnel.settings.groups import unfit_for_groups
 from funnel.settings.numbers import NumberSettings, drawn_name
-from funnel.wording import did_you_mean, nearest, same_name, toml_key
+from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 
 if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
@@ -132,8 +132,11 @@ def why_ungroupable(spec: ReleaseSpec) -> str | None:
             'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
             "fewer columns"
         )
-    if spec.utility != "information":
-        return f'utility = "{spec.utility}" is for columns that are published together, not in groups; take it out'
+    if spec.utility == "variance" and not spec.number_columns:
+        return (
+            'utility = "variance" needs a published column of numbers, and none is named under [numbers]; name '
+            "one, such as [numbers.age] with its range, or take utility out"
+        )
     if spec.mechanism.name != "auto" or spec.mechanism.reads_secret:
         asked = "reads_secret" if spec.mechanism.reads_secret else f"[mechanism] {spec.mechanism.name}"
         return f"{asked} is for columns that are published together, not in groups; take it out"
@@ -245,21 +248,23 @@ def numbers_agree(spec: ReleaseSpec) -> None:
             )
     if spec.utility != "variance":
         return
-    if len(spec.publish) != 1:
+    if len(spec.publish) != 1 and spec.groups.of is None:
+        groups = ", ".join(f"[{toml_text(column)}]" for column in spec.publish)
         raise ValueError(
-            'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
+            'utility = "variance" is for one published column of numbers, or for groups of columns; write '
+            f"publish = [{groups}] for one column after the other, publish one column, or take utility out"
         )
-    (column,) = spec.publish
     if spec.register is not None:
         raise ValueError(
             'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
             '[history] people = "different" if no person is in two versions'
         )
-    if spec.has_bins(column) and (column not in spec.numbers or spec.numbers[column].range is None):
-        raise ValueError(
-            f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand for; '
-            f"give range = [least, largest] under [numbers.{toml_key(column)}]"
-        )
+    for column in spec.publish if spec.groups.of is None else spec.number_columns:
+        if spec.has_bins(column) and (column not in spec.numbers or spec.numbers[column].range is None):
+            raise ValueError(
+                f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand '
+                f"for; give range = [least, largest] under [numbers.{toml_key(column)}]"
+            )
 
 
 def disclosure_agrees(spec: ReleaseSpec) -> None:

@@ -8,9 +8,10 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import linear_bounds
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.goal import SquaredMean
+from funnel.solver.goal import SquaredMean, SumOfShares
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
+from funnel.solver.tangents import TangentPricer
 
 # Slopes tried first, over the whole range, and how often climbing repeats.
 _GRID, _CLIMBS = 17, 20
@@ -164,4 +165,6 @@ def _bounds(
 
 def pricer_of(region: Region, budget: Budget | None = None) -> Pricer:
     """What finds and bounds columns of a region, as its goal needs it."""
-    return SlopePricer(region, budget) if isinstance(region.goal, SquaredMean) else Pricer(region, budget)
+    if isinstance(region.goal, SquaredMean):
+        return SlopePricer(region, budget)
+    return TangentPricer(region, budget) if isinstance(region.goal, SumOfShares) else Pricer(region, budget)

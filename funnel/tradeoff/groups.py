@@ -13,9 +13,12 @@ from funnel.disclosure.groups import may_be_together, rules_given_prefixes
 from funnel.disclosure.rules import Rules
 from funnel.errors import FunnelError, SpecError
 from funnel.groups import Schedule, publish_groups
+from funnel.groups.aims import Numbers
+from funnel.groups.purposes import mean_explained, values_of
 from funnel.groups.records import Records
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
+from funnel.numbers import numbers_for
 from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
 from funnel.release.grouping import choice_of, known_groups
@@ -115,13 +118,14 @@ def groups_tradeoff(
     """
     people = max(spec.groups.people, joint.n // _PREFIXES)
     of_release = Way(CHOSEN if choice_of(spec) != "given" else GIVEN, chosen, _line(chosen))
+    purpose = json.dumps([spec.utility, numbers_for(spec, values_of(joint.inputs))])
     singly: Groups = tuple((column,) for column in (spec.publish if choice_of(spec) == "order" else _in_order(chosen)))
     ways = [of_release]
     if choice_of(spec) == "given":
         found = remembered(
             _groups_chosen,
             [(joint, str(guarantee), spec, people, seconds)],
-            [[digest_of(joint), str(guarantee), spec.digest, people, seconds]],
+            [[digest_of(joint), str(guarantee), spec.digest, people, seconds, purpose]],
             _Chosen,
             workers,
             cache,
@@ -136,7 +140,9 @@ def groups_tradeoff(
     tables = {way.name: (joint, json.dumps(way.groups)) for way in ways}
     asked = rules_given_prefixes(spec)
     rules = None if asked is None else astuple(asked)
-    tasks = [(*tables[way.name], way.name, str(one), people, seconds, rules) for way in ways for one in budgets]
+    tasks = [
+        (*tables[way.name], way.name, str(one), people, seconds, rules, purpose) for way in ways for one in budgets
+    ]
     left = [] if len(spec.publish) < 2 else list(without(spec, joint))
     tasks += [
         (
@@ -147,6 +153,7 @@ def groups_tradeoff(
             people,
             seconds,
             rules,
+            purpose,
         )
         for table in left
     ]
@@ -154,24 +161,25 @@ def groups_tradeoff(
     keys: list[list[object]] = [[digests[id(task[0])], *task[1:]] for task in tasks]
     points = remembered(_groups_point, tasks, keys, Point, workers, cache, progress)
     swept = points[: len(ways) * len(budgets)]
-    swept += [_alone(joint, one) for one in budgets]
+    if spec.utility == "information":
+        swept += [_alone(joint, one) for one in budgets]
     as_it_is = next(p for p in swept if (p.mechanism, p.budget) == (of_release.name, guarantee.budget))
     said = Alternative("as it is", "", (), 0.0, False, "", None, None, 0.0)
     lines = [replace(table.said, lines=_without_line(spec, chosen, table.said.column)) for table in left]
     others = [
-        _told(said_of, point, table.joint)
+        _told(said_of, point, table.joint, spec.utility)
         for said_of, point, table in zip(lines, points[len(ways) * len(budgets) :], left, strict=True)
     ]
     return GroupedTradeoff(
         Sweep(str(guarantee), tuple(one.budget for one in budgets), tuple(swept)),
         tuple(ways),
-        (_told(said, as_it_is, joint), *sorted(others, key=lambda one: -(one.nats or 0.0))),
+        (_told(said, as_it_is, joint, spec.utility), *sorted(others, key=lambda one: -(one.nats or one.kept or 0.0))),
         people,
     )
 
 
-def _told(said: Alternative, point: Point, joint: Joint) -> Alternative:
-    nats = None if point.kept is None else point.kept * joint.entropy
+def _told(said: Alternative, point: Point, joint: Joint, utility: str) -> Alternative:
+    nats = None if point.kept is None or utility != "information" else point.kept * joint.entropy
     return replace(said, kept=point.kept, nats=nats, entropy=joint.entropy)
 
 
@@ -183,23 +191,46 @@ def _groups_point(
     people: int,
     seconds: float,
     rules: tuple[int, float, float] | None,
+    purpose: str,
 ) -> Point:
     """One way at one budget, by whatever worker."""
     guarantee = parse_guarantee(text)
+    utility, numbers = _purpose(purpose, joint)
+    if utility == "variance" and not numbers:
+        return Point(name, text, guarantee.budget, None, None, None, "no column of numbers is left")
     try:
         made = publish_groups(
             joint,
             json.loads(groups),
             guarantee,
             people=people,
-            schedule=_SCHEDULE if rules is None else _UNDER_RULES,
+            schedule=_schedule(utility, rules is not None),
             time_limit=seconds,
             rules=None if rules is None else Rules(*rules),
+            utility=utility,
+            numbers=numbers,
         )
     except SpecError as error:
         return Point(name, text, guarantee.budget, None, None, None, str(error))
     kept = min(1.0, made.utility / made.entropy) if made.entropy else 1.0
+    if made.worth is not None:
+        kept = made.worth
+    elif made.explained:
+        kept = mean_explained(made.explained)
     return Point(name, text, guarantee.budget, kept, made.level if math.isfinite(made.level) else None, None, None)
+
+
+def _schedule(utility: str, under_rules: bool) -> Schedule:
+    usual = _UNDER_RULES if under_rules else _SCHEDULE
+    return replace(usual, classes=1) if utility == "estimation" else usual
+
+
+def _purpose(purpose: str, joint: Joint) -> tuple[str, Numbers | None]:
+    """The utility, and the numbers of the columns that are there."""
+    utility, numbers = json.loads(purpose)
+    if numbers is None:
+        return utility, None
+    return utility, {column: of for column, of in numbers.items() if column in joint.inputs.columns}
 
 
 @dataclass(frozen=True)
@@ -217,8 +248,10 @@ def _groups_chosen(joint: Joint, text: str, spec: ReleaseSpec, people: int, seco
             "auto",
             parse_guarantee(text),
             people=people,
-            schedule=_SCHEDULE if rules is None else _UNDER_RULES,
+            schedule=_schedule(spec.utility, rules is not None),
             time_limit=seconds,
+            utility=spec.utility,
+            numbers=numbers_for(spec, values_of(joint.inputs)),
             together=may_be_together(spec, joint),
             rules=rules,
         )

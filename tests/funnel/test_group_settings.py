@@ -64,6 +64,18 @@ def test_settings_in_memory_say_their_groups_as_json() -> None:
         ([["a"]], {"history": {"people": "same"}, "record_key": ["k"]}, 'write people = "different" if it is so'),
         ([["a"]], {"mechanism": "optimal"}, "\\[mechanism\\] optimal is for columns that are published together"),
         ([["a"]], {"mechanism": {"reads_secret": True}}, "reads_secret is for columns that are published together"),
+        ([["a"], ["b"]], {"utility": "variance"}, 'utility = "variance" needs a published column of numbers'),
+        ("auto", {"utility": "variance"}, 'utility = "variance" needs a published column of numbers'),
+        (
+            ["a", "b"],
+            {"utility": "variance", "numbers": {"a": {"unit": "m"}}},
+            r'write publish = \[\["a"\], \["b"\]\] for one',
+        ),
+        (
+            [["a"], ["b"]],
+            {"utility": "variance", "numbers": {"a": {"unit": "m"}}, "recode": {"a": {"bins": [3]}}},
+            r"range = \[least, largest\] under \[numbers.a\]",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(publish: Any, changes: dict[str, Any], said: str) -> None:
@@ -93,6 +105,20 @@ def test_groups_draw_numbers_and_have_weights() -> None:
     assert (spec.drawn_columns, spec.weight) == (("age",), "age")
     with pytest.raises(SpecError, match="weight names the column 'c', which is not published"):
         grouped([["age"], ["b"]], **NUMBERS, weight="c")
+
+
+def test_what_variance_is_explained_of_are_numbers_and_no_weights() -> None:
+    spec = grouped([["age"], ["b"]], **NUMBERS, utility="variance")
+    assert (spec.number_columns, spec.utility) == (("age",), "variance")
+    with pytest.raises(SpecError, match="needs a published column of numbers, and none is named under"):
+        grouped([["age"], ["b"]], **NUMBERS, utility="variance", weight="age")
+    numbers = {**NUMBERS["numbers"], "s": {"range": [0, 1]}, "b": {"unit": "m"}}
+    assert grouped([["age"], ["b"]], **{**NUMBERS, "numbers": numbers}, utility="variance").number_columns == (
+        "age",
+        "b",
+    )
+    assert grouped("auto", **NUMBERS, utility="variance").publishing(("age", "b")).number_columns == ("age",)
+    assert grouped([["age"], ["b"]], utility="estimation").ungroupable is None
 
 
 def test_numbers_and_weights_of_all_columns_are_judged_when_these_are_known() -> None:

@@ -60,6 +60,31 @@ class TestWhatCategoriesStandFor:
         assert numbers_of(plain, "x", texts) == (12.5, -3.0, None, None)
         assert plain_numbers(plain, "x", texts) == [Fraction(25, 2), -3, None, None]
 
+    @settings(max_examples=50)
+    @given(st.lists(st.integers(1, 99), min_size=3, max_size=6, unique=True).map(sorted), st.booleans())
+    def test_a_group_stands_for_the_plain_mean_of_its_members(self, edges: list[int], whole: bool) -> None:
+        numbers = {"x": {"range": [0, 100], "whole": whole}}
+        bare = spec_of("t.csv", ".", recode={"x": {"bins": edges}}, numbers=numbers)
+        first, second, third, *rest = bare.recode["x"].bin_labels
+        recode = {"bins": edges, "groups": {"far": [first, third, "(missing)"], "gone": ["(missing)"]}}
+        spec = spec_of("t.csv", ".", recode={"x": {"bins": edges, "groups": {"far": [first, third]}}}, numbers=numbers)
+        low, _, high = numbers_of(bare, "x", [first, second, third])
+        assert low is not None
+        assert high is not None
+        labels = ["far", second, *rest]
+        found = numbers_of(spec, "x", labels)
+        assert found[0] == pytest.approx((low + high) / 2)
+        # To the bit, since the numbers that a document tells are compared with it.
+        assert found == tuple(None if n is None else float(n) for n in plain_numbers(spec, "x", labels))
+        with_missing = spec.model_copy(
+            update={"recode": {"x": spec.recode["x"].model_copy(update={"groups": recode["groups"]})}}
+        )
+        assert numbers_of(with_missing, "x", ["far", "gone"]) == (found[0], None)
+        assert [n if n is None else float(n) for n in plain_numbers(with_missing, "x", ["far", "gone"])] == [
+            found[0],
+            None,
+        ]
+
     def test_what_is_no_number_is_named(self) -> None:
         spec = spec_of("t.csv", ".", utility="variance")
         with pytest.raises(SpecError, match="'many' is none"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -35,8 +36,8 @@ _NORM = 8
 _DRAWN = 1e-3
 _MISSED = 1e-7
 # How far the ends of a first and a second computation of the shortest interval may be apart, and what two digits add.
-_ROOM = 1.12
-_UP = 1.1 * _ROOM + 1e-6
+ROOM = 1.12
+_UP = 1.1 * ROOM + 1e-6
 # What is told of nothing.
 _LEAST = 1e-9
 _ROWS = 30
@@ -88,7 +89,7 @@ class Estimates:
         self._lines: dict[Texts, list[Line]] = {}
         for line in lines:
             self._lines.setdefault(line[0], []).append(line)
-        self._text, self._records = text, records
+        self._text, self.records = text, records
         self._values = {column: stage.values[j] for stage in text.stages for j, column in enumerate(stage.columns)}
         self._means: Mapping[str, dict[str, frozenset[str]]] = {
             column: {one: frozenset(members_of(one, self._values[column])) for one in texts}
@@ -96,6 +97,11 @@ class Estimates:
         }
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """As they are published."""
+        return self._text.columns
+
+    @cached_property
     def tables(self) -> dict[tuple[str, ...], TableAgain | None]:
         """Every column, then every two, but for those that are too large; None where nothing is told of them."""
         columns = self._text.columns
@@ -138,7 +144,7 @@ class Estimates:
             ],
             dtype=np.bool_,
         ).reshape(channel.shape)
-        step, n = step_of(self._records), self._records
+        step, n = step_of(self.records), self.records
         least = np.where(shares > 1.5 * step, shares - step / 2, 0.0)
         few = max(_FEWEST, self._text.people)
         whole = channel.sum(axis=0) > 1 - 1e-6
@@ -286,7 +292,7 @@ def estimate_complaints(told: Sequence[Mapping[str, Any]], estimates: Estimates)
 
 def _table_complaints(told: Mapping[str, Any], table: TableAgain) -> Iterator[str]:
     """Of the cells of one table; whether a cell can be told is open where that is near to be."""
-    surely, maybe = table.untold(1 / _ROOM), table.untold(_ROOM)
+    surely, maybe = table.untold(1 / ROOM), table.untold(ROOM)
     if not surely.sum() <= told["unknown"] <= maybe.sum():
         yield f"{told['unknown']!r} cells cannot be told, it says,"
     known = np.sort(table.errors[~maybe]), np.sort(table.errors[~surely])
@@ -326,12 +332,12 @@ def _is_near(stated: object, low: float | None, high: float | None) -> bool:
         return stated is None and low is None
     if isinstance(stated, bool) or not isinstance(stated, (int, float)):
         return False
-    return low / _ROOM - _LEAST <= stated <= high * _UP + _LEAST and float(f"{stated:.1e}") == stated
+    return low / ROOM - _LEAST <= stated <= high * _UP + _LEAST and float(f"{stated:.1e}") == stated
 
 
 def _sum_complaints(told: Sequence[Sequence[str]], table: TableAgain, estimates: Estimates) -> Iterator[str]:
     """Values that are said to be told only in sum: none of them can be, and their sum can."""
-    maybe, surely = table.untold(_ROOM), table.untold(1 / _ROOM)
+    maybe, surely = table.untold(ROOM), table.untold(1 / ROOM)
     names = [str(cell[0]) for cell in table.cells]
     if not told:
         if surely.sum() == len(names) > 1:
@@ -346,5 +352,5 @@ def _sum_complaints(told: Sequence[Sequence[str]], table: TableAgain, estimates:
         yield "the values that are told in sum are not those that cannot be told"
     elif len(group) < len(names):
         again = estimates.table(table.columns, told)
-        if again is None or again.untold(1 / _ROOM)[-1]:
+        if again is None or again.untold(1 / ROOM)[-1]:
             yield "a sum of values is said to be told, and cannot be"

@@ -14,6 +14,7 @@ from funnel.audit.check import Check, judged
 from funnel.audit.files import parse_json, read_document
 from funnel.audit.frequencies import FALSE_ALARM
 from funnel.audit.grouped.estimates import Estimates, estimate_complaints
+from funnel.audit.grouped.explained import purpose_complaints, worth_complaints, worth_limits
 from funnel.audit.grouped.figures import read_channels, step_of
 from funnel.audit.grouped.rows import summed
 from funnel.audit.page import weighted_of
@@ -83,7 +84,11 @@ def check_public_estimates(folder: ReleaseFolder, text: GroupedText) -> Check:
         stated = [one.model_dump(mode="json") for one in told.estimated]
         if parse_json(content, folder.numbers)["schema"] == "funnel/grouped-report/1":
             return judged(name, [], "reports of this version tell none")
-        wrong = list(estimate_complaints(stated, Estimates(read_channels(folder.channels), text, told.figures.rows)))
+        estimates = Estimates(read_channels(folder.channels), text, told.figures.rows)
+        wrong = list(estimate_complaints(stated, estimates))
+        wrong += purpose_complaints(told.content(), told.chosen_by)
+        if told.worth is not None:
+            wrong += worth_complaints(told.worth, worth_limits(estimates), step_of(told.figures.rows))
     except DataError as error:
         return judged(name, [str(error)], "")
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:

@@ -23,7 +23,15 @@ from funnel.audit.grouped.bounds import (
     truth_complaints,
 )
 from funnel.audit.grouped.draws import Cells, draw_test, path_complaints, table_complaints
-from funnel.audit.grouped.figures import channel_complaints, finding_complaints, told_complaints
+from funnel.audit.grouped.estimates import Estimates
+from funnel.audit.grouped.explained import (
+    explained_complaints,
+    purpose_complaints,
+    tried_complaints,
+    worth_complaints,
+    worth_limits,
+)
+from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels, told_complaints
 from funnel.audit.grouped.handouts import handout_complaints
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.package import check_grouped_package
@@ -316,6 +324,7 @@ def _on_counts(
         judged("law", told_complaints(text.content, law), "utility, plain shares and what is kept follow from it"),
         judged("channels", channel_complaints(folder.channels, law, text.people), "those of the weights, rounded"),
         judged("findings", found, "what was found then is found again"),
+        judged("purpose", _purpose_complaints(folder, text, evidence, law), f"made by {evidence.spec.utility}"),
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
     if (asked := _asked_rules(folder, evidence)) is not None:
@@ -327,6 +336,29 @@ def _on_counts(
         checks.append(judged("counts", [*same, *table_complaints(text, cells, counted)], "as drawn"))
         checks.append(_check_table(law, counted))
     return [*checks, *_check_draws(text, cells, evidence, counts)]
+
+
+def _purpose_complaints(
+    folder: ReleaseFolder, text: GroupedText, evidence: GroupedEvidence, law: PublishedLaw
+) -> Iterator[str]:
+    """Whether the release was made for what its spec asks for, and tells of that what follows."""
+    found = evidence.findings.content()
+    yield from purpose_complaints(found, evidence.spec.utility)
+    yield from explained_complaints(found["explained"], law, None, rounded=False)
+    yield from tried_complaints(found, law.followed.promise.laws is not None)
+    try:
+        told = GroupedReport.read(folder.numbers).content()
+    except FunnelError:
+        # Of a report that cannot be read its own check tells.
+        return
+    yield from purpose_complaints(told, evidence.spec.utility)
+    yield from explained_complaints(told["explained"], law, None, rounded=True)
+    stated = [{key: one[key] for key in ("column", "values", "numbers")} for one in found["explained"]]
+    if stated != [{key: one[key] for key in ("column", "values", "numbers")} for one in told["explained"]]:
+        yield "the report tells other numbers of values than were found"
+    if found["worth"] is not None:
+        limits = worth_limits(Estimates(read_channels(folder.channels), text, evidence.joint.n))
+        yield from worth_complaints(found["worth"], limits)
 
 
 def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:

@@ -94,6 +94,9 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         estimated=estimated(content.errors, partial(rounded_up, digits=_DIGITS)),
         approval=content.approval,
         weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),
+        chosen_by=public.chosen_by,
+        explained=public.explained,
+        worth=public.worth,
     )
 
 
@@ -238,6 +241,9 @@ def grouped_internal_report(content: GroupedContent, followed: Followed, verdict
         software={**software(), "python": platform.python_version(), "system": platform.platform()},
         estimated=estimated(content.errors),
         approval=content.approval,
+        chosen_by=found.chosen_by,
+        explained=found.explained,
+        worth=found.worth,
     )
 
 

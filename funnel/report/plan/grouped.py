@@ -93,8 +93,7 @@ def render_grouped_plan(
     """The page as one HTML file that needs nothing else: no network, no script, no second file."""
     parts = [_part(spec, joint, one, tradeoff) for one, tradeoff in zip(planned, found, strict=True)]
     values = {"spec": spec, "joint": joint, "parts": parts, "frequencies": frequencies, "software": software}
-    # Words that the parts of the page share with those of joint releases.
-    return render("grouped_plan.html.jinja", {**values, "explains": False, "estimates": False})
+    return render("grouped_plan.html.jinja", values)
 
 
 def _part(spec: ReleaseSpec, joint: Joint, planned: PlannedGroups, found: GroupedTradeoff) -> _Part:
@@ -111,7 +110,7 @@ def _part(spec: ReleaseSpec, joint: Joint, planned: PlannedGroups, found: Groupe
         planned,
         tuple(sorted(planned.columns, key=lambda one: one.group)),
         found,
-        tradeoff_chart(sweep, guarantee.budget),
+        tradeoff_chart(sweep, guarantee.budget, spec.utility),
         sweep,
         tuple(budget_of(joint, sweep, guarantee, budget) for budget in sweep.budgets),
         found.alternatives[1:],

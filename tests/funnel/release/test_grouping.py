@@ -115,12 +115,16 @@ def test_a_plan_is_told_as_json(planned: PlannedGroups) -> None:
         "groups": [["x"], ["y", "z"]],
         "reason": made.reason,
         "tried": [
-            {"groups": [["x"], ["y", "z"]], "schedule": str(one.schedule), "kept": one.kept} for one in made.tried
+            {"groups": [["x"], ["y", "z"]], "schedule": str(one.schedule), "kept": one.kept, "worth": one.kept}
+            for one in made.tried
         ],
         "level": made.level,
         "utility": made.utility,
         "entropy": made.entropy,
         "share": planned.share,
+        "chosen_by": "information",
+        "explained": {},
+        "worth": None,
         "people": 50,
         "prefixes": list(made.prefixes),
         "columns": [one.model_dump() for one in planned.columns],

@@ -21,13 +21,26 @@ from tests.groups import grouped_release
 Older = Callable[[dict[str, Any]], None]
 
 
+def _without_purpose(content: dict[str, Any]) -> None:
+    del content["chosen_by"], content["explained"], content["worth"]
+    for way in content.get("tried", ()):
+        del way["worth"]
+
+
+def _older_findings(content: dict[str, Any]) -> None:
+    _without_purpose(content)
+    del content["shared"]
+
+
 def _older_report(content: dict[str, Any]) -> None:
+    _without_purpose(content)
     del content["rules"], content["weighted"], content["estimated"]
     for group in content["groups"]:
         del group["shared"]
 
 
 def _older_internal(content: dict[str, Any]) -> None:
+    _without_purpose(content)
     del content["estimated"]
     for stage in content["stages"]:
         del stage["rows"], stage["shared"]
@@ -46,7 +59,7 @@ def _read(content: dict[str, Any], document: type[Document], version: int) -> di
     [
         (GroupedReport, "report.json", _older_report),
         (GroupedInternalReport, "audit/report.json", _older_internal),
-        (GroupedFindings, "audit/findings.json", lambda content: content.pop("shared")),
+        (GroupedFindings, "audit/findings.json", _older_findings),
     ],
 )
 def test_what_the_first_releases_of_groups_say_is_read(document: type[Document], path: str, older: Older) -> None:
@@ -58,6 +71,27 @@ def test_what_the_first_releases_of_groups_say_is_read(document: type[Document],
     # What was not said then is not guessed, and all else is as it was.
     older(found)
     assert {**found, "schema": None} == {**content, "schema": None}
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (GroupedReport, "report.json"),
+        (GroupedInternalReport, "audit/report.json"),
+        (GroupedFindings, "audit/findings.json"),
+    ],
+)
+def test_releases_of_groups_from_before_there_was_a_choice_were_made_by_information(
+    document: type[Document], path: str
+) -> None:
+    content = json.loads((grouped_release().root / path).read_bytes())
+    today = json.loads(json.dumps(content))
+    _without_purpose(content)
+    found = _read(content, document, 2)
+    # What ways were compared by was not told of each of them.
+    for way in today.get("tried", ()):
+        way["worth"] = None
+    assert found == today
 
 
 def test_a_report_from_before_survey_weights_is_read(published: ReleaseFolder) -> None:

@@ -93,6 +93,30 @@ def test_every_line_is_one_of_a_spec_that_says_what_it_is_for(publish: object, n
             assert sorted([*left, one.column]) == ["x", "y", "z"]
 
 
+NUMBERED = tabled(2, (3, 2), seed=4, n=1500)
+
+
+@pytest.mark.parametrize("utility", ["variance", "estimation"])
+def test_points_are_shares_of_what_the_spec_asks_for(utility: str) -> None:
+    values = {symbol: ("1", "2", "9")[int(symbol[1])] for symbol in ("x0", "x1", "x2")}
+    symbols = tuple((values[x], y) for x, y in NUMBERED.inputs.symbols)
+    joint = funnel.Joint.from_counts(NUMBERED.counts, inputs=funnel.Alphabet(("x", "y"), symbols))
+    numbers: dict[str, Any] = {"numbers": {"x": {"unit": "m"}}} if utility == "variance" else {}
+    asked = spec([["x"], ["y"]], utility=utility, **numbers)
+    found = groups_tradeoff(asked, joint, LIP, (("x",), ("y",)), OneWorker(), parts=())
+    # Of columns by themselves no bound of that is known.
+    assert ALONE not in found.sweep.mechanisms
+    classes = 1 if utility == "estimation" else 4
+    made = funnel.publish_groups(joint, [["x"], ["y"]], LIP, schedule=Schedule(0.9, classes), utility=utility)
+    (point,) = found.sweep.of(GIVEN)
+    assert point.kept == (made.worth if utility == "estimation" else made.explained["x"])
+    by_column = {one.column: one for one in found.alternatives[1:]}
+    assert all(one.nats is None for one in found.alternatives)
+    # Without the number there is nothing to explain.
+    assert (by_column["x"].kept is None) == (utility == "variance")
+    assert by_column["y"].kept is not None
+
+
 @pytest.mark.parametrize("guarantee", [funnel.LIP(1.0), funnel.ALIP(1.5, 0.9), funnel.LDP(1.2)])
 def test_columns_by_themselves_keep_the_bound_and_no_more_than_is_said(guarantee: Guarantee) -> None:
     """Held against all records that they can show, one by one."""
