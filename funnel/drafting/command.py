@@ -61,8 +61,8 @@ def draft_file(
     ending = PurePath(source).suffix
     if kind is None and not names_database(source) and ending and source[-1] != "/" and format_of(source) is None:
         raise SpecError(
-            f"cannot tell by {ending!r} what {PurePath(source).name} is written in; say it, as in --format csv (known are "
-            f"{listed(names())})"
+            f"cannot tell by {ending!r} what {PurePath(source).name} is written in; say it, as in --format csv (known "
+            f"are {listed(names())})"
         )
     given = {"table": table, "query": query, "format": kind}
     settings = {"path": _path(source, file), **{name: value for name, value in given.items() if value is not None}}

@@ -161,8 +161,8 @@ def _whole(look: Look, free: Sequence[Column], secrets: Sequence[Column]) -> lis
     others = dict.fromkeys([*(column.name for column in look.columns if column.name not in kept), *look.left_out])
     without = [name for name in others if name.strip() and name.isprintable()]
     lines = [
-        '# All columns can be published, in groups under one bound for the whole record: write publish = "auto", and take',
-        "# the marks away before these lines and the sections below (docs/groups.md).",
+        '# All columns can be published, in groups under one bound for the whole record: write publish = "auto", and',
+        "# take the marks away before these lines and the sections below (docs/groups.md).",
         "# [frequencies]",
         '# protection = "threshold"       # what fewer people have is grouped; figures are of exact counts',
     ]
