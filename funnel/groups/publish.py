@@ -124,10 +124,10 @@ class GroupedSolution:
             return "There was one way to publish these groups."
         best, second = self.tried[:2]
         told = f"{best.kept:.1%} of the entropy, where the next told {second.kept:.1%}."
-        # Trials make fewer channels than a release, whose own share is told beside this sentence.
+        # Trials make fewer channels than a release, or prove nothing; its own share is told beside this sentence.
         shortly = f"{best.kept:.1%}" != f"{self.utility / self.entropy:.1%}"
         return (
-            f"Of {len(self.tried)} ways, this one told most in trials, which make channels for many people only: {told}"
+            f"Of {len(self.tried)} ways, this one told most in short trials: {told}"
             if shortly
             else f"Of {len(self.tried)} ways that were tried, this one told most: {told}"
         )
