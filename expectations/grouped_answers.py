@@ -93,8 +93,10 @@ def _derived_rows(
         alike = np.stack([classes[speaking], inputs[speaking]])
         groups, members = np.unique(alike, axis=1, return_inverse=True)
         order = np.argsort(members.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(members.reshape(-1), minlength=groups.shape[1]))
-        for (of_class, x), some in zip(groups.T.tolist(), np.split(speaking[order], ends[:-1]), strict=True):
+        ends = np.cumsum(np.bincount(members.reshape(-1), minlength=groups.shape[1])).tolist()
+        # Of nobody there are no parts: a stage may have nothing to say to any record.
+        for (of_class, x), begin, end in zip(groups.T.tolist(), [0, *ends], ends, strict=False):
+            some = speaking[order[begin:end]]
             channel, following = stage.classes[of_class]
             of_channel = stage.channels[channel]
             law = dict(of_channel.inputs.get(x, of_channel.rare))

@@ -178,25 +178,26 @@ json_option = click.option(
 @click.argument("source")
 @click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE.")
 @click.option("--query", help="Of a database: the query to read.")
+@click.option("--format", "kind", help="What SOURCE is written in, where its name does not tell, such as csv.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The spec to write; by default named after SOURCE, here."
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @json_option
 def init_command(
-    source: str, table: str | None, query: str | None, output: Path | None, force: bool, as_json: bool
+    source: str, table: str | None, query: str | None, kind: str | None, output: Path | None, force: bool, as_json: bool
 ) -> None:
     """Look at SOURCE and write a spec with comments, to be edited.
 
     SOURCE is what path in [source] may be: a file, a folder, a pattern, a URL, or a database. What its columns hold is
     found out in one pass: types, texts that mean missing, identifiers, columns with many or rare values, bins for
-    numbers, columns by which records could be joined to others. Which column is the secret, nobody can find out: the
-    spec names candidates, and a person takes the mark away.
+    numbers, columns by which records could be joined to others, survey weights, and what publishing all columns takes.
+    Which column is the secret, nobody can find out: the spec names candidates, and a person takes the mark away.
     """
     from funnel.drafting.command import draft_file
 
     with Console(as_json) as console:
-        said = draft_file(source, table, query, output, force, console.progress)
+        said = draft_file(source, table, query, output, force, console.progress, kind)
     if as_json:
         click.echo(json_line(said))
     else:

@@ -93,6 +93,28 @@ def best_grouping(table: Table, rules: Rules) -> Grouping:
     DataError
         If no grouping meets the rules and leaves at least two published and two secret values.
     """
+    best = _best(table, rules)
+    if best is None:
+        raise DataError(
+            f"no grouping of {', '.join(axis.column for axis in table.axes)} leaves two values and meets the rules of "
+            f"[disclosure] on {table.n:,} records; {_remedy(table, rules)}"
+        )
+    return best
+
+
+def _remedy(table: Table, rules: Rules) -> str:
+    """What would help: the one rule without which there is a grouping, or else other records or columns."""
+    for name, looser in (
+        ("dominance", replace(rules, dominance=1.0)),
+        ("minimum_cell", replace(rules, minimum_cell=1)),
+    ):
+        if looser != rules and _best(table, looser) is not None:
+            verb = "raise" if name == "dominance" else "lower"
+            return f"{verb} {name} of [disclosure], which is {getattr(rules, name):g}, or publish fewer columns"
+    return "take more records, publish fewer columns, or loosen both minimum_cell and dominance"
+
+
+def _best(table: Table, rules: Rules) -> Grouping | None:
     finest = tuple(np.arange(len(axis.values), dtype=np.int64) for axis in table.axes)
     before = information(table, finest)
     if meets(table, finest, rules):
@@ -112,10 +134,7 @@ def best_grouping(table: Table, rules: Rules) -> Grouping:
             if best is None or kept > best.kept + TIE:
                 best = Grouping(table, found, kept, before, math.inf)
     if best is None:
-        raise DataError(
-            f"no grouping of {', '.join(axis.column for axis in table.axes)} leaves two values and meets the rules of "
-            f"[disclosure] on {table.n:,} records; take more records, publish fewer columns, or lower minimum_cell"
-        )
+        return None
     return replace(best, bound=best.kept if certain else max(best.kept, before - _least_loss(table, rules)))
 
 

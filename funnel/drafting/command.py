@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from funnel.databases import names_database
@@ -11,11 +11,19 @@ from funnel.drafting.draft import draft_spec, file_name
 from funnel.drafting.look import look_at
 from funnel.errors import OutputError, SpecError
 from funnel.progress import Progress
+from funnel.source.formats import format_of, names
 from funnel.storage import local_path
+from funnel.wording import listed
 
 
 def draft_file(
-    source: str, table: str | None, query: str | None, output: Path | None, force: bool, progress: Progress
+    source: str,
+    table: str | None,
+    query: str | None,
+    output: Path | None,
+    force: bool,
+    progress: Progress,
+    kind: str | None = None,
 ) -> dict[str, Any]:
     """Look at a source and write a draft of a spec for it.
 
@@ -29,6 +37,8 @@ def draft_file(
     force : bool
         Whether to write over a file.
     progress : callable
+    kind : str or None
+        The format, where the name of the source does not tell.
 
     Returns
     -------
@@ -38,7 +48,7 @@ def draft_file(
     Raises
     ------
     SpecError
-        If the source cannot be named as it was, or there is such a file already.
+        If the source cannot be named as it was, its format is not known, or there is such a file already.
     DataError
         If it cannot be read.
     OutputError
@@ -48,7 +58,13 @@ def draft_file(
     file = Path(f"{title}.toml") if output is None else output
     if not force and os.path.lexists(file):
         raise SpecError(f"there is a file {file} already; name another with --output, or write over it with --force")
-    given = {"table": table, "query": query}
+    ending = PurePath(source).suffix
+    if kind is None and not names_database(source) and ending and source[-1] != "/" and format_of(source) is None:
+        raise SpecError(
+            f"cannot tell by {ending!r} what {PurePath(source).name} is written in; say it, as in --format csv (known "
+            f"are {listed(names())})"
+        )
+    given = {"table": table, "query": query, "format": kind}
     settings = {"path": _path(source, file), **{name: value for name, value in given.items() if value is not None}}
     look = look_at(settings, file.parent, progress)
     text = draft_spec(look, title)

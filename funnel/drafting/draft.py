@@ -14,6 +14,8 @@ from funnel.wording import plain_number, printable, toml_key
 
 # Categories that need no recoding, and combinations of those that are published at first.
 _FEW, _COMBINATIONS, _PUBLISHED = 30, 64, 3
+# Candidates for the secret that are named.
+_CANDIDATES = 16
 # Values that fewer records have are told of as rare.
 _RARE = 10
 _SENSITIVE = re.compile(
@@ -21,6 +23,8 @@ _SENSITIVE = re.compile(
     r"race|ethnic|nation|origin|marital|married|partner|sex(?!$)|orient|gender|politic|party|vote|union|crim|convict|"
     r"offen[cs]e|citizen|immigr|migra|genetic|suicid|docvis|hospvis|abuse|welfare"
 )
+# Days as people write them, which are no dates to a spec.
+_DAY = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}")
 # What outsiders often know of somebody, so that they could find their record in this table, or it in another.
 _KNOWN = re.compile(
     r"(^|[^a-z])(age|birth|dob|born|sex|gender|female|male|zip|post|plz|region|state|county|city|town|municipal|province|"
@@ -40,7 +44,9 @@ def draft_spec(look: Look, name: str) -> str:
     """
     keys = [column for column in look.columns if column.unique(look.rows)]
     apart = {column.name for column in look.columns if column in keys or column.named_as_identifier}
-    free = [column for column in look.columns if column.name not in apart and column.values > 1]
+    said = [column for column in look.columns if column.name not in apart and column.values > 1]
+    weights = [column for column in said if column.kind == "number" and _WEIGHT.search(column.name)]
+    free = [column for column in said if column not in weights]
     secrets = _candidates(free)
     published = _published(free, secrets)
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "release"
@@ -48,6 +54,7 @@ def draft_spec(look: Look, name: str) -> str:
     lines = [
         f"# A draft by funnel init, from {rows} records. It is yours to edit: choose the secret, then funnel plan.",
         "# It tells of the data, so keep it as private as these.",
+        *_header(look),
         "",
         f'name = "{slug}"{" " * 4}# the folder of the release: lower-case letters, digits, hyphens',
         f"title = {_text(printable(name).strip() or 'Release')}",
@@ -56,9 +63,11 @@ def draft_spec(look: Look, name: str) -> str:
         f"publish = {_list(column.name for column in published)}" if published else "# publish = []",
         *_more(free, secrets, published),
         *_identifiers(look, keys, apart),
+        *_weights(weights),
         'guarantee = "rlip:1.0,0.05"    # docs/guides/steward.md has the others',
         "",
         *_source(look),
+        *_whole(look, free, secrets),
         *_recodings(free, secrets, published),
         *_joins(free),
         "# Who the people of a second version are; without it no second version is drawn.",
@@ -80,7 +89,9 @@ def _candidates(columns: Sequence[Column]) -> list[Column]:
     few = [column for column in columns if column.values <= _FEW or column.kind in ("number", "date")]
     named = [column for column in few if _SENSITIVE.search(column.name.lower())]
     found = named or [column for column in few if column.values <= _FEW] or list(columns)
-    return sorted(found, key=lambda column: (column.values > _FEW, column.kind == "number" and column.values > 2))[:8]
+    return sorted(found, key=lambda column: (column.values > _FEW, column.kind == "number" and column.values > 2))[
+        :_CANDIDATES
+    ]
 
 
 def _published(columns: Sequence[Column], secrets: Sequence[Column]) -> list[Column]:
@@ -120,6 +131,44 @@ def _secret(secrets: Sequence[Column]) -> list[str]:
 def _more(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
     others = [column.name for column in free if column not in published and column not in secrets]
     return [f"# Others that could be: {', '.join(map(_comment, others))}."] if others else []
+
+
+def _header(look: Look) -> list[str]:
+    """A doubt about the first line of a csv file."""
+    if not look.odd:
+        return []
+    verb = "name of a column is a number or a date" if look.odd == 1 else "names of columns are numbers or dates"
+    return [f"# {look.odd:,} {verb}: if the file begins with a record, write a line of names above it."]
+
+
+def _weights(weights: Sequence[Column]) -> list[str]:
+    if not weights:
+        return []
+    names = ", ".join(_comment(column.name) for column in weights)
+    return [
+        f"# Named like survey weights, of which classes can be published for weighted estimates: {names}.",
+        "# That takes weight, bins and [numbers] (docs/estimation.md).",
+        "",
+    ]
+
+
+def _whole(look: Look, free: Sequence[Column], secrets: Sequence[Column]) -> list[str]:
+    """How all columns are published together, where there are more than the few that are published at first."""
+    if len(free) <= _PUBLISHED + 1 or not secrets:
+        return []
+    kept = {column.name for column in free}
+    # A column that is a record key may be named here too.
+    others = dict.fromkeys([*(column.name for column in look.columns if column.name not in kept), *look.left_out])
+    without = [name for name in others if name.strip() and name.isprintable()]
+    lines = [
+        '# All columns can be published, in groups under one bound for the whole record: write publish = "auto", and',
+        "# take the marks away before these lines and the sections below (docs/groups.md).",
+        "# [frequencies]",
+        '# protection = "threshold"       # what fewer people have is grouped; figures are of exact counts',
+    ]
+    if without:
+        lines += ["# [groups]", f"# without = {_list(without)}"]
+    return [*lines, ""]
 
 
 def _identifiers(look: Look, keys: Sequence[Column], apart: Iterable[str]) -> list[str]:
@@ -162,6 +211,12 @@ def _source(look: Look) -> list[str]:
 def _recodings(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
     lines = []
     for column in free:
+        if column.kind == "text" and all(_DAY.fullmatch(text.strip()) for text in column.counts):
+            lines += [
+                f"# {_comment(column.name)}: days, of which periods are made where they are written 2026-12-31",
+                "",
+            ]
+            continue
         made, rare = _recoding(column), column.rarer_than(_RARE)
         note = f"# {_comment(column.name)}: {column.values:,}{'' if column.complete else ' or more'} values"
         if rare and not _is_wide(column):

@@ -123,6 +123,8 @@ class Look:
         Records that were looked at.
     more : bool
         Whether there are more.
+    odd : int
+        Names of columns that are numbers or dates, as where a csv file begins with a record instead of names.
     """
 
     settings: Mapping[str, Any]
@@ -130,6 +132,7 @@ class Look:
     left_out: Mapping[str, str]
     rows: int
     more: bool
+    odd: int = 0
 
 
 def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Look:
@@ -146,7 +149,7 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     Raises
     ------
     SpecError, DataError
-        If it cannot be opened or read.
+        If it cannot be opened or read, or has no rows.
     """
     spec = _spec(settings, folder)
     if spec.source.format == "csv":
@@ -171,6 +174,8 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
         progress("looking at the source", rows, source.n_rows)
         if rows >= MOST_ROWS:
             break
+    if rows == 0:
+        raise DataError(f"{source.name} has no rows, so there is nothing to draft a spec from")
     columns = [one.finished() for one in seen]
     for column in columns:
         if column.kind == "other":
@@ -183,7 +188,9 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     else:
         for column in commas:
             column.kind = "text"
-    return Look(settings, usable, left_out, rows, rows >= MOST_ROWS)
+    read_so = spec.source.format == "csv"
+    odd = sum(re.fullmatch(NUMBER, name.strip()) is not None or day_of(name.strip()) is not None for name in names)
+    return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
 
 
 def _spec(settings: Mapping[str, Any], folder: Path) -> ReleaseSpec:

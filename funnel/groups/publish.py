@@ -178,10 +178,10 @@ class GroupedSolution:
         best, second = self.tried[:2]
         did, share, other = _SAID[self.chosen_by]
         told = f"{best.worth:.1%} {share}, where the next {other} {second.worth:.1%}."
-        # Trials make fewer channels than a release, whose own share is told beside this sentence.
+        # Trials make fewer channels than a release, or prove nothing; its own share is told beside this sentence.
         shortly = f"{best.worth:.1%}" != f"{self._reached:.1%}"
         return (
-            f"Of {len(self.tried)} ways, this one {did} in trials, which make channels for many people only: {told}"
+            f"Of {len(self.tried)} ways, this one {did} in short trials: {told}"
             if shortly
             else f"Of {len(self.tried)} ways that were tried, this one {did}: {told}"
         )

@@ -236,3 +236,20 @@ def test_keys_are_derived_where_there_is_a_secret_and_words_are_derived_as_now(
     assert failures(replace(keyed, key=key, derivation=2), "keys") == {}
     other = RecordKey(("id",), bytes(31) + b"x")
     assert set(failures(replace(keyed, key=other, derivation=2), "keys")) == {"digests"}
+
+
+def test_answers_are_derived_where_a_stage_has_nothing_to_say_to_anybody(
+    honest: FinishedGroups, finished: FinishedGroups, tmp_path: Path
+) -> None:
+    """As under robust bounds and few people: of the last groups everybody's text is `any`."""
+    source = honest.folder.root.parents[2] / "people.parquet"
+    spec = ReleaseSpec.load(make_project(tmp_path, KEYED_GROUPS, pq.read_table(source)))
+    key = RecordKey(("id",), bytes(range(32)))
+    snapshot = take_snapshot(spec, tmp_path / "workspace", key, lambda *_: None)
+    content = json.loads(finished.folder.protocol.read_bytes())
+    for of_class in content["stages"][0]["classes"]:
+        of_class[1] = [-1] * len(of_class[1])
+    finished.folder.protocol.write_bytes(redigested(content))
+    found = failures(replace(finished, spec=spec, snapshot=snapshot, key=key), "keys")
+    assert set(found) == {"answers", "draws"}
+    assert "are counted otherwise than the keys" in found["draws"]

@@ -197,7 +197,7 @@ def test_a_threshold_that_no_grouping_meets_is_refused(tmp_path: Path) -> None:
     from funnel.errors import DataError
 
     table({("ill", "a"): 5, ("well", "b"): 5}).to_parquet(tmp_path / "t.parquet", index=False)
-    with pytest.raises(DataError, match="take more records, publish fewer columns, or lower minimum_cell"):
+    with pytest.raises(DataError, match="take more records, publish fewer columns, or loosen both"):
         count_joint(spec_of("t.parquet", tmp_path, frequencies={"protection": "threshold"}), quiet)
 
 

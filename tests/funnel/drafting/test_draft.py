@@ -22,7 +22,7 @@ from funnel.drafting.look import look_at
 from funnel.errors import DataError, FunnelError, SpecError
 from funnel.joint import Joint
 from funnel.progress import quiet
-from funnel.source import count_joint
+from funnel.source import count_joint, settled_columns
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import postgres_table, sqlite_table
 from tests.ledger.servers import Server
@@ -53,6 +53,15 @@ def counted(spec: ReleaseSpec) -> Joint:
     return count_joint(plain, quiet)
 
 
+def wide(text: str, secret: str) -> str:
+    """The draft after a person took away all marks that publishing every column takes."""
+    text = re.sub(r"(?m)^publish = .*$", 'publish = "auto"', text)
+    text = re.sub(r"(?m)^# secret = .*$", f'secret = ["{secret}"]', text)
+    return re.sub(
+        r"(?m)^# (?=\[(frequencies|groups|recode.*)\]|protection =|without =|bins =|period =|minimum_)", "", text
+    )
+
+
 class TestRealTables:
     def test_adult(self, tmp_path: Path) -> None:
         text = drafted(tmp_path, ADULT)
@@ -64,6 +73,17 @@ class TestRealTables:
         assert counted(spec).n == 48_842
         # Whatever else is chosen of the candidates does, with the marks of its section taken away.
         assert len(counted(chosen_again(tmp_path, "income")).secret) == 2
+
+    def test_all_columns_of_adult_by_taking_marks_away(self, tmp_path: Path) -> None:
+        text = drafted(tmp_path, ADULT)
+        assert "# Named like survey weights, of which classes can be published for weighted estimates: fnlwgt." in text
+        assert "fnlwgt" not in tomllib.loads(text)["publish"]
+        (tmp_path / "draft.toml").write_text(wide(text, "income"), encoding="utf-8")
+        spec = settled_columns(ReleaseSpec.load(tmp_path / "draft.toml"))
+        assert spec.groups.without == ("fnlwgt",)
+        assert len(spec.publish) == 14
+        assert spec.ungroupable is None
+        assert {"age", "capital-gain", "native-country"} <= set(spec.recode)
 
     def test_a_plan_of_some_of_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         people = adult_rows(0, 4000).select(["income", "sex", "relationship"])
@@ -169,7 +189,23 @@ class TestHostile:
         assert re.search(r'(?m)^(# )?\[recode\."Einkommen \(€\)"\]$', text)
         assert re.search(r'(?m)^(# )?period = "month"$', text)
 
-    @pytest.mark.parametrize("content", [b"", b"\x00" * 50, b"a,b\n1\n", b"just a line\n"])
+    def test_columns_that_tell_people_apart_are_left_out_of_all_columns(self, tmp_path: Path) -> None:
+        rows = [f"{k},p{k}@x.org,{k % 2},{k % 3},{k % 5},{k % 4},{k % 6}" for k in range(60)]
+        (tmp_path / "t.csv").write_text("\n".join(["person_id,email,income,a,b,c,d", *rows]))
+        text = drafted(tmp_path, tmp_path / "t.csv")
+        assert '# record_key = ["person_id"]' in text
+        (tmp_path / "draft.toml").write_text(wide(text, "income"), encoding="utf-8")
+        assert settled_columns(ReleaseSpec.load(tmp_path / "draft.toml")).publish == ("a", "b", "c", "d")
+
+    def test_days_that_are_no_dates_and_a_record_as_header(self, tmp_path: Path) -> None:
+        rows = [f"{1 + k % 28}.{1 + k % 12}.2024,{k % 2},1" for k in range(600)]
+        (tmp_path / "t.csv").write_text("\n".join(["seen,income,17", *rows]))
+        text = drafted(tmp_path, tmp_path / "t.csv")
+        assert "# seen: days, of which periods are made where they are written 2026-12-31" in text
+        assert "recode.seen" not in text
+        assert "# 1 name of a column is a number or a date: if the file begins with a record" in text
+
+    @pytest.mark.parametrize("content", [b"", b"\x00" * 50, b"a,b\n1\n", b"just a line\n", b"a,b\n"])
     def test_what_is_no_table(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "t.csv").write_bytes(content)
         try:
@@ -218,6 +254,20 @@ class TestDatabases:
 
 
 class TestFiles:
+    def test_a_format_that_the_name_does_not_tell(self, tmp_path: Path) -> None:
+        (tmp_path / "t.txt").write_text("income;b\n" + "1;2\n2;1\n1;1\n" * 9)
+        with pytest.raises(
+            SpecError, match=r"^cannot tell by '\.txt' what t\.txt is written in; say it, as in --format csv"
+        ):
+            drafted(tmp_path, tmp_path / "t.txt")
+        done = CliRunner().invoke(
+            main, ["init", str(tmp_path / "t.txt"), "--format", "csv", "-o", str(tmp_path / "draft.toml")]
+        )
+        assert done.exit_code == 0, done.output
+        spec = chosen(tmp_path)
+        assert (spec.source.format, spec.source.delimiter) == ("csv", ";")
+        assert counted(spec).n == 27
+
     def test_nothing_is_written_over_unasked(self, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text("a,b\n1,2\n2,1\n")
         (tmp_path / "draft.toml").write_text("mine")
