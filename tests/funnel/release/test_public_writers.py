@@ -203,7 +203,7 @@ def test_every_file_of_a_version_that_is_not_internal_is_watched() -> None:
     folder = ReleaseFolder(Path("version"))
     properties = (name for name, value in vars(ReleaseFolder).items() if isinstance(value, property))
     paths = {name: path for name in properties if isinstance(path := getattr(folder, name), Path)}
-    assert PUBLIC == {name for name, path in paths.items() if folder.audit not in (path, *path.parents)}
+    assert {name for name, path in paths.items() if folder.audit not in (path, *path.parents)} == PUBLIC
 
 
 def test_writing_is_noticed_however_it_is_written() -> None:
