@@ -42,7 +42,7 @@ from funnel.recount import Recount, first_csv_difference, recount, recount_publi
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.grouped import RecordLevel, follow
 from funnel.recount.grouped_handouts import grouped_handouts_again
-from funnel.recount.grouped_robust import MAKERS, Stated, in_population
+from funnel.recount.grouped_robust import Stated, in_population
 from funnel.recount.grouped_text import GroupedText
 from funnel.recount.rows import connect, parquet_cells
 from funnel.recount.source import source_columns
@@ -165,10 +165,7 @@ class FinishedGroups:
     @property
     def _stated(self) -> Stated:
         """What the maker says of its proof; who proves is what the name of the series says."""
-        stated = GroupedProof.read(self.folder.proof)
-        if stated.seed != str(self.said.settings["name"]):
-            raise DataError("the people who prove a release of groups are told apart by the name of the series")
-        return Stated(str(self.said.settings["name"]), MAKERS, stated.cells)
+        return Stated.of(GroupedProof.read(self.folder.proof).model_dump(), str(self.said.settings["name"]))
 
     @cached_property
     def released(self) -> Rows:

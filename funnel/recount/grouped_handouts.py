@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funnel.recount.handouts import STEPS, Json, catalogue_again, citation_again, quoted_names, readme_again, shown_text
+from funnel.recount.handouts import (
+    STEPS,
+    TEXTS,
+    Json,
+    catalogue_again,
+    citation_again,
+    quoted_names,
+    readme_again,
+    shown_text,
+)
 from funnel.recount.published import in_csv
 
 Texts = tuple[str | None, ...]
@@ -41,7 +50,9 @@ _FILES = """| protocol.csv | of every column, the probability of every published
 """
 
 
-def grouped_handouts_again(package: Json, channels: Sequence[Line], previous: str | None) -> dict[str, bytes]:
+def grouped_handouts_again(
+    package: Json, channels: Sequence[Line], previous: str | None, text: int = TEXTS[-1]
+) -> dict[str, bytes]:
     """What the handouts of a release of groups have to be, by path.
 
     Parameters
@@ -52,6 +63,8 @@ def grouped_handouts_again(package: Json, channels: Sequence[Line], previous: st
         Of ``channels.parquet``, judged.
     previous : str or None
         The version before this one that is there.
+    text : int
+        Which wording, of `funnel.recount.handouts.TEXTS`.
 
     Raises
     ------
@@ -63,7 +76,7 @@ def grouped_handouts_again(package: Json, channels: Sequence[Line], previous: st
     estimating = _ESTIMATING.format(groups=groups, example=_example(alone), steps=STEPS)
     return {
         "CITATION.cff": citation_again(package),
-        "README.md": readme_again(package, _READING, estimating, _FILES).encode(),
+        "README.md": readme_again(package, _READING, estimating, _FILES, text).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
         "protocol.csv": _table(alone).encode(),
     }

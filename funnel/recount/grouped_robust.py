@@ -2,7 +2,8 @@
 
 Of the people of a table those who made a protocol and those who prove it are told apart again by the seed, and whoever
 proves is followed by the word the seed gives: among those who stand for what a record can end with, the shares of the
-secrets have limits of Clopper and Pearson. How many limits were stated is what the maker says; more than are met here.
+secrets have limits of Clopper and Pearson. How many limits were stated is what the maker says, and at least as many as
+trees have that end in what is published; all else that is said of the proof is counted again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, Self
 
 from funnel.errors import DataError, SpecError
 from funnel.recount.grouped import Followed, GroupedLevel
@@ -40,11 +41,33 @@ class Stated:
         Of people, who made it.
     cells : int
         What limits were stated for.
+    made_from, proving, leaves : int, optional
+        People who made and who prove it, and what a record can end with, as it is said.
+    significance : float, optional
+        What all limits together may miss, as it is said.
     """
 
     seed: str
     share: Fraction
     cells: int
+    made_from: int | None = None
+    proving: int | None = None
+    leaves: int | None = None
+    significance: float | None = None
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], series: str) -> Self:
+        """What ``audit/proof.json`` says of a release of a series.
+
+        Raises
+        ------
+        DataError
+            If other people prove it than the name of the series tells.
+        """
+        if said["seed"] != series or said["share"] != float(MAKERS):
+            raise DataError("the people who prove a release of groups are told apart by the name of the series")
+        numbers = {name: said[name] for name in ("cells", "made_from", "proving", "leaves", "significance")}
+        return cls(series, MAKERS, **numbers)
 
 
 @dataclass(frozen=True)
@@ -136,7 +159,7 @@ class _Judge:
             if count:
                 sizes[secret] += count
         self._sizes = tuple(sizes[secret] for secret in self._secrets)
-        self._people = _who_prove(counts, self._secrets, self._records, stated)
+        self._people, self._makers = _who_prove(counts, self._secrets, self._records, stated)
         if not any(self._people):
             raise DataError("nobody is left to prove what others made")
         c = len(self._secrets)
@@ -145,6 +168,7 @@ class _Judge:
         self._tail = promise.number("alpha") / (number * (stated.cells + 2))
 
     def level(self) -> RobustLevel:
+        self._fewest_cells = 0
         up = down = odds = Ratio(Fraction(1), 0, 0)
         leaves, fewest = 0, sum(len(some) for some in self._people)
         for leaf in self._leaves():
@@ -165,10 +189,23 @@ class _Judge:
                         after = self._share(standing[s], standing[s] + standing[t])[1]
                         before = self._share(self._sizes[s], self._sizes[s] + self._sizes[t])[0]
                         odds = larger(odds, after * (PARTS - before), (PARTS - after) * before, 0, s)
-        if leaves > self._stated.cells:
-            raise DataError(f"the protocol publishes {leaves:,} things, and limits were stated for fewer")
+        if self._fewest_cells > self._stated.cells:
+            raise DataError(
+                f"what the protocol publishes takes limits of {self._fewest_cells:,} outputs and unions of them at "
+                "least, and limits were stated for fewer"
+            )
+        proving = sum(len(some) for some in self._people)
+        counted = {
+            "made_from": sum(self._sizes) - proving,
+            "proving": proving,
+            "leaves": leaves,
+            "significance": float(self._promise.number("alpha")),
+        }
+        for name, number in counted.items():
+            if getattr(self._stated, name) not in (None, number):
+                raise DataError(f"the proof says {getattr(self._stated, name):,} as {name}, and it is {number:,}")
         nats, holds = self._against(up, down, odds)
-        return RobustLevel(nats, holds, leaves, fewest, sum(len(some) for some in self._people))
+        return RobustLevel(nats, holds, leaves, fewest, proving)
 
     def _share(self, successes: int, trials: int) -> tuple[int, int]:
         """Limits of a share, times 2^32."""
@@ -194,8 +231,17 @@ class _Judge:
         while left:
             number, place, so_far = left.pop()
             which, following = text.stages[number].classes[place]
+            # Outputs are joined two by two until they are all: k of them that are left had 2k - 2 cells, or more.
+            self._fewest_cells += 2 * len(following) - 2
             channel = text.stages[number].channels[which]
             rare = dict(channel.rare)
+            known = {inputs[number][r] for r in so_far.ways if r in self._makers}
+            for x in channel.inputs:
+                own = any(weights.get(x, 0) != rare.get(y, 0) for y, weights in enumerate(channel.outputs))
+                if own and x not in known:
+                    raise DataError(
+                        "people who prove the protocol have weights of their own, so that it was made of them"
+                    )
             for y, then in enumerate(following):
                 weights = channel.outputs[y]
                 ways: dict[int, int] = {}
@@ -220,8 +266,8 @@ def _tells(channel: TextChannel, y: int) -> bool:
 
 def _who_prove(
     counts: Counts, secrets: list[Values], records: list[Values], stated: Stated
-) -> list[list[tuple[int, int]]]:
-    """Of every record the (secret, word) of those who prove."""
+) -> tuple[list[list[tuple[int, int]]], set[int]]:
+    """Of every record the (secret, word) of those who prove, and the records that somebody has who makes."""
     place = {secret: s for s, secret in enumerate(secrets)}
     number = {record: r for r, record in enumerate(records)}
     everybody: list[tuple[int, int, int, int]] = []
@@ -232,6 +278,7 @@ def _who_prove(
             everybody.append((int(told[:16], 16), int(told[16:32], 16), place[secret], number[record]))
     everybody.sort()
     people: list[list[tuple[int, int]]] = [[] for _ in records]
-    for _, word, s, r in everybody[int(stated.share * len(everybody)) :]:
+    number_of_makers = int(stated.share * len(everybody))
+    for _, word, s, r in everybody[number_of_makers:]:
         people[r].append((s, word))
-    return people
+    return people, {r for _, _, _, r in everybody[:number_of_makers]}

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from funnel.recount.published import in_csv
 
@@ -31,7 +31,7 @@ was changed at random, with known probabilities, to protect the secret: {secret}
 
 **What is promised.** {meaning} That is meant {scope}.
 
-The frequencies behind it are {frequencies}.
+{frequencies}
 
 ## How to read a value
 
@@ -133,7 +133,11 @@ _PREFIXES = {
 }
 
 
-def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
+TEXTS: Final = (1, 2)
+"""Wordings of README.md that releases have been published with; the last one is that of releases that are made now."""
+
+
+def handouts_again(package: Json, protocol: Json, previous: str | None, text: int = TEXTS[-1]) -> dict[str, bytes]:
     """What the handouts of a release have to be, by path.
 
     Parameters
@@ -142,6 +146,8 @@ def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[
         Content of ``datapackage.json`` and of ``protocol.json``, both of them judged.
     previous : str or None
         The version before this one that is there.
+    text : int
+        Which wording, of `TEXTS`.
 
     Raises
     ------
@@ -151,7 +157,7 @@ def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[
     cells = _cells(protocol)
     return {
         "CITATION.cff": citation_again(package),
-        "README.md": _readme(package, protocol, cells).encode(),
+        "README.md": _readme(package, protocol, cells, text).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
         "protocol.csv": _table(protocol, cells).encode(),
     }
@@ -211,8 +217,11 @@ def quoted_names(values: Any) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def readme_again(package: Json, reading: str, estimating: str, files: str) -> str:
-    """What README.md has to be, with what is special to a kind of release: two chapters and lines about files."""
+def readme_again(package: Json, reading: str, estimating: str, files: str, text: int = TEXTS[-1]) -> str:
+    """What README.md has to be, with what is special to a kind of release: two chapters and lines about files.
+
+    The first wording had no sentence of its own for frequencies under a threshold.
+    """
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
@@ -230,7 +239,11 @@ def readme_again(package: Json, reading: str, estimating: str, files: str) -> st
         secret=quoted_names(block["secret"]),
         meaning=shown_text(block["meaning"]),
         scope=block["scope"],
-        frequencies=block["frequencies"]["meaning"],
+        frequencies=(
+            f"Of the frequencies behind it, {block['frequencies']['meaning']}."
+            if text > 1 and block["frequencies"]["protection"] == "threshold"
+            else f"The frequencies behind it are {block['frequencies']['meaning']}."
+        ),
         reading=reading,
         estimating=estimating,
         csv=_CSV_LINE if "data/records.csv" in paths else "",
@@ -239,7 +252,7 @@ def readme_again(package: Json, reading: str, estimating: str, files: str) -> st
     )
 
 
-def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]], text: int) -> str:
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     estimating = _ESTIMATING.format(
@@ -249,7 +262,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         steps=STEPS,
     )
     noisy = _NOISY_LINE if package["funnel:privacy"]["frequencies"]["protection"] == "noise" else ""
-    return readme_again(package, _READING, estimating, _FILES.format(noisy=noisy))
+    return readme_again(package, _READING, estimating, _FILES.format(noisy=noisy), text)
 
 
 def _commonest(protocol: Json) -> int:

@@ -67,26 +67,25 @@ def rounding_complaints(
     both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))
     furthest = max(abs(one - other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True))
     unit = math.gcd(*(weight for row in told for weight in row))
-    if off is not None and off != -(-furthest // unit) * unit / WHOLE:
-        yield f"is said to be within {off} of the effective one, and is not, or nearer"
     true = plain_information(counts, exact)
     slack = max(_COST * true.utility, step * true.entropy) + _NOISE
     finer = [bits for bits in range(first, _FINEST + 1) if not unit % (1 << (_BITS - bits))]
     ways = [(one, part) for one in both for part in range(_PARTS + 1)]
     if all(told != _on_grid(one, bits, part) for bits in finer for one, part in ways):
+        grids = range(first, _FINEST + 1, 2)
+        usual = (_on_grid(both[which], bits, part) for bits in grids for which, part in _USUAL)
         if told == exact:
             if not perfect and not _is_one_of(exact, chapter):
                 yield "is the effective channel to the last unit, which tells how many people have which history"
-            return
-        grids = range(first, _FINEST + 1, 2)
-        usual = (_on_grid(both[which], bits, part) for bits in grids for which, part in _USUAL)
-        if off is None or not finer or not _same_support(told, exact, unit):
+        elif off is None or not finer or not _same_support(told, exact):
             yield "is not the effective channel, rounded to a grid"
         elif any(_would_do(one, counts, chapter.guarantee, box, true, slack) for one in usual):
             yield "is not the effective channel, rounded to a grid, though a rounding keeps the bound"
     kept = plain_information(counts, told)
     if not true.utility - slack <= kept.utility <= true.utility + _NOISE:
         yield "keeps more than the effective channel, or far less"
+    if off is not None and off != -(-furthest // unit) * unit / WHOLE:
+        yield f"is said to be within {off} of the effective one, and is not, or nearer"
 
 
 def box_of(public: PublicFrequencies | None, chapter: Chapter) -> CountBox | None:
@@ -107,7 +106,7 @@ def box_of(public: PublicFrequencies | None, chapter: Chapter) -> CountBox | Non
     return CountBox.of(lower, upper, [box.totals[s] for s in ss])
 
 
-def _same_support(told: Weights, exact: Weights, unit: int) -> bool:
+def _same_support(told: Weights, exact: Weights) -> bool:
     """Whether the same is possible; or everything is, and whatever was not has one and the same weight, the least."""
     pairs = [(one, other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True)]
     added = {one for one, other in pairs if not other}

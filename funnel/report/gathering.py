@@ -23,6 +23,7 @@ from funnel.release.public_report import Change, Contact, Judged, KeptByVersion,
 from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
+from funnel.report.numbers import things
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
 
@@ -137,7 +138,8 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
             )
         elif column in codings.recode:
             said.append(
-                f"{column}: values were grouped, {len(coding.labels):,} are left, so that no combination of secret and "
+                f"{column}: values were grouped; {things(len(coding.labels), 'value')} "
+                f"{'is' if len(coding.labels) == 1 else 'are'} left, so that no combination of secret and "
                 f"published values has fewer than {spec.frequencies.threshold:,} records."
             )
             continue

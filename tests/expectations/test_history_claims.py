@@ -112,7 +112,17 @@ def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
     turned = replace(released, weights=tuple(row[1:] + row[:1] for row in released.weights))
     found = failures(replace(made.evidence, released=turned))
     assert set(found) == {"channel"}
-    assert found["channel"].endswith("is not the effective channel, rounded to a grid")
+    assert "is not the effective channel, rounded to a grid" in found["channel"]
+
+
+def test_how_far_the_channel_is_rounded_is_told_and_judged(made: Made) -> None:
+    rounded = made.evidence.rounded
+    assert rounded is not None
+    assert failures(replace(made.evidence, rounded=None)) == {"channel": "does not say by how much it is rounded"}
+    for other in (rounded / 2, rounded + 2.0**-28):
+        found = failures(replace(made.evidence, rounded=other))
+        assert set(found) == {"channel"}
+        assert "is said to be within" in found["channel"]
 
 
 def _with_tables(made: Made, *noise: dict[str, list[int]]) -> HistoryEvidence:

@@ -52,7 +52,7 @@ from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
-from funnel.recount.grouped_robust import MAKERS, Stated, in_population
+from funnel.recount.grouped_robust import Stated, in_population
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
@@ -282,9 +282,7 @@ def _on_counts(
         followed = follow(text, declared, counts)
         if followed.promise.laws is not None:
             proof = _document(GroupedProof, folder.proof)
-            if proof.seed != evidence.spec.name:
-                raise DataError("the people who prove it are not told apart by the name of the series")
-            followed = in_population(followed, counts, Stated(proof.seed, MAKERS, proof.cells))
+            followed = in_population(followed, counts, Stated.of(proof.model_dump(), evidence.spec.name))
         law = PublishedLaw.following(followed)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]

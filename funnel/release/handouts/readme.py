@@ -132,7 +132,10 @@ def promise(privacy: Mapping[str, Any]) -> Iterator[str]:
         f"every record was changed at random, with known probabilities, to protect the secret: {secret}."
     )
     yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
-    yield f"The frequencies behind it are {privacy['frequencies']['meaning']}."
+    behind, meaning = privacy["frequencies"], privacy["frequencies"]["meaning"]
+    # What a threshold does is told as a sentence, what the others are as a property.
+    grouped = behind["protection"] == "threshold"
+    yield f"Of the frequencies behind it, {meaning}." if grouped else f"The frequencies behind it are {meaning}."
 
 
 def _reading() -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ import pytest
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.groups import GroupedSolution, Schedule
-from funnel.groups.halves import SHARE
+from funnel.groups.halves import SHARE, Halves
 from funnel.recount.grouped_robust import Stated, robust_level
+from funnel.release.grouped_proof import GroupedProof
 
 GROUPS = [["x"], ["y"], ["z"]]
 COUNTS = dict[tuple[tuple[str, ...], tuple[str, ...]], int]
@@ -74,10 +76,17 @@ def test_the_level_is_that_of_the_leaf_that_goes_furthest(joint: funnel.Joint, m
     ).holds
 
 
+def many(joint: funnel.Joint) -> funnel.Joint:
+    """With so many people of every record that some of them make."""
+    return funnel.Joint(joint.counts + 40, joint.secret, joint.inputs)
+
+
 def test_a_protocol_of_the_counts_is_not_proven(joint: funnel.Joint, made: GroupedSolution) -> None:
+    """It has weights for values that nobody of those who make has where a record shows what is before."""
     nominal = funnel.publish_groups(joint, GROUPS, funnel.LIP(0.8), people=20, schedule=Schedule(0.9, 3))
     generous = replace(stated(made), cells=1000)
-    assert not robust_level(nominal.protocol.to_json(), "rlip:0.8,0.05", counted(joint), generous).holds
+    with pytest.raises(DataError, match="have weights of their own"):
+        robust_level(nominal.protocol.to_json(), "rlip:0.8,0.05", counted(joint), generous)
 
 
 def test_an_output_that_was_not_cut_back_is_found(joint: funnel.Joint, made: GroupedSolution) -> None:
@@ -94,7 +103,48 @@ def test_an_output_that_was_not_cut_back_is_found(joint: funnel.Joint, made: Gro
         stage["channels"], stage["classes"] = [plain], [[0, [0 if number < 3 else -1] * size]]
     generous = replace(stated(made), cells=10_000)
     assert robust_level(made.protocol.to_json(), "rlip:0.8,0.05", counted(joint), stated(made)).holds
-    assert not robust_level(json.dumps(text), "rlip:0.8,0.05", counted(joint), generous).holds
+    assert not robust_level(json.dumps(text), "rlip:0.8,0.05", counted(many(joint)), generous).holds
+
+
+@pytest.mark.parametrize("said", ["made_from", "proving", "leaves", "significance"])
+def test_whatever_the_proof_says_is_counted_again(joint: funnel.Joint, made: GroupedSolution, said: str) -> None:
+    assert made.proven is not None
+    proof, told = GroupedProof.of(made.proven).model_dump(), made.protocol.to_json()
+    assert robust_level(told, "rlip:0.8,0.05", counted(joint), Stated.of(proof, "a")).holds
+    other = Stated.of({**proof, said: proof[said] / 2 if said == "significance" else proof[said] + 1}, "a")
+    with pytest.raises(DataError, match=f"as {said}, and it is"):
+        robust_level(told, "rlip:0.8,0.05", counted(joint), other)
+    for forged in ({**proof, "share": 0.5}, {**proof, "seed": "luck"}):
+        with pytest.raises(DataError, match="told apart by the name of the series"):
+            Stated.of(forged, "a")
+
+
+def test_fewer_limits_than_any_tree_has_with_such_leaves_are_refused(
+    joint: funnel.Joint, made: GroupedSolution
+) -> None:
+    """A number of cells that follows from what was left after people were asked."""
+    assert made.proven is not None
+    leaves = made.proven.leaves
+    assert leaves > 2
+    told, said = made.protocol.to_json(), stated(made)
+    assert robust_level(told, "rlip:0.8,0.05", counted(joint), replace(said, cells=2 * leaves - 2)).holds
+    for cells in (leaves, 2 * leaves - 3):
+        with pytest.raises(DataError, match="limits were stated for fewer"):
+            robust_level(told, "rlip:0.8,0.05", counted(joint), replace(said, cells=cells))
+
+
+def test_a_protocol_that_was_made_of_those_who_prove_it_is_found_where_they_have_values_of_their_own() -> None:
+    joint = sample(2, seed=3)
+    inputs = funnel.Alphabet(("x", "y", "z"), (*joint.inputs.symbols, ("x9", "y0", "z0")))
+    strange = funnel.Joint.from_counts(np.hstack([joint.counts, [[2], [1]]]), joint.secret, inputs)
+    last = len(inputs) - 1
+    seed = next(seed for seed in map(str, range(20)) if not Halves.of(strange, seed).making[:, last].any())
+    settings: dict[str, Any] = {"people": 20, "schedule": Schedule(0.9, 3)}
+    made = funnel.publish_groups(strange, GROUPS, funnel.RLIP(0.8), seed=seed, **settings)
+    robust_level(made.protocol.to_json(), "rlip:0.8,0.05", counted(strange), stated(made))
+    of_all = funnel.publish_groups(strange, GROUPS, funnel.LIP(0.8), **settings)
+    with pytest.raises(DataError, match="have weights of their own"):
+        robust_level(of_all.protocol.to_json(), "rlip:0.8,0.05", counted(strange), replace(stated(made), cells=1000))
 
 
 def test_more_limits_than_were_stated_are_refused(joint: funnel.Joint, made: GroupedSolution) -> None:

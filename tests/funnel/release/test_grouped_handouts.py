@@ -14,6 +14,7 @@ import yaml
 
 import funnel
 from funnel.recount.grouped_handouts import grouped_handouts_again
+from funnel.recount.handouts import TEXTS
 from funnel.release.channel_rows import ChannelRow, read_channel_rows
 from funnel.release.handouts import grouped_handouts
 from funnel.release.reading import GroupedRelease
@@ -27,9 +28,14 @@ def documents() -> tuple[dict[str, Any], list[ChannelRow]]:
     return json.loads(folder.package.read_bytes()), read_channel_rows(folder.channels)
 
 
-def again(package: dict[str, Any], rows: list[ChannelRow], previous: str | None = None) -> dict[str, bytes]:
+MEANING = "rare combinations are grouped; the counts of the others are exact, and only rounded"
+
+
+def again(
+    package: dict[str, Any], rows: list[ChannelRow], previous: str | None = None, text: int = TEXTS[-1]
+) -> dict[str, bytes]:
     lines = [(row[:2], row[2:4], row[4:6], row[6], row[7]) for row in rows]
-    return grouped_handouts_again(package, lines, previous)
+    return grouped_handouts_again(package, lines, previous, text)
 
 
 def test_the_package_is_valid_and_says_the_units_and_ranges_of_numbers() -> None:
@@ -80,6 +86,18 @@ def test_both_writers_agree_on_odd_texts_and_on_values_that_none_has() -> None:
     few: list[ChannelRow] = [("=a", None, None, None, "any", None, 1.0, 1.0)]
     for some in (rows, strange, few):
         assert grouped_handouts(odd, some) == again(odd, some)
+    protected = {**package["funnel:privacy"]["frequencies"], "protection": "threshold", "meaning": MEANING}
+    grouped = {**odd, "funnel:privacy": {**package["funnel:privacy"], "frequencies": protected}}
+    told = grouped_handouts(grouped, rows)
+    assert told == again(grouped, rows)
+    assert f"\n\nOf the frequencies behind it, {MEANING}.\n\n" in told["README.md"].decode()
+    # Releases that are out have the first wording, of which nothing else differs.
+    before = again(grouped, rows, text=1)
+    was = f"\n\nThe frequencies behind it are {MEANING}.\n\n"
+    assert before.pop("README.md").decode().split(was) == told.pop("README.md").decode().split(
+        f"\n\nOf the frequencies behind it, {MEANING}.\n\n"
+    )
+    assert before == told
     assert b"none is told by itself" in grouped_handouts(odd, few)["README.md"]
     assert grouped_handouts(odd, strange)["protocol.csv"].decode().splitlines()[1:] == [
         '"\'=a","""x"" or | y","any",0.5,1.0',
