@@ -121,8 +121,7 @@ def written(lines: Sequence[Line]) -> str:
     rows = [
         "# Groups made for numbers and for estimates",
         "",
-        "| columns, given income | bound | made by | kept of H(X) | explained of numbers | worth for estimates | way "
-        "| s |",
+        "| columns, given income | bound | made by | kept of H(X) | explained | worth for estimates | way | s |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in lines:
