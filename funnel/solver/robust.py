@@ -1,4 +1,4 @@
-"""The optimum over the confidence set itself: cutting planes on the certified optimiser, an exact check at the end."""
+"""The optimum over the confidence set itself: a search by levels, or cutting planes, and an exact check at the end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
-from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
+from funnel.solver.robust_ascent import Kept, RobustCone, best_mixture
+from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split
 from funnel.solver.work import Deciding
 
@@ -42,6 +44,8 @@ _ROUGH = 0.02
 # The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
 # and a secret.
 _FINISHING, _BY_ROW = 0.15, 8_000.0
+# The share of the gap that a search is asked for; the rest is for the shares of the deviation between those it looks at.
+_SEARCHED = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,8 @@ def robust_weights(
 ) -> RobustOptimum:
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
-    F gives every row of a channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
+    A channel that reads secrets of few values is searched for by levels (`robust_search`). Else: F gives every row of a
+    channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
     solve; find for every output the laws in F that break its bound most (METHOD section 5); add their half-spaces;
     repeat. Each round solves a relaxation, so each bound is a bound for RLDP. What remains at the end is moved inside
     by a linear programme or mixed with the marginal, and decided by the exact worst case.
@@ -153,8 +158,13 @@ def robust_weights(
     law = read.p_input[seen]
     counted = image(np.flatnonzero(seen))
     maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
-    cuts = _Cuts(read, near, seen)
     limit = capped_exp(guarantee.epsilon)
+    told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
+    if told_apart and searchable(near, guarantee.epsilon):
+        found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
+        weights = _proven(read, guarantee, RobustCone(read, near, seen, limit, finishing), found.kept, finishing)
+        return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
+    cuts = _Cuts(read, near, seen)
     bound, worst, columns, finished, rounds = np.inf, np.inf, np.zeros((0, len(law))), False, 0
     value, still = np.inf, 0
     while True:
@@ -215,6 +225,14 @@ def _channel(split: Split, law: FloatArray, seen: Flags, read: Joint) -> FloatAr
     return np.asarray(matrix / matrix.sum(axis=0))
 
 
+def _proven(read: Joint, guarantee: RLDP, cone: RobustCone, kept: Kept, budget: Budget) -> WeightArray:
+    """Integer weights of a mixture inside, for which the exact worst case agrees."""
+    inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
+    found = best_mixture(cone, inner, ENTROPY.gains(inner)) or Kept(cone.law[None], np.ones(1), 0.0)
+    split = Split(found.posteriors, found.mass, found.value, np.inf)
+    return _decided(read, guarantee, _channel(split, cone.law, cone.seen, read), budget)
+
+
 def _moved_inside(
     read: Joint,
     guarantee: RLDP,
@@ -243,9 +261,14 @@ def _moved_inside(
             return weights
         added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
         margin = margin if added else 4 * margin
+    return _decided(read, guarantee, _channel(split, law, seen, read), budget)
+
+
+def _decided(read: Joint, guarantee: RLDP, channel: FloatArray, budget: Budget) -> WeightArray:
+    """The weights of a channel (b, a), mixed with the marginal as much as it takes until the exact worst case agrees."""
     deciding = Deciding(read, guarantee, budget)
     try:
-        weights = proven_weights(read, guarantee, _channel(split, law, seen, read), 1.0, deciding.holds)
+        weights = proven_weights(read, guarantee, channel, 1.0, deciding.holds)
     except InfeasibleGuarantee:
         # The budget does not allow to decide anything.
         return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
