@@ -21,7 +21,7 @@ from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
-from funnel.solver.robust_ascent import Kept, RobustCone, best_mixture
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_told
 from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split
 from funnel.solver.work import Deciding
@@ -44,7 +44,9 @@ _ROUGH = 0.02
 # The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
 # and a secret.
 _FINISHING, _BY_ROW = 0.15, 8_000.0
-# The share of the gap that a search is asked for; the rest is for the shares of the deviation between those it looks at.
+# The rounds of cutting planes after which there is an ascent, and the most inputs for which one is worth its work.
+_ASCENTS, _FEW_INPUTS = (1, 3, 6, 12, 20, 30, 40, 50), 12
+# The share of the gap that a search is asked for; the rest is for shares of the deviation between those it looks at.
 _SEARCHED = 0.8
 
 
@@ -159,14 +161,20 @@ def robust_weights(
     counted = image(np.flatnonzero(seen))
     maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
     limit = capped_exp(guarantee.epsilon)
+    cone = RobustCone(read, near, seen, limit, budget)
+    kept, bound, rounds = nothing_told(cone, maximised, counted), np.inf, 0
     told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
     if told_apart and searchable(near, guarantee.epsilon):
         found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
-        weights = _proven(read, guarantee, RobustCone(read, near, seen, limit, finishing), found.kept, finishing)
-        return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
+        kept, bound = found.kept, found.bound
+        # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
+        if not found.finished or bound - kept.value <= gap:
+            outside = RobustCone(read, near, seen, limit, finishing)
+            weights = _proven(read, guarantee, outside, kept, finishing, maximised, counted)
+            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
     cuts = _Cuts(read, near, seen)
-    bound, worst, columns, finished, rounds = np.inf, np.inf, np.zeros((0, len(law))), False, 0
-    value, still = np.inf, 0
+    worst, columns, finished = np.inf, np.zeros((0, len(law))), False
+    value, still, ended = np.inf, 0, False
     while True:
         if rounds and (budget.expired or rounds == _ROUNDS):
             break
@@ -190,8 +198,17 @@ def robust_weights(
         value = split.value
         if (worst <= limit * (1 + _CLOSE) or not added or still > _STILL) and rough <= 0.7 * gap:
             finished = mixture.finished
+            ended = True
             break
-    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised)
+        # At rounds that do not depend on the budget, so that a larger one never finds less.
+        if rounds in _ASCENTS and len(law) <= _FEW_INPUTS and not budget.expired:
+            kept = ascended(cone, columns, kept, budget, maximised, counted)
+    outside = RobustCone(read, near, seen, limit, finishing)
+    told = [_proven(read, guarantee, outside, kept, finishing, maximised, counted)] if len(kept.mass) > 1 else []
+    # What a search that was stopped is moved to is not what a longer one would pass by.
+    if ended or not told:
+        told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
+    weights = max(told, key=lambda one: _value(one, read, seen, maximised, counted))
     return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
@@ -225,12 +242,29 @@ def _channel(split: Split, law: FloatArray, seen: Flags, read: Joint) -> FloatAr
     return np.asarray(matrix / matrix.sum(axis=0))
 
 
-def _proven(read: Joint, guarantee: RLDP, cone: RobustCone, kept: Kept, budget: Budget) -> WeightArray:
+def _proven(
+    read: Joint,
+    guarantee: RLDP,
+    cone: RobustCone,
+    kept: Kept,
+    budget: Budget,
+    goal: Goal,
+    counted: FloatArray | None = None,
+) -> WeightArray:
     """Integer weights of a mixture inside, for which the exact worst case agrees."""
     inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
-    found = best_mixture(cone, inner, ENTROPY.gains(inner)) or Kept(cone.law[None], np.ones(1), 0.0)
+    gains = goal.gains(inner if counted is None else inner @ counted.T)
+    found = best_mixture(cone, inner, gains) or nothing_told(cone, goal, counted)
     split = Split(found.posteriors, found.mass, found.value, np.inf)
     return _decided(read, guarantee, _channel(split, cone.law, cone.seen, read), budget)
+
+
+def _value(weights: WeightArray, read: Joint, seen: Flags, goal: Goal, counted: FloatArray | None) -> float:
+    """``Σ P(y) g(v_y)`` of weights (b, a), over the inputs that occur."""
+    masses = weights[:, seen] / np.float64(DENOMINATOR) * read.p_input[seen]
+    mass = masses.sum(axis=1)
+    posteriors = masses[mass > 0] / mass[mass > 0, None]
+    return float(goal.gains(posteriors if counted is None else posteriors @ counted.T) @ mass[mass > 0])
 
 
 def _moved_inside(
@@ -265,7 +299,7 @@ def _moved_inside(
 
 
 def _decided(read: Joint, guarantee: RLDP, channel: FloatArray, budget: Budget) -> WeightArray:
-    """The weights of a channel (b, a), mixed with the marginal as much as it takes until the exact worst case agrees."""
+    """The weights of a channel (b, a), mixed with the marginal until the exact worst case agrees."""
     deciding = Deciding(read, guarantee, budget)
     try:
         weights = proven_weights(read, guarantee, channel, 1.0, deciding.holds)

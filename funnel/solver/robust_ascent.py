@@ -14,7 +14,7 @@ from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.cuts import Flags
-from funnel.solver.goal import Goal
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lp import MasterProgramme, sparse_optimum
 
 Places = npt.NDArray[np.intp]
@@ -24,7 +24,7 @@ _ANGLES = 13
 # Half-spaces of an output and round: the worst pairs, down to those that hold by so much of the average row in early
 # rounds, and in later ones.
 _PAIRS, _SPARE, _EARLY, _LATER = 12, 0.3, 4, 0.02
-# Factors between which entries may change in a round, at first; rounds with it; what it falls by after, and to at least.
+# Factors between which entries may change in a round, at first; rounds with it; what it falls by after; the least.
 _FACTOR, _FREE, _FALL, _LEAST = 2.0, 15, 0.85, 1.05
 _ROUNDS = 60
 # Half-spaces that hold by so much of the sum of their terms are forgotten.
@@ -37,6 +37,8 @@ _OPEN = 0.2
 _MOVED, _GAINED = 1e-4, 3e-5
 # The relatively smaller limit that outputs are moved into, far more than rounding to integers.
 _MARGIN = 1e-9
+# What outputs are moved inside more than by what the share of the worst law says.
+_CARE = 1.001
 # The share of p_X that no posterior of a start has, and by which these are made less until the rest is inside.
 _RESTING, _LESS, _HALVINGS = 0.05, 0.8, 60
 _BY_ENTRY = 46 * 6.0
@@ -118,17 +120,20 @@ class RobustCone:
         if not exactly:
             return moved
         looked = self.looked_at(moved)
-        k, c, u = looked.rows.shape
+        k, c, _ = looked.rows.shape
         self.budget.spend(200 * CALL + 20 * _BY_ENTRY * looked.rows.size * (1 + c * _OPEN))
         pairs = pair_ratios(looked.rows, self.near)
         places = np.argwhere(pairs.above > self._limit)
         if not len(places):
             return moved
-        ratios, _ = refined(looked.rows, self.near, pairs, places, self._limit)
+        ratios, shares = refined(looked.rows, self.near, pairs, places, self._limit)
+        y, _, t = places.T
+        divergence = self.near.divergence(t, 1 - shares)
+        rows = -looked.rows[y, t]
+        low = -tilt(rows, self.near.law[t], divergence).above(divergence)
         over = np.zeros(k)
-        # hi - limit lo where hi / lo is known, and lo is at most what the average law gives.
-        average = (looked.rows * self.near.law).sum(axis=2)[places[:, 0], places[:, 2]]
-        np.maximum.at(over, places[:, 0], np.nan_to_num((ratios - self._limit) * average, nan=0.0))
+        # hi - limit lo where hi / lo is known.
+        np.maximum.at(over, y, np.nan_to_num((ratios - self._limit) * low, nan=0.0) * _CARE)
         return self._moved(moved, over)
 
     def _moved(self, posteriors: FloatArray, over: FloatArray) -> FloatArray:
@@ -182,6 +187,24 @@ class _Looked:
         return np.asarray(over)
 
 
+def nothing_told(cone: RobustCone, goal: Goal = ENTROPY, counted: FloatArray | None = None) -> Kept:
+    """The average row alone."""
+    return Kept(cone.law[None], np.ones(1), float(_gains(goal, cone.law[None], counted)[0]))
+
+
+def ascended(
+    cone: RobustCone,
+    posteriors: FloatArray,
+    best: Kept,
+    budget: Budget,
+    goal: Goal = ENTROPY,
+    counted: FloatArray | None = None,
+) -> Kept:
+    """The better of the best so far and what an ascent from posteriors (k, seen) finds, inside or not."""
+    start = with_rest(cone, cone.inside(posteriors), goal, counted)
+    return best if start is None else climbed(cone, start, counted, goal, best, budget)
+
+
 def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, share: float = 1.0) -> Kept | None:
     """The best mixture of posteriors (k, seen) of a share of p_X; None where the programme fails."""
     master = MasterProgramme(share * cone.law, cone.budget)
@@ -200,7 +223,9 @@ def with_rest(cone: RobustCone, posteriors: FloatArray, goal: Goal, counted: Flo
     law = cone.law
     everything = np.vstack([posteriors, np.eye(len(law))])
     # What is left of an input tells nothing, and is worth what it is in the average row.
-    gains = np.append(_gains(goal, posteriors, counted), goal.slopes(_counted(law[None], counted))[0] @ _image(law, counted))
+    gains = np.append(
+        _gains(goal, posteriors, counted), goal.slopes(_counted(law[None], counted))[0] @ _image(law, counted)
+    )
     found = best_mixture(cone, everything, gains, 1 - _RESTING)
     if found is None:
         return None
@@ -231,9 +256,7 @@ def _gains(goal: Goal, posteriors: FloatArray, counted: FloatArray | None) -> Fl
     return goal.gains(_counted(posteriors, counted))
 
 
-def climbed(
-    cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goal, best: Kept, budget: Budget
-) -> Kept:
+def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goal, best: Kept, budget: Budget) -> Kept:
     """Maximise the tangent of the utility over all outputs at once, repeatedly; the best mixture inside, or ``best``.
 
     The utility is convex in the masses, so a tangent's optimum never lowers it. Half-spaces of an output are those of

@@ -66,16 +66,19 @@ class RobustPriced:
 class RobustPricer:
     """Bounds ``g(v) - λ·v`` over rows that are robust over F, by the levels of two secrets.
 
-    For every share θ the laws in which s deviates by θ and t by 1 - θ are in F. So with hi_s the largest P(y|s) over the
-    ball of θ, and lo_t the least P(y|t) over that of 1 - θ, ``hi_s <= e^ε lo_t`` for all s ≠ t. One θ is a relaxation, and
-    all bounds are bounds. Let s* have the least lo, m, and let r m be the least of the others. Then
+    For every share θ the laws in which s deviates by θ and t by 1 - θ are in F. So with hi_s the largest P(y|s) over
+    the ball of θ, and lo_t the least P(y|t) over that of 1 - θ, ``hi_s <= e^ε lo_t`` for all s ≠ t. One θ is a
+    relaxation, and a bound on it is one on all. Let s* have the least lo, m, and let r m be the least of the others. Then
 
         ``T_s* = m τ,  lo(τ) >= 1,  hi(τ) <= e^ε r``   and   ``T_s = m τ_s,  lo(τ_s) >= r,  hi(τ_s) <= e^ε`` for s ≠ s*
 
-    with ``1 <= r <= e^ε`` and ``e^-2ε <= m <= 1`` where ``Σ p T = 1``. Given s*, r, m and a multiplier ν of ``Σ p T = 1``,
-    the secrets separate, and the maximum is at a corner of each part. Over an interval of r the parts are largest at its
-    ends; over an interval of m nothing need be widened: for any choice of τ the value is ``ν + m A + m ln m M``, convex
-    in m. So what remains is a search over s*, r and m, whatever the size of the table.
+    with ``1 <= r <= e^ε`` and ``e^-2ε <= m <= 1`` where ``Σ p T = 1``. Given s*, r, m and a multiplier ν of this sum, the
+    secrets separate, and the maximum is at a corner of each part. Over an interval of r the parts are largest at its
+    ends; over one of m nothing need be widened: for any choice of τ the value is ``ν + m A + m ln m M``, convex in m. So
+    what remains is a search over s*, r and m, whatever the size of the table.
+
+    Inputs that never occurred may have any entry here, where a protocol gives them the average: a relaxation too. The
+    multiplier mixes corners whose totals differ, which leaves a gap that prices make small but not nothing.
 
     Parameters
     ----------
@@ -118,9 +121,7 @@ class RobustPricer:
         """
         self._prices, self._reduced, self._tables = prices, {}, {}
         edges = np.linspace(0.0, self._span, _INTERVALS + 1)
-        boxes = [
-            box for first, second in zip(edges[:-1], edges[1:], strict=True) for box in self._boxes(first, second)
-        ]
+        boxes = [box for first, second in zip(edges[:-1], edges[1:], strict=True) for box in self._boxes(first, second)]
         boxes.sort(key=lambda box: -box.bound)
         for _ in range(splits):
             if self._budget.expired:
@@ -150,7 +151,7 @@ class RobustPricer:
         return self._reduced[key]
 
     def _table(self, secret: int, ratio: float, offset: float) -> FloatArray:
-        """The most a part is worth where its least level is exp(offset) m, in units of it, shape (levels, multipliers)."""
+        """The most a part is worth, in units of its least level exp(offset) m; shape (levels, multipliers)."""
         key = (secret, ratio, offset)
         if key not in self._tables:
             reduced = self._reduced_gain(secret, ratio)
@@ -212,7 +213,8 @@ class RobustPricer:
             tried = at + width * np.linspace(-1.0, 1.0, _TRIED)
             values = np.max(
                 [
-                    tried + sum((term[:, None] - np.outer(mass, tried)).max(axis=0) for term, mass in zip(*side, strict=True))
+                    tried
+                    + sum((term[:, None] - np.outer(mass, tried)).max(axis=0) for term, mass in zip(*side, strict=True))
                     for side in sides
                 ],
                 axis=0,
@@ -271,3 +273,8 @@ class RobustPricer:
             ratio, scale = (self._span + box.second, level) if own else (self._span - box.first, level + box.first)
             found[places] = np.exp(scale) * part.corners(float(np.exp(ratio))).masses[corner]
         return found
+
+
+def _most(terms: FloatArray, masses: FloatArray, multipliers: FloatArray) -> FloatArray:
+    """The most that a corner is worth at each multiplier."""
+    return np.asarray((terms[:, None] - np.outer(masses, multipliers)).max(axis=0))

@@ -1,4 +1,4 @@
-"""Search over the χ² set for protocols that read the secret: bounds by levels, and joint ascents from what attains them."""
+"""Search over the χ² set for protocols that read the secret: bounds by levels, ascents from what attains them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from funnel.solver.columns import Trace
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
-from funnel.solver.robust_ascent import Kept, RobustCone, climbed, with_rest
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, nothing_told
 from funnel.solver.robust_pricing import RobustPricer
 
 # Values of one secret beyond which corners are too many, and budgets (nats) beyond which they are known too roughly.
 _LARGEST_PART, _LARGEST_SPAN = 5, 3.0
+# Of fewer inputs cutting planes are faster, and all their bounds are close.
+_LEAST_INPUTS = 13
 # The share of the deviation that goes to the secret that is likelier; half-spaces of others would only bound closer.
 _SHARE = 0.35
 # Prices to begin with: such a share of ln p.
 _FIRST = (0.35, 0.5, 0.65, 0.8, 0.95)
-# How far prices may move at first, at most and at least; what it grows by where they moved so far and gained, and falls by.
+# How far prices may move at first, at most and at least; what that grows by where they did so and gained, or falls by.
 _WIDTH, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 1.0, 0.01, 1.3, 0.85
 # Cuts in two of a search: at first, and when prices hardly change the bound.
 _SPLITS, _CLOSELY = 30, 120
 # Rounds without a gain of this share of the gap before bounds are closer, and before the search ends.
 _STILL, _UNCHANGED, _END = 3, 0.1, 14
-# Rounds whose posteriors an ascent starts from and that are kept, the rounds after which there is one, and the posteriors
-# of a round for which parts are cut.
+# Rounds whose posteriors an ascent starts from, the rounds after which there is one, and the posteriors of a round for
+# which parts are cut.
 _RECENT, _ASCENTS, _CUT = 8, (2, 5, 10, 18, 30, 45, 65, 90, 120, 160, 210), 24
 _FAR = 0.99
 _PROGRAMME, _ENTRY = 60 * CALL, 2.0
 
 
 def searchable(near: Neighbourhood, epsilon: float) -> bool:
-    """Whether parts of the secrets are small enough for all of their corners."""
+    """Whether there are more inputs than cutting planes are for, and parts of secrets small enough for all corners."""
     sizes = (near.law > 0).sum(axis=1)
-    return len(sizes) > 1 and bool((sizes <= _LARGEST_PART).all()) and 0 < epsilon <= _LARGEST_SPAN and near.radius > 0
+    small = bool((sizes <= _LARGEST_PART).all()) and 0 < epsilon <= _LARGEST_SPAN
+    return small and len(sizes) > 1 and int(sizes.sum()) >= _LEAST_INPUTS and near.radius > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ def searched(
     cone = RobustCone(read, near, seen, limit, budget)
     pricer = RobustPricer(near, epsilon, _SHARE, budget)
     programme = _Prices(law, budget)
-    best = Kept(law[None], np.ones(1), float(ENTROPY.gains(law[None])[0]))
+    best = nothing_told(cone)
     recent: list[FloatArray] = []
     # At prices of nothing a row is worth nothing at most.
     bound, width, rounds, cuts, still = 0.0, _WIDTH, 0, 0, 0
@@ -125,7 +128,7 @@ def searched(
         cuts += changed
         ended = bound - best.value <= gap or (still > _END and not changed)
         if rounds in _ASCENTS or ended:
-            best = _ascended(cone, np.vstack(recent), best, budget)
+            best = ascended(cone, np.vstack(recent), best, budget)
         if trace is not None:
             trace(best.value, bound)
         if bound - best.value <= gap or ended:
@@ -134,12 +137,6 @@ def searched(
             break
         prices = programme.solve(centre, width)
     return Searched(best, bound, False, rounds, cuts)
-
-
-def _ascended(cone: RobustCone, posteriors: FloatArray, best: Kept, budget: Budget) -> Kept:
-    """The better of the best so far and what an ascent from these posteriors (k, a) finds."""
-    start = with_rest(cone, cone.inside(posteriors), ENTROPY)
-    return best if start is None else climbed(cone, start, None, ENTROPY, best, budget)
 
 
 class _Prices:

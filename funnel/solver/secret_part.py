@@ -12,7 +12,7 @@ from funnel.guarantees.chi2_ball import tilt
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.simple_polytope import SimplePolytope
+from funnel.solver.simple_polytope import Places, SimplePolytope
 
 # Laws of a ball are drawn in until rounding is no doubt, by halves, as often.
 _INSIDE, _INWARDS = 1 - 2.0**-40, 44
@@ -67,7 +67,7 @@ class SecretPart:
         rate = near.deviation / self._prior
         self._above, self._below = (1 + share * rate) ** 2, (1 + (1 - share) * rate) ** 2
         self._corners: dict[float, Corners] = {}
-        self._edges = None
+        self._edges: tuple[Places, Places] | None = None
         k = self.size = len(self._law)
         # Coordinates y = P̂ τ and ρ: y >= 0, 1 <= Σ y <= ρ, which the estimate itself sets, and least <= ρ <= most.
         rows, bounds = np.zeros((k + 4, k + 1)), np.zeros(k + 4)
@@ -121,7 +121,7 @@ class SecretPart:
         law /= law.sum()
         low, high = 0.0, 1.0
         if self._spread(law) <= divergence * _INSIDE:
-            return law
+            return np.asarray(law)
         # Σ P̂²/R is convex, so it falls towards the estimate.
         for _ in range(_INWARDS):
             middle = (low + high) / 2
