@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,14 +69,14 @@ class RobustPricer:
 
     For every share θ the laws in which s deviates by θ and t by 1 - θ are in F. So with hi_s the largest P(y|s) over
     the ball of θ, and lo_t the least P(y|t) over that of 1 - θ, ``hi_s <= e^ε lo_t`` for all s ≠ t. One θ is a
-    relaxation, and a bound on it is one on all. Let s* have the least lo, m, and let r m be the least of the others. Then
+    relaxation, and a bound on it is one on all. Let s* have the least lo, m, and let r m be that of the others. Then
 
-        ``T_s* = m τ,  lo(τ) >= 1,  hi(τ) <= e^ε r``   and   ``T_s = m τ_s,  lo(τ_s) >= r,  hi(τ_s) <= e^ε`` for s ≠ s*
+        ``T_s* = m τ,  lo(τ) >= 1,  hi(τ) <= e^ε r``   and   ``T_s = m τ_s,  lo(τ_s) >= r,  hi(τ_s) <= e^ε``, s ≠ s*
 
-    with ``1 <= r <= e^ε`` and ``e^-2ε <= m <= 1`` where ``Σ p T = 1``. Given s*, r, m and a multiplier ν of this sum, the
-    secrets separate, and the maximum is at a corner of each part. Over an interval of r the parts are largest at its
-    ends; over one of m nothing need be widened: for any choice of τ the value is ``ν + m A + m ln m M``, convex in m. So
-    what remains is a search over s*, r and m, whatever the size of the table.
+    with ``1 <= r <= e^ε`` and ``e^-2ε <= m <= 1`` where ``Σ p T = 1``. Given s*, r, m and a multiplier ν of this sum,
+    the secrets separate, and the maximum is at a corner of each part. Over an interval of r the parts are largest at
+    its ends; over one of m nothing need be widened: for any choice of τ the value is ``ν + m A + m ln m M``, convex in
+    m. So what remains is a search over s*, r and m, whatever the size of the table.
 
     Inputs that never occurred may have any entry here, where a protocol gives them the average: a relaxation too. The
     multiplier mixes corners whose totals differ, which leaves a gap that prices make small but not nothing.
@@ -121,7 +122,7 @@ class RobustPricer:
         """
         self._prices, self._reduced, self._tables = prices, {}, {}
         edges = np.linspace(0.0, self._span, _INTERVALS + 1)
-        boxes = [box for first, second in zip(edges[:-1], edges[1:], strict=True) for box in self._boxes(first, second)]
+        boxes = [box for first, second in itertools.pairwise(edges.tolist()) for box in self._boxes(first, second)]
         boxes.sort(key=lambda box: -box.bound)
         for _ in range(splits):
             if self._budget.expired:
@@ -227,7 +228,7 @@ class RobustPricer:
 
     def _found(self, bound: float, boxes: list[Box]) -> RobustPriced:
         mixtures, worth, posteriors = [], [], []
-        seen: set[tuple[int, float, float]] = set()
+        seen: set[tuple[int, float, int]] = set()
         for box in boxes:
             if len(seen) >= _MIXED or box.bound < bound - _DEEP:
                 break

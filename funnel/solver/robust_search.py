@@ -133,8 +133,6 @@ def searched(
             trace(best.value, bound)
         if bound - best.value <= gap or ended:
             return Searched(best, bound, True, rounds, cuts)
-        if budget.expired:
-            break
         prices = programme.solve(centre, width)
     return Searched(best, bound, False, rounds, cuts)
 
