@@ -121,7 +121,12 @@ class MasterProgramme:
 
 
 def sparse_optimum(
-    gain: FloatArray, conditions: Any, equations: Any, values: FloatArray, budget: Budget
+    gain: FloatArray,
+    conditions: Any,
+    equations: Any,
+    values: FloatArray,
+    budget: Budget,
+    ends: tuple[float, float] | None = None,
 ) -> FloatArray | None:
     """The x >= 0 with the largest ``gain @ x`` for which ``conditions @ x <= 0`` and ``equations @ x = values``.
 
@@ -132,6 +137,8 @@ def sparse_optimum(
     values : ndarray, shape (k,)
     budget : Budget
         Charged for every iteration; sets how many there may be.
+    ends : tuple of two floats, optional
+        The least and the most that each entry of x may be.
 
     Returns
     -------
@@ -157,6 +164,7 @@ def sparse_optimum(
         b_ub=np.zeros(conditions.shape[0]),
         A_eq=equations,
         b_eq=values,
+        bounds=(0, None) if ends is None else ends,
         method="highs-ds",
         options=options,
     )

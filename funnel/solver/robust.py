@@ -1,4 +1,4 @@
-"""The optimum over the confidence set itself: cutting planes on the certified optimiser, an exact check at the end."""
+"""The optimum over the confidence set itself: a search by levels, or cutting planes, and an exact check at the end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
-from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_told
+from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split
 from funnel.solver.work import Deciding
 
@@ -42,6 +44,10 @@ _ROUGH = 0.02
 # The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
 # and a secret.
 _FINISHING, _BY_ROW = 0.15, 8_000.0
+# The rounds of cutting planes after which there is an ascent, and the most inputs for which one is worth its work.
+_ASCENTS, _FEW_INPUTS = (1, 3, 6, 12, 20, 30, 40, 50), 12
+# The share of the gap that a search is asked for; the rest is for shares of the deviation between those it looks at.
+_SEARCHED = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +125,8 @@ def robust_weights(
 ) -> RobustOptimum:
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
-    F gives every row of a channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
+    A channel that reads secrets of few values is searched for by levels (`robust_search`). Else: F gives every row of a
+    channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
     solve; find for every output the laws in F that break its bound most (METHOD section 5); add their half-spaces;
     repeat. Each round solves a relaxation, so each bound is a bound for RLDP. What remains at the end is moved inside
     by a linear programme or mixed with the marginal, and decided by the exact worst case.
@@ -153,10 +160,21 @@ def robust_weights(
     law = read.p_input[seen]
     counted = image(np.flatnonzero(seen))
     maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
-    cuts = _Cuts(read, near, seen)
     limit = capped_exp(guarantee.epsilon)
-    bound, worst, columns, finished, rounds = np.inf, np.inf, np.zeros((0, len(law))), False, 0
-    value, still = np.inf, 0
+    cone = RobustCone(read, near, seen, limit, budget)
+    kept, bound, rounds = nothing_told(cone, maximised, counted), np.inf, 0
+    told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
+    if told_apart and searchable(near, guarantee.epsilon):
+        found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
+        kept, bound = found.kept, found.bound
+        # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
+        if not found.finished or bound - kept.value <= gap:
+            outside = RobustCone(read, near, seen, limit, finishing)
+            weights = _proven(read, guarantee, outside, kept, finishing, maximised, counted)
+            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
+    cuts = _Cuts(read, near, seen)
+    worst, columns, finished = np.inf, np.zeros((0, len(law))), False
+    value, still, ended = np.inf, 0, False
     while True:
         if rounds and (budget.expired or rounds == _ROUNDS):
             break
@@ -180,8 +198,17 @@ def robust_weights(
         value = split.value
         if (worst <= limit * (1 + _CLOSE) or not added or still > _STILL) and rough <= 0.7 * gap:
             finished = mixture.finished
+            ended = True
             break
-    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised)
+        # At rounds that do not depend on the budget, so that a larger one never finds less.
+        if rounds in _ASCENTS and len(law) <= _FEW_INPUTS and not budget.expired:
+            kept = ascended(cone, columns, kept, budget, maximised, counted)
+    outside = RobustCone(read, near, seen, limit, finishing)
+    told = [_proven(read, guarantee, outside, kept, finishing, maximised, counted)] if len(kept.mass) > 1 else []
+    # What a search that was stopped is moved to is not what a longer one would pass by.
+    if ended or not told:
+        told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
+    weights = max(told, key=lambda one: _value(one, read, seen, maximised, counted))
     return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
@@ -215,6 +242,31 @@ def _channel(split: Split, law: FloatArray, seen: Flags, read: Joint) -> FloatAr
     return np.asarray(matrix / matrix.sum(axis=0))
 
 
+def _proven(
+    read: Joint,
+    guarantee: RLDP,
+    cone: RobustCone,
+    kept: Kept,
+    budget: Budget,
+    goal: Goal,
+    counted: FloatArray | None = None,
+) -> WeightArray:
+    """Integer weights of a mixture inside, for which the exact worst case agrees."""
+    inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
+    gains = goal.gains(inner if counted is None else inner @ counted.T)
+    found = best_mixture(cone, inner, gains) or nothing_told(cone, goal, counted)
+    split = Split(found.posteriors, found.mass, found.value, np.inf)
+    return _decided(read, guarantee, _channel(split, cone.law, cone.seen, read), budget)
+
+
+def _value(weights: WeightArray, read: Joint, seen: Flags, goal: Goal, counted: FloatArray | None) -> float:
+    """``Σ P(y) g(v_y)`` of weights (b, a), over the inputs that occur."""
+    masses = weights[:, seen] / np.float64(DENOMINATOR) * read.p_input[seen]
+    mass = masses.sum(axis=1)
+    posteriors = masses[mass > 0] / mass[mass > 0, None]
+    return float(goal.gains(posteriors if counted is None else posteriors @ counted.T) @ mass[mass > 0])
+
+
 def _moved_inside(
     read: Joint,
     guarantee: RLDP,
@@ -243,9 +295,14 @@ def _moved_inside(
             return weights
         added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
         margin = margin if added else 4 * margin
+    return _decided(read, guarantee, _channel(split, law, seen, read), budget)
+
+
+def _decided(read: Joint, guarantee: RLDP, channel: FloatArray, budget: Budget) -> WeightArray:
+    """The weights of a channel (b, a), mixed with the marginal until the exact worst case agrees."""
     deciding = Deciding(read, guarantee, budget)
     try:
-        weights = proven_weights(read, guarantee, _channel(split, law, seen, read), 1.0, deciding.holds)
+        weights = proven_weights(read, guarantee, channel, 1.0, deciding.holds)
     except InfeasibleGuarantee:
         # The budget does not allow to decide anything.
         return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)

@@ -1,0 +1,332 @@
+"""Joint ascent over the χ² set: all outputs of a protocol improved together, each under half-spaces of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import SolverError
+from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.reading import rows_by_secret, secret_by_input
+from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
+from funnel.joint import FloatArray, Joint
+from funnel.solver.budget import CALL, Budget
+from funnel.solver.cuts import Flags
+from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.lp import MasterProgramme, sparse_optimum
+
+Places = npt.NDArray[np.intp]
+
+# Shares of the deviation that are looked at, as sin² of so many angles.
+_ANGLES = 13
+# Half-spaces of an output and round: the worst pairs, down to those that hold by so much of the average row in early
+# rounds, and in later ones.
+_PAIRS, _SPARE, _EARLY, _LATER = 12, 0.3, 4, 0.02
+# Factors between which entries may change in a round, at first; rounds with it; what it falls by after; the least.
+_FACTOR, _FREE, _FALL, _LEAST = 2.0, 15, 0.85, 1.05
+_ROUNDS = 60
+# Half-spaces that hold by so much of the sum of their terms are forgotten.
+_FAR = 0.2
+# How many times the factors may be widened where no change meets the half-spaces.
+_TRIES = 3
+# The share of pairs that is looked at closely at the end.
+_OPEN = 0.2
+# Rounds end where outputs are moved inside by less than this on average, and less (nats) was gained.
+_MOVED, _GAINED = 1e-4, 3e-5
+# The relatively smaller limit that outputs are moved into, far more than rounding to integers.
+_MARGIN = 1e-9
+# What outputs are moved inside more than by what the share of the worst law says.
+_CARE = 1.001
+# The share of p_X that no posterior of a start has, and by which these are made less until the rest is inside.
+_RESTING, _LESS, _HALVINGS = 0.05, 0.8, 60
+_BY_ENTRY = 46 * 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A mixture of outputs each of which meets the guarantee by the exact worst case, up to rounding.
+
+    Attributes
+    ----------
+    posteriors : ndarray, shape (k, a)
+    mass : ndarray, shape (k,)
+    value : float
+        ``Σ P(y) g(v_y)``, nats.
+    """
+
+    posteriors: FloatArray
+    mass: FloatArray
+    value: float
+
+
+class RobustCone:
+    """Rows over the inputs that occur, as masses ``v = p T``, and how far each is outside of RLDP over F.
+
+    Parameters
+    ----------
+    read : Joint
+    near : Neighbourhood
+    seen : ndarray of bool, shape (a,)
+        Inputs that occur; the others get the average row.
+    limit : float
+        e^ε.
+    budget : Budget
+        Charged.
+    """
+
+    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags, limit: float, budget: Budget) -> None:
+        self.read, self.near, self.seen, self.budget = read, near, seen, budget
+        self.law = read.p_input[seen]
+        self._limit = limit * (1 - _MARGIN)
+        self._reads_secret = secret_by_input(read)[1]
+        shares = np.sin(np.linspace(0.0, np.pi / 2, _ANGLES)) ** 2
+        rate = near.deviation / near.prior[:, None]
+        self._above, self._below = (1 + shares * rate) ** 2, (1 + (1 - shares) * rate) ** 2
+
+    def rows(self, posteriors: FloatArray) -> FloatArray:
+        """T over (s, u) of posteriors (k, seen), shape (k, c, u); the average row is 1."""
+        whole = np.ones((len(posteriors), len(self.seen)))
+        whole[:, self.seen] = posteriors / self.law
+        return rows_by_secret(self.read, whole)
+
+    def looked_at(self, posteriors: FloatArray) -> _Looked:
+        """The largest and least P(y|s) of posteriors (k, seen) over the balls of every share."""
+        rows, near = self.rows(posteriors), self.near
+        k, c, u = rows.shape
+        self.budget.spend(100 * CALL + 2 * _BY_ENTRY * rows.size * _ANGLES)
+        flat = np.repeat(rows.reshape(k * c, u), _ANGLES, axis=0)
+        law = np.tile(np.repeat(near.law, _ANGLES, axis=0), (k, 1))
+        above, below = np.tile(self._above.ravel(), k), np.tile(self._below.ravel(), k)
+        high = tilt(flat, law, above).above(above)
+        low = -tilt(-flat, law, below).above(below)
+        shape = (k, c, _ANGLES)
+        return _Looked(rows, high.reshape(shape), low.reshape(shape), self._limit)
+
+    def inside(self, posteriors: FloatArray, exactly: bool = False) -> FloatArray:
+        """Each posterior (k, seen) moved towards the average row until it meets the guarantee; shape (k, seen).
+
+        The worst laws for T are worst for ``(1 - t) T + t`` too, and give the average row the same.
+
+        Parameters
+        ----------
+        posteriors : ndarray, shape (k, seen)
+        exactly : bool
+            Whether between the shares that are looked at, too.
+        """
+        looked = self.looked_at(posteriors)
+        moved = self._moved(posteriors, looked.over.max(axis=(1, 2, 3)))
+        if not exactly:
+            return moved
+        looked = self.looked_at(moved)
+        k, c, _ = looked.rows.shape
+        self.budget.spend(200 * CALL + 20 * _BY_ENTRY * looked.rows.size * (1 + c * _OPEN))
+        pairs = pair_ratios(looked.rows, self.near)
+        places = np.argwhere(pairs.above > self._limit)
+        if not len(places):
+            return moved
+        ratios, shares = refined(looked.rows, self.near, pairs, places, self._limit)
+        y, _, t = places.T
+        divergence = self.near.divergence(t, 1 - shares)
+        rows = -looked.rows[y, t]
+        low = -tilt(rows, self.near.law[t], divergence).above(divergence)
+        over = np.zeros(k)
+        # hi - limit lo where hi / lo is known.
+        np.maximum.at(over, y, np.nan_to_num((ratios - self._limit) * low, nan=0.0) * _CARE)
+        return self._moved(moved, over)
+
+    def _moved(self, posteriors: FloatArray, over: FloatArray) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            share = np.where(over > 0, np.where(np.isinf(over), 1.0, over / (over + self._limit - 1)), 0.0)[:, None]
+        return np.asarray((1 - share) * posteriors + share * self.law)
+
+    def half_spaces(self, looked: _Looked, spare: float) -> tuple[FloatArray, Places]:
+        """Conditions on masses, rows (m, seen), and the output that each is for (m,): the worst pairs of every one.
+
+        spare: down to those that hold by so much.
+        """
+        worst = looked.over.max(axis=3)
+        rows, outputs = [], []
+        for y, pairs in enumerate(worst):
+            for place in np.argsort(-pairs.ravel(), kind="stable")[:_PAIRS]:
+                s, t = (int(i) for i in np.unravel_index(place, pairs.shape))
+                if s == t or pairs[s, t] <= -spare:
+                    continue
+                share = int(looked.over[y, s, t].argmax())
+                one = extreme_law(looked.rows[y, s], self.near.law[s], float(self._above[s, share]))
+                two = extreme_law(-looked.rows[y, t], self.near.law[t], float(self._below[t, share]))
+                rows.append((self._functional(s, one) - self._limit * self._functional(t, two)) / self.law)
+                outputs.append(y)
+        self.budget.spend(len(rows) * 200 * CALL)
+        return np.array(rows).reshape(-1, len(self.law)), np.array(outputs, dtype=np.intp)
+
+    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
+        c, u = self.near.law.shape
+        full = np.zeros(len(self.seen))
+        if self._reads_secret:
+            full.reshape(c, u)[secret] = law
+        else:
+            full[:] = law
+        return np.asarray(full[self.seen] + full[~self.seen].sum() * self.law)
+
+
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    rows: FloatArray
+    high: FloatArray
+    low: FloatArray
+    limit: float
+
+    @property
+    def over(self) -> FloatArray:
+        """``hi_s - limit lo_t`` of every output, pair and share, (k, c, c, shares)."""
+        over = self.high[:, :, None] - self.limit * self.low[:, None]
+        same = np.arange(over.shape[1])
+        over[:, same, same] = -np.inf
+        return np.asarray(over)
+
+
+def nothing_told(cone: RobustCone, goal: Goal = ENTROPY, counted: FloatArray | None = None) -> Kept:
+    """The average row alone."""
+    return Kept(cone.law[None], np.ones(1), float(_gains(goal, cone.law[None], counted)[0]))
+
+
+def ascended(
+    cone: RobustCone,
+    posteriors: FloatArray,
+    best: Kept,
+    budget: Budget,
+    goal: Goal = ENTROPY,
+    counted: FloatArray | None = None,
+) -> Kept:
+    """The better of the best so far and what an ascent from posteriors (k, seen) finds, inside or not."""
+    start = with_rest(cone, cone.inside(posteriors), goal, counted)
+    return best if start is None else climbed(cone, start, counted, goal, best, budget)
+
+
+def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, share: float = 1.0) -> Kept | None:
+    """The best mixture of posteriors (k, seen) of a share of p_X; None where the programme fails."""
+    master = MasterProgramme(share * cone.law, cone.budget)
+    for posterior, gain in zip(posteriors, gains, strict=True):
+        master.add(posterior, float(gain))
+    try:
+        mass, _ = master.solve(bounded=True)
+    except SolverError:
+        return None
+    used = mass > 1e-12
+    return Kept(posteriors[used], mass[used], float(gains[used] @ mass[used]))
+
+
+def with_rest(cone: RobustCone, posteriors: FloatArray, goal: Goal, counted: FloatArray | None = None) -> Kept | None:
+    """A mixture of p_X that has much of these posteriors (k, seen), which are inside, and a rest that is inside too."""
+    law = cone.law
+    everything = np.vstack([posteriors, np.eye(len(law))])
+    # What is left of an input tells nothing, and is worth what it is in the average row.
+    gains = np.append(
+        _gains(goal, posteriors, counted), goal.slopes(_counted(law[None], counted))[0] @ _image(law, counted)
+    )
+    found = best_mixture(cone, everything, gains, 1 - _RESTING)
+    if found is None:
+        return None
+    chosen = found.posteriors.max(axis=1) < 1
+    posteriors, mass = found.posteriors[chosen], found.mass[chosen]
+    told = mass @ posteriors
+    part = 1.0
+    # Where the parts are small the rest is nearly the average row.
+    for _ in range(_HALVINGS):
+        rest = law - part * told
+        total = float(rest.sum())
+        if (cone.looked_at(rest[None] / total).over <= 0).all():
+            posteriors, mass = np.vstack([posteriors, rest / total]), np.append(part * mass, total)
+            return Kept(posteriors, mass, float(_gains(goal, posteriors, counted) @ mass))
+        part *= _LESS
+    return None
+
+
+def _counted(posteriors: FloatArray, counted: FloatArray | None) -> FloatArray:
+    return posteriors if counted is None else np.asarray(posteriors @ counted.T)
+
+
+def _image(law: FloatArray, counted: FloatArray | None) -> FloatArray:
+    return np.eye(len(law)) if counted is None else counted
+
+
+def _gains(goal: Goal, posteriors: FloatArray, counted: FloatArray | None) -> FloatArray:
+    return goal.gains(_counted(posteriors, counted))
+
+
+def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goal, best: Kept, budget: Budget) -> Kept:
+    """Maximise the tangent of the utility over all outputs at once, repeatedly; the best mixture inside, or ``best``.
+
+    The utility is convex in the masses, so a tangent's optimum never lowers it. Half-spaces of an output are those of
+    the laws that were worst for it in some round. Entries change by a factor in each, so that these say enough.
+
+    Parameters
+    ----------
+    cone : RobustCone
+    start : Kept
+        Outputs without zeros that should stay positive.
+    counted : ndarray, optional
+        What the utility counts of a posterior.
+    goal : Goal
+    best : Kept
+        The best so far.
+    budget : Budget
+        Ends the ascent with the best so far.
+    """
+    import scipy.sparse as sp
+
+    masses = start.posteriors * start.mass[:, None]
+    a = len(cone.law)
+    conditions, outputs = np.zeros((0, a)), np.zeros(0, dtype=np.intp)
+    factor, last = _FACTOR, -np.inf
+
+    for number in range(_ROUNDS):
+        mass = masses.sum(axis=1)
+        posteriors = masses / mass[:, None]
+        looked = cone.looked_at(posteriors)
+        inner = np.vstack([cone.inside(posteriors), cone.law])
+        found = best_mixture(cone, inner, _gains(goal, inner, counted))
+        if found is not None and found.value > best.value:
+            best = found
+        value = float(_gains(goal, posteriors, counted) @ mass)
+        over = np.maximum(looked.over.max(axis=(1, 2, 3)), 0.0)
+        if budget.expired or (number and float(over @ mass) < _MOVED and value - last < _GAINED):
+            break
+        last = value
+        rows, of = cone.half_spaces(looked, _SPARE if number < _EARLY else _LATER)
+        conditions, outputs = np.vstack([conditions, rows]), np.append(outputs, of)
+        output, symbol = np.nonzero(masses > 1e-14)
+        rank = np.full(masses.shape, -1, dtype=np.intp)
+        rank[output, symbol] = np.arange(len(output))
+        # Those that hold by far say nothing within a factor.
+        spare = (conditions * masses[outputs]).sum(axis=1) < -_FAR * np.abs(conditions * masses[outputs]).sum(axis=1)
+        conditions, outputs = conditions[~spare], outputs[~spare]
+        entries = conditions * masses[outputs]
+        entries /= np.abs(entries).max(axis=1, keepdims=True)
+        row, column = np.nonzero((entries != 0) & (rank[outputs] >= 0))
+        sparse = sp.csr_matrix(
+            (entries[row, column], (row, rank[outputs[row], column])), shape=(len(entries), len(output))
+        )
+        totals = sp.csr_matrix((masses[output, symbol] / cone.law[symbol], (symbol, np.arange(len(output)))))
+        slopes = goal.slopes(_counted(posteriors, counted)) @ _image(cone.law, counted)
+        gain = masses[output, symbol] * slopes[output, symbol]
+        moves = None
+        for wider in range(_TRIES):
+            ends = (0.5**wider / factor, 2.0**wider * factor)
+            moves = sparse_optimum(gain, sparse, totals, np.ones(a), budget, ends)
+            if moves is not None or budget.expired:
+                break
+        if moves is None:
+            break
+        masses = masses.copy()
+        masses[output, symbol] *= moves
+        used = masses.sum(axis=1) > 1e-9
+        if not used.all():
+            kept = used[outputs]
+            conditions, outputs = conditions[kept], (np.cumsum(used) - 1)[outputs[kept]]
+            masses = masses[used]
+        if number >= _FREE:
+            factor = max(_LEAST, 1 + (factor - 1) * _FALL)
+    return best

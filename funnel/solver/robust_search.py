@@ -1,0 +1,186 @@
+"""Search over the χ² set for protocols that read the secret: bounds by levels, ascents from what attains them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.guarantees.worst_case import Neighbourhood
+from funnel.joint import FloatArray, Joint
+from funnel.solver.budget import CALL, Budget
+from funnel.solver.columns import Trace
+from funnel.solver.cuts import Flags
+from funnel.solver.goal import ENTROPY
+from funnel.solver.lp import quiet_solver
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, nothing_told
+from funnel.solver.robust_pricing import RobustPricer
+
+# Values of one secret beyond which corners are too many, and budgets (nats) beyond which they are known too roughly.
+_LARGEST_PART, _LARGEST_SPAN = 5, 3.0
+# Of fewer inputs cutting planes are faster, and all their bounds are close.
+_LEAST_INPUTS = 13
+# The share of the deviation that goes to the secret that is likelier; half-spaces of others would only bound closer.
+_SHARE = 0.35
+# Prices to begin with: such a share of ln p.
+_FIRST = (0.35, 0.5, 0.65, 0.8, 0.95)
+# How far prices may move at first, at most and at least; what that grows by where they did so and gained, or falls by.
+_WIDTH, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 1.0, 0.01, 1.3, 0.85
+# Cuts in two of a search: at first, and when prices hardly change the bound.
+_SPLITS, _CLOSELY = 30, 120
+# Rounds without a gain of this share of the gap before bounds are closer, and before the search ends.
+_STILL, _UNCHANGED, _END = 3, 0.1, 14
+# Rounds whose posteriors an ascent starts from, the rounds after which there is one, and the posteriors of a round for
+# which parts are cut.
+_RECENT, _ASCENTS, _CUT = 8, (2, 5, 10, 18, 30, 45, 65, 90, 120, 160, 210), 24
+_FAR = 0.99
+_PROGRAMME, _ENTRY = 60 * CALL, 2.0
+
+
+def searchable(near: Neighbourhood, epsilon: float) -> bool:
+    """Whether there are more inputs than cutting planes are for, and parts of secrets small enough for all corners."""
+    sizes = (near.law > 0).sum(axis=1)
+    small = bool((sizes <= _LARGEST_PART).all()) and 0 < epsilon <= _LARGEST_SPAN
+    return small and len(sizes) > 1 and int(sizes.sum()) >= _LEAST_INPUTS and near.radius > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search found.
+
+    Attributes
+    ----------
+    kept : Kept
+        The best mixture inside.
+    bound : float
+        Of every mixture, nats.
+    finished : bool
+        Whether the gap was reached or nothing moved any more.
+    rounds, cuts : int
+    """
+
+    kept: Kept
+    bound: float
+    finished: bool
+    rounds: int
+    cuts: int
+
+
+def searched(
+    read: Joint,
+    near: Neighbourhood,
+    seen: Flags,
+    epsilon: float,
+    limit: float,
+    gap: float,
+    budget: Budget,
+    trace: Trace | None = None,
+) -> Searched:
+    """Maximise what is told of (S, X) over protocols that are robust over F, with a bound.
+
+    What is done, and in which order, does not depend on the budget, only how much of it: a larger one never finds less.
+
+    Parameters
+    ----------
+    read : Joint
+        Over (S, X).
+    near : Neighbourhood
+        For which `searchable`.
+    seen : ndarray of bool, shape (a,)
+    epsilon, limit : float
+        ε and e^ε.
+    gap : float
+        Requested bound - value, nats.
+    budget : Budget
+    trace : callable, optional
+        Told (value, bound) as they improve.
+    """
+    law = read.p_input[seen]
+    cone = RobustCone(read, near, seen, limit, budget)
+    pricer = RobustPricer(near, epsilon, _SHARE, budget)
+    programme = _Prices(law, budget)
+    best = nothing_told(cone)
+    recent: list[FloatArray] = []
+    # At prices of nothing a row is worth nothing at most.
+    bound, width, rounds, cuts, still = 0.0, _WIDTH, 0, 0, 0
+    prices = centre = np.zeros(len(law))
+    while not budget.expired:
+        if not rounds:
+            tried = [(share * np.log(law), pricer.search(share * np.log(law), 0)) for share in _FIRST]
+            prices, priced = min(tried, key=lambda one: float(one[0] @ law) + one[1].bound)
+        else:
+            priced = pricer.search(prices, _CLOSELY if still >= _STILL else _SPLITS)
+        programme.add(priced.mixtures, priced.worth)
+        rounds += 1
+        found = float(prices @ law) + priced.bound
+        still = 0 if found < bound - _UNCHANGED * gap else still + 1
+        if found < bound:
+            far = rounds > 1 and float(np.abs(prices - centre).max()) > _FAR * width
+            width = min(_WIDEST, _GROW * width) if far else width
+            # Where no row is worth more than nothing, multipliers are near 1.
+            bound, centre = found, prices + priced.bound
+        else:
+            width = max(_NARROWEST, _FALL * width)
+        recent = [*recent[1 - _RECENT :], priced.posteriors]
+        changed = pricer.cut(priced.posteriors[:_CUT])
+        cuts += changed
+        ended = bound - best.value <= gap or (still > _END and not changed)
+        if rounds in _ASCENTS or ended:
+            best = ascended(cone, np.vstack(recent), best, budget)
+        if trace is not None:
+            trace(best.value, bound)
+        if bound - best.value <= gap or ended:
+            return Searched(best, bound, True, rounds, cuts)
+        prices = programme.solve(centre, width)
+    return Searched(best, bound, False, rounds, cuts)
+
+
+class _Prices:
+    """The prices in a box at which all mixtures found so far are bounded best.
+
+    The dual of ``max Σ α_i g_i`` over ``Σ α_i v_i + missing = p_X``, ``Σ α_i = 1``, where what is missing, or too much,
+    of an input costs what the ends of the box say. So prices never leave what is known to be good by far.
+    """
+
+    def __init__(self, law: FloatArray, budget: Budget) -> None:
+        self._law, self._budget, self._solver = law, budget, quiet_solver()
+        self._rows = np.arange(len(law) + 1, dtype=np.int32)
+        self._columns = 0
+        for _ in self._rows:
+            self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        for sign in (1.0, -1.0):
+            for x in self._rows[:-1]:
+                self._solver.addCol(0.0, 0.0, highspy.kHighsInf, 1, np.array([x], dtype=np.int32), np.array([sign]))
+        self.add(law[None], ENTROPY.gains(law[None]))
+
+    def add(self, mixtures: FloatArray, worth: FloatArray) -> None:
+        """Mixtures (k, a) with their g (k,)."""
+        for mixture, gain in zip(mixtures, worth, strict=True):
+            entries = np.append(mixture / self._law, 1.0)
+            self._solver.addCol(-float(gain), 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
+        self._columns += len(worth)
+        self._budget.spend(4 * CALL * len(worth))
+
+    def solve(self, centre: FloatArray, width: float) -> FloatArray:
+        """Prices (a,) no further than a width from a centre.
+
+        Raises
+        ------
+        SolverError
+            If the programme fails.
+        """
+        number = len(self._law)
+        costs = np.concatenate([-(centre - width) * self._law, (centre + width) * self._law])
+        self._solver.changeColsCost(2 * number, np.arange(2 * number, dtype=np.int32), costs)
+        self._solver.run()
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self._solver.clearSolver()
+            self._solver.run()
+        iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+        each = 3 * CALL + _ENTRY * (self._columns + number**2)
+        self._budget.spend(_PROGRAMME + _ENTRY * self._columns * number + iterations * each)
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"the linear programme over {self._columns} mixtures failed")
+        return -np.array(self._solver.getSolution().row_dual)[:number] / self._law
