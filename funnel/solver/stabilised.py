@@ -25,7 +25,7 @@ from funnel.solver.tightening import TighteningPricer
 from funnel.termination import Terminated
 
 # How far prices may be from the centre, in nats; and where p_X is to be met.
-_OFF, _AT_ANY_PRICE = 0.4, 10.0
+_OFF, _AT_ANY_PRICE = 0.4, 100.0
 # The share of what is open between the centre's bound and the prices at hand that a new bound is to leave open.
 _LEAVES = 0.3
 # The share of the requested gap that the proof may leave; and the target of a search at least.
