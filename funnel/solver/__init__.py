@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from funnel.solver.columns import Mixture, optimal_over_cone
+from funnel.solver.columns import Mixture
 from funnel.solver.levels import LevelCone
 from funnel.solver.optimum import Solution, optimal
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import Split
 
 __all__ = ["LevelCone", "Mixture", "Solution", "Split", "optimal", "optimal_over_cone"]

@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.levels import LevelCone, LevelPriced, LevelPricer
+from funnel.solver.levels import LevelPriced, LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Priced, Pricer
@@ -33,8 +33,6 @@ _STILL, _UNCHANGED = 60, 1e-3
 # Nats that doubles can keep open in a thin region. A search that does not move with more than this open gave up; it
 # may take more exchanges before it does, one for every input.
 _DOUBLES = 1e-3
-# Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
-_MANY_PARTS, _MANY_INPUTS = 4, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,46 +54,6 @@ class Mixture:
     columns: int
     boxes: int
     programmes: int
-
-
-def optimal_over_cone(
-    rows: FloatArray,
-    law: FloatArray,
-    gap: float = 1e-6,
-    time_limit: float | Budget | None = None,
-    image: FloatArray | None = None,
-    trace: Trace | None = None,
-    levels: LevelCone | None = None,
-) -> Mixture:
-    """Maximise Σ_y P(y) g(image v_y) over all ways to write p_X as a mixture of posteriors v_y in a cone.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (m, a)
-        The cone on rows T of a channel, ``rows T <= 0``, as `Guarantee.cone` gives it.
-    law : ndarray, shape (a,)
-        p_X > 0.
-    gap : float
-        Requested bound - value, nats.
-    time_limit : float or Budget, optional
-        Seconds, as work that is counted; or a part of somebody's budget.
-    image : ndarray, shape (d, a), optional
-        What the utility counts, in posterior coordinates (columns summing to 1): for a protocol that reads (s, x) and
-        is judged by I(X;Y), the 0/1 matrix that sums v over s (METHOD section 3).
-    trace : callable, optional
-        Told (value, bound) as they improve.
-    levels : LevelCone, optional
-        The same cone, of PolyOpt: in more than a dozen dimensions its own pricing is faster by far.
-
-    Raises
-    ------
-    SolverError
-        If the law is outside the cone or a linear programme fails.
-    """
-    budget, pricer = Budget.of(time_limit), None
-    if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
-        pricer = LevelPricer.of(levels, budget)
-    return ColumnGeneration(Region.of(rows / law, law, image), budget, pricer).run(gap, trace)
 
 
 class ColumnGeneration:

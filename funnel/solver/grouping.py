@@ -59,7 +59,9 @@ class GroupedBound:
 
     def __init__(self, region: Region) -> None:
         self._law, self._levels, self._goal = region.law, region.levels, region.goal
-        rows = _one_sided(region)
+        if region.image is not None:
+            raise SolverError("inputs are grouped where the utility counts them as they are")
+        rows = region.one_sided()
         sizes = np.abs(rows[:, : region.inputs]) @ region.law
         self._rows, self._sizes = rows[sizes > 0], sizes[sizes > 0]
         # Before anything is known, every condition counts the same, in terms of what it sums.
@@ -178,16 +180,3 @@ def grouped(rows: FloatArray, law: FloatArray, worth: FloatArray, number: int) -
         best[closer] = one
         best[one] = int(rise[one].argmin())
     return np.asarray(np.unique(place, return_inverse=True)[1])
-
-
-def _one_sided(region: Region) -> FloatArray:
-    """The conditions as ``rows (v, levels) <= 0`` alone: rows with two bounds are two conditions."""
-    if region.image is not None:
-        raise SolverError("inputs are grouped where the utility counts them as they are")
-    a = region.inputs
-    lowest = region.rows[:, :a].min(axis=1, initial=0.0) + np.minimum(region.rows[:, a:], 0.0).sum(axis=1)
-    bounded = region.least > lowest
-    other = -region.rows[bounded]
-    # Since Σv = 1.
-    other[:, :a] += region.least[bounded, None]
-    return np.vstack([region.rows, other])

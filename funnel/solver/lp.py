@@ -6,6 +6,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
@@ -17,6 +18,10 @@ _TOLERANCE = 1e-9
 _PROGRAMME, _ITERATION, _ENTRY = 20 * CALL, 3 * CALL, 2.0
 # The same for sparse programmes, where an iteration touches rows, columns and entries.
 _SPARSE_PROGRAMME, _SPARSE_ENTRY = 400 * CALL, 1.0
+# The same where p_X need not be met: of an iteration, by its columns and rows, and of a new column.
+_BY_COLUMN, _BY_ROW, _BY_NEW = 14.0, 20.0, 100_000.0
+# The number of the primal simplex method.
+_PRIMAL = 4
 # Iterations that the solver can count.
 _MOST = 1e9
 
@@ -118,6 +123,93 @@ class MasterProgramme:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
         solution = self._solver.getSolution()
         return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
+
+
+class PenalisedProgramme:
+    """The same over mixtures that need not be p_X: what is missing or too much of an input has a price.
+
+    So prices stay within a distance of those that they are thought to be, and columns are of use before they add up to
+    p_X.
+
+    Parameters
+    ----------
+    law : ndarray, shape (a,)
+        p_X > 0.
+    budget : Budget
+        Charged for every iteration.
+
+    Attributes
+    ----------
+    value : float
+        What the last mixture is worth, with what is missing or too much at its price.
+    """
+
+    def __init__(self, law: FloatArray, budget: Budget) -> None:
+        self._law, self._budget, self._solver = law, budget, quiet_solver()
+        # Columns and costs change, so the last mixture stays one.
+        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
+        a = len(law)
+        for _ in range(a):
+            self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        places = np.arange(a, dtype=np.int32)
+        for sign in (1.0, -1.0):
+            none, most = np.zeros(a), np.full(a, _INFINITY)
+            self._solver.addCols(a, none, none, most, a, places, places, np.full(a, sign))
+        self._columns: list[FloatArray] = []
+        self._known: set[bytes] = set()
+        self.value = -np.inf
+
+    def think(self, prices: FloatArray, off: float) -> None:
+        """What is missing costs that much less than these prices, and what is too much that much more."""
+        costs = np.concatenate([-(prices - off) * self._law, (prices + off) * self._law])
+        self._solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
+
+    def add(self, posteriors: FloatArray, gains: FloatArray) -> npt.NDArray[np.intp]:
+        """Further columns (k, a) with their g (k,); the places of those that are new."""
+        new = []
+        for place, (posterior, gain) in enumerate(zip(posteriors, gains, strict=True)):
+            used = np.flatnonzero(posterior).astype(np.int32)
+            key = used.tobytes() + np.round(posterior[used], 9).tobytes()
+            if key not in self._known:
+                self._known.add(key)
+                self._columns.append(posterior)
+                self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
+                new.append(place)
+        self._budget.spend(_BY_NEW * len(new))
+        return np.array(new, dtype=np.intp)
+
+    def posteriors(self, places: npt.NDArray[np.intp]) -> FloatArray:
+        """The columns at these places (k,), as (k, a)."""
+        return np.array([self._columns[place] for place in places]).reshape(len(places), len(self._law))
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def solve(self) -> tuple[FloatArray, FloatArray, float]:
+        """Masses α, prices λ, and how much of p_X is missing or too much.
+
+        Raises
+        ------
+        SolverError
+            If the solver fails.
+        """
+        iterations = 0
+        for _ in range(2):
+            self._solver.run()
+            iterations += max(0, int(self._solver.getInfo().simplex_iteration_count))
+            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            # Once more without the basis there was.
+            self._solver.clearSolver()
+        a = len(self._law)
+        self._budget.spend(_PROGRAMME + iterations * (_ITERATION + _BY_COLUMN * len(self) + _BY_ROW * a))
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"the linear programme over {len(self)} columns and what is missing failed")
+        solution = self._solver.getSolution()
+        amounts = np.maximum(np.array(solution.col_value), 0.0)
+        wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
+        self.value = -float(self._solver.getInfo().objective_function_value)
+        return amounts[2 * a :], -np.array(solution.row_dual) / self._law, wrong
 
 
 def sparse_optimum(

@@ -8,11 +8,12 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.columns import ColumnGeneration, Mixture, Trace
+from funnel.solver.columns import Mixture, Trace
 from funnel.solver.grouping import GroupedBound
 from funnel.solver.master import best_split
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
+from funnel.solver.stabilised import StabilisedColumns
 
 # Groups whose prices are good to begin with, and the share of a budget that they may take.
 _ENOUGH, _BEGINNING = 64, 0.25
@@ -55,7 +56,7 @@ def mixture_of_many(
         if grouped.finest or not grouped.refine(gap, refining):
             break
     # What is left: all inputs, as where they are few.
-    search = ColumnGeneration(problem.priced, budget)
+    search = StabilisedColumns(problem.priced, budget)
     search.start_from(split.posteriors)
     mixture = search.run(gap, trace)
     # A search that was ended at once falls below what it started from.

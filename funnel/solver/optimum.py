@@ -24,17 +24,16 @@ from funnel.rounding import marginal_weights, rounded_weights, silence_unseen
 from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
-from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cutting import bound_over_laws, optimum_over_laws
 from funnel.solver.designed import best_design
 from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
-from funnel.solver.many import mixture_of_many
 from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
+from funnel.solver.search import HUNDREDS, best_mixture
 from funnel.solver.split import Split
 from funnel.solver.unchanged import unchanged_weights
 from funnel.solver.vertices import enumerate_vertices
@@ -66,8 +65,6 @@ _FLOOR_OF_MANY, _FLOOR_OF_HUNDREDS, _FLOOR, _MERGING = 0.25, 0.1, 0.05, 0.5
 _GREEDY, _CLASSES = 0.8, 0.8
 # From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
 _MANY_INPUTS = 64
-# From so many on groups of them bound the optimum.
-_HUNDREDS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,13 +387,7 @@ def _over_cone(
         else:
             starts = _greedy_start(problem, best, floor)
         searching, asked = budget.part(_SEARCHING), (1 - _ROUNDING_SHARE) * gap
-        if len(problem.law) >= _HUNDREDS and goal is ENTROPY and not reads_secret:
-            mixture = mixture_of_many(problem, starts, asked, searching, trace)
-        else:
-            search = ColumnGeneration(problem.priced, searching)
-            for start in starts:
-                search.start_from(start)
-            mixture = search.run(asked, trace)
+        mixture = best_mixture(problem, starts, asked, searching, trace)
         split, size, slack = mixture.split, mixture.columns, 0.0
         finished = mixture.finished
         ended = None if finished else searching.ended_by
@@ -426,7 +417,7 @@ def _status(reached: bool, finished: bool, ended: Ended | None) -> str:
 
 def _set_aside(budget: Budget, inputs: int) -> Budget:
     """What merging may take: a share of the budget, and in any case half a second's work."""
-    share = _FLOOR_OF_HUNDREDS if inputs >= _HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
+    share = _FLOOR_OF_HUNDREDS if inputs >= HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
     aside = budget.reserve(share)
     least = Budget.of(_MERGING)
     return aside if aside.remaining > least.remaining else least

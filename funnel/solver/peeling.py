@@ -8,15 +8,13 @@ for the rest; and the rest is split in the same way.
 
 from __future__ import annotations
 
-import highspy
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
-from funnel.solver.budget import CALL, Budget
-from funnel.solver.lp import quiet_solver
+from funnel.solver.budget import Budget
+from funnel.solver.lp import PenalisedProgramme
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.polish import repaired
 from funnel.solver.pricing import Pricer
@@ -36,10 +34,6 @@ _REST, _FEW = 0.01, 10
 _UNUSED = 1e-9
 # How far a posterior may be outside the region, of the size of the terms of a condition.
 _OUTSIDE = 1e-8
-# The number of the primal simplex method.
-_PRIMAL = 4
-# Units of work of an iteration of the programme, by its columns and rows; of a new column.
-_BY_COLUMN, _BY_ROW, _BY_NEW = 14.0, 20.0, 100_000.0
 
 
 def peeled(problem: Problem, budget: Budget, prices: FloatArray | None = None, least: float = _LITTLE) -> FloatArray:
@@ -99,7 +93,7 @@ def _layer(region: Region, rows: FloatArray, prices: FloatArray | None, least: f
     thought, off = (np.log(np.maximum(pricer.reach, 1e-300)), _OFF) if prices is None else (prices, _OFF_KNOWN)
     master = _Master(region, near, budget)
     master.think(thought, off)
-    master.add(near.vertices(pricer, np.vstack([law, pricer.corners]), thought))
+    master.add_vertices(near.vertices(pricer, np.vstack([law, pricer.corners]), thought))
     mass, prices, wrong = master.solve()
     try:
         for _ in range(_ROUNDS):
@@ -107,7 +101,7 @@ def _layer(region: Region, rows: FloatArray, prices: FloatArray | None, least: f
                 break
             used = np.flatnonzero(mass > _UNUSED)
             found, most = near.best(master.vertices[used], used, prices)
-            added = master.add(found)
+            added = master.add_vertices(found)
             if most < least or not added:
                 value = master.value
                 master.think(prices, _AT_ANY_PRICE)
@@ -132,73 +126,19 @@ def _layer(region: Region, rows: FloatArray, prices: FloatArray | None, least: f
     return repaired(Split(np.vstack([posteriors, law]), masses / masses.sum(), 0.0, 0.0), law, rows, None, finishing)
 
 
-class _Master:
-    """max Σ α g over mixtures that need not be p_X, at a price."""
+class _Master(PenalisedProgramme):
+    """Mixtures of vertices."""
 
     def __init__(self, region: Region, near: Neighbourhood, budget: Budget) -> None:
-        self._law, self._near, self._budget, self._solver = region.law, near, budget, quiet_solver()
-        # Columns and costs change, so the last mixture stays one.
-        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
-        a = region.inputs
-        for _ in range(a):
-            self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
-        places = np.arange(a, dtype=np.int32)
-        for sign in (1.0, -1.0):
-            self._solver.addCols(
-                a, np.zeros(a), np.zeros(a), np.full(a, highspy.kHighsInf), a, places, places, np.full(a, sign)
-            )
-        self._columns: list[FloatArray] = []
-        self.vertices = near.none
-        # What the last mixture is worth, with what is missing or too much at its price.
-        self.value = -np.inf
-        self._known: set[bytes] = set()
+        super().__init__(region.law, budget)
+        self._near, self.vertices = near, near.none
 
-    def think(self, prices: FloatArray, off: float) -> None:
-        """What is missing costs that much less than these prices, and what is too much that much more."""
-        costs = np.concatenate([-(prices - off) * self._law, (prices + off) * self._law])
-        self._solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
-
-    def add(self, vertices: Vertices) -> int:
+    def add_vertices(self, vertices: Vertices) -> int:
         """Further columns, those that are new; how many they are."""
         if not len(vertices):
             return 0
         posteriors, inside = self._near.posteriors(vertices)
-        new = []
-        for place in np.flatnonzero(inside):
-            used = np.flatnonzero(posteriors[place])
-            key = used.tobytes() + np.round(posteriors[place, used], 9).tobytes()
-            if key not in self._known:
-                self._known.add(key)
-                new.append(place)
-        posteriors, vertices = posteriors[new], vertices[np.array(new, dtype=np.intp)]
-        for posterior, gain in zip(posteriors, negative_entropy(posteriors), strict=True):
-            used = np.flatnonzero(posterior).astype(np.int32)
-            self._solver.addCol(-gain, 0.0, highspy.kHighsInf, len(used), used, posterior[used] / self._law[used])
-        self._columns += list(posteriors)
-        self.vertices = self.vertices.joined(vertices)
-        self._budget.spend(_BY_NEW * len(new))
+        posteriors, vertices = posteriors[inside], vertices[inside]
+        new = self.add(posteriors, negative_entropy(posteriors))
+        self.vertices = self.vertices.joined(vertices[new])
         return len(new)
-
-    def posteriors(self, places: npt.NDArray[np.intp]) -> FloatArray:
-        """The columns at these places (k,), as (k, a)."""
-        return np.array([self._columns[place] for place in places]).reshape(len(places), len(self._law))
-
-    def solve(self) -> tuple[FloatArray, FloatArray, float]:
-        """Masses α, prices, and how much of p_X is missing or too much."""
-        iterations = 0
-        for _ in range(2):
-            self._solver.run()
-            iterations += max(0, int(self._solver.getInfo().simplex_iteration_count))
-            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                break
-            # Once more without the basis there was.
-            self._solver.clearSolver()
-        a = len(self._law)
-        self._budget.spend(20 * CALL + iterations * (3 * CALL + _BY_COLUMN * len(self._columns) + _BY_ROW * a))
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SolverError("the linear programme of a layer failed")
-        solution = self._solver.getSolution()
-        amounts = np.maximum(np.array(solution.col_value), 0.0)
-        wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
-        self.value = -float(self._solver.getInfo().objective_function_value)
-        return amounts[2 * a :], -np.array(solution.row_dual) / self._law, wrong

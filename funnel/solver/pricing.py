@@ -217,15 +217,17 @@ class Pricer:
         patience : int
             Rounds to go on after something was found.
         """
-        return self._search_boxes(prices, target, patience, self.reach[None])
+        return self._search_boxes(prices, target, patience, np.zeros((1, self.region.counted)), self.reach[None])
 
-    def _search_boxes(self, prices: FloatArray, target: float, patience: int, first: FloatArray) -> Priced:
-        """`search` of what is in boxes from 0 to each of these, shape (k, d)."""
+    def _search_boxes(
+        self, prices: FloatArray, target: float, patience: int, lower: FloatArray, upper: FloatArray
+    ) -> Priced:
+        """`search` of what is in boxes to begin with, shape (k, d)."""
         region = self.region
         found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
-        root = np.zeros(len(first), dtype=np.intp)
-        tree.put(np.zeros_like(first), first.copy(), np.full(len(first), np.inf), self._root, root)
+        root = np.zeros(len(lower), dtype=np.intp)
+        tree.put(lower.copy(), upper.copy(), np.full(len(lower), np.inf), self._root, root)
         # What is not above a box that is left as it is does not matter any more.
         while tree.bound > tree.closed:
             late = self._budget.expired

@@ -88,6 +88,16 @@ class Region:
         """g of posteriors (k, a); shape (k,)."""
         return self.goal.gains(self.counts(posteriors))
 
+    def one_sided(self) -> FloatArray:
+        """The conditions as ``rows (v, levels) <= 0`` alone, (m', a + levels): a row with two bounds is two."""
+        a = self.inputs
+        lowest = self.rows[:, :a].min(axis=1, initial=0.0) + np.minimum(self.rows[:, a:], 0.0).sum(axis=1)
+        bounded = self.least > lowest
+        other = -self.rows[bounded]
+        # Since Σv = 1.
+        other[:, :a] += self.least[bounded, None]
+        return np.vstack([self.rows, other])
+
     @cached_property
     def system(self) -> FloatArray:
         """All conditions on the variables (w, v, levels), or on (v, levels) without an image.

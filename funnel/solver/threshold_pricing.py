@@ -98,7 +98,7 @@ class ThresholdPricer(Pricer):
         cells = self._search_cells(prices, target, patience)
         self.charge(budget)
         # The rest needs no proof below what is left open in cells.
-        low = self._search_boxes(prices, max(target, cells.bound), patience, self._low)
+        low = self._search_boxes(prices, max(target, cells.bound), patience, np.zeros_like(self._low), self._low)
         columns = np.vstack([cells.columns, low.columns])
         best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
         return Priced(columns[best], max(cells.bound, low.bound), cells.boxes + low.boxes)
