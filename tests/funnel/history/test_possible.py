@@ -278,6 +278,51 @@ def test_limits_are_attained_where_one_thing_alone_is_open(family: str) -> None:
     assert step.prior[1] == pytest.approx(np.max(of_priors, axis=0), rel=1e-9)
 
 
+def test_after_an_output_cells_and_sums_are_limited_by_what_they_may_be() -> None:
+    """All tables within limits, one after the other: every limit holds, and those of one wave are attained."""
+    wide = 4
+    joint, exact = bounded(COUNTS, wide), bounded(COUNTS, 0)
+    rows = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.9]])
+    reach = PossibleStep(joint).after(None, rows)
+    assert reach.sound.all()
+    assert joint.bounds is not None
+    # The factor that all limits of a history have in common is a power of two that brings the largest to 1 at most.
+    scale = joint.bounds.upper[0, 0] * rows[:, 0] / reach.upper[:, 0, 0]
+    assert np.log2(scale) == pytest.approx(np.round(np.log2(scale)), abs=1e-9)
+    scale = 2.0 ** np.round(np.log2(scale))
+    assert ((reach.upper.max(axis=(1, 2)) > 0.5) & (reach.upper.max(axis=(1, 2)) <= 1)).all()
+    tables = np.stack(list(corners(COUNTS, wide)))[:, None] * rows[:, None, :] / scale[:, None, None]
+    for found, least, most in ((tables, reach.lower, reach.upper), (tables.sum(axis=3), reach.least, reach.most)):
+        assert found.min(axis=0) == pytest.approx(least, rel=1e-9)
+        assert found.max(axis=0) == pytest.approx(most, rel=1e-9)
+        assert (found >= least).all()
+        assert (found <= most).all()
+    # A wave later, of whose counts and moves nothing is open.
+    limits = MoveLimits(*(np.stack([table, table]) for table in (SECRETS, STAYED, LEFT)))
+    later = PossibleStep(exact, exact, limits).after(reach, rows)
+    moves, laws = Moves("w", SECRETS, STAYED[:, None], LEFT[:, None]), []
+    for counts in tables[::7]:
+        each = []
+        for u in counts:
+            law = Tables([COUNTS, COUNTS], [moves]).law(0, [Fraction(float(n)) for n in u.ravel()])
+            each.append(np.array(law, dtype=float).reshape(2, 3))
+        laws.append(np.stack(each) * rows[:, None, :])
+    found = np.stack(laws)
+    again = found[0] / later.upper
+    common = 2.0 ** np.round(np.log2(again.max(axis=(1, 2))) + 0.5)
+    for factor in (0.25, 0.5, 1.0, 2.0):
+        scaled = found / (common * factor)[:, None, None]
+        if (scaled <= later.upper).all() and (scaled >= later.lower).all():
+            break
+    else:
+        raise AssertionError("no common factor puts all tables within the limits")
+    sums = scaled.sum(axis=3)
+    assert (sums >= later.least).all()
+    assert (sums <= later.most).all()
+    assert (later.least > 0.5 * sums.min(axis=0)).all()
+    assert (later.most < 2 * sums.max(axis=0)).all()
+
+
 def test_what_is_compared_is_with_the_worst_prior() -> None:
     joint = bounded(COUNTS, 0)
     step = PossibleStep(joint)
