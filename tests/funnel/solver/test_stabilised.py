@@ -62,6 +62,20 @@ def test_no_posterior_of_the_region_is_cut_off(joint: funnel.Joint, guarantee: f
         assert (new_lower[possible] >= lower[possible]).all()
 
 
+def test_a_level_may_be_anywhere() -> None:
+    """LDP of many secrets is priced by its least lift, which no box bounds."""
+    random = np.random.default_rng(3)
+    problem = Problem.of(funnel.Joint.from_counts(random.integers(1, 40, size=(5, 7))), funnel.LDP(0.7), False)
+    assert problem.priced.levels == 1
+    known = posteriors_of(problem, random)
+    for least in (0.0, 0.05):
+        lower, upper = np.where(known > least, least, 0.0), np.ones_like(known)
+        new_lower, new_upper, possible = Tightening(problem.priced).tightened(lower, upper)
+        assert possible.all()
+        assert (known >= new_lower - 1e-9).all()
+        assert (known <= new_upper + 1e-9).all()
+
+
 def test_a_box_is_cut_to_what_one_condition_leaves() -> None:
     # v_0 is at most half of what the third input has.
     region = Region.of(np.array([[1.0, 0.0, -0.5]]), np.array([0.1, 0.5, 0.4]))
@@ -124,7 +138,7 @@ def test_a_search_of_tightened_boxes_bounds_every_posterior(
 
 
 def test_a_hundred_inputs_and_more_close() -> None:
-    counts = np.random.default_rng(0).integers(1, 1000, size=(8, 100))
+    counts = np.random.default_rng(0).integers(1, 1000, size=(12, 100))
     joint = funnel.Joint.from_counts(counts)
     problem, gap = Problem.of(joint, funnel.LIP(0.5), False), 0.015 * joint.entropy
     search = search_of(problem.region, Budget.of(15.0))
