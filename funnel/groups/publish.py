@@ -344,7 +344,7 @@ def publish_groups(
         made.shared,
         proof.outputs,
         chosen,
-        tuple(_tried(told, of, one, joint.entropy) for told, of, one, _ in results),
+        tuple(_tried(told, of, one) for told, of, one, _ in results),
         chosen_by=purpose.name,
         explained=explained_by(shown, purpose.numbers),
         worth=worth_for_estimates(shown) if purpose.name == "estimation" else None,
@@ -352,8 +352,8 @@ def publish_groups(
     )
 
 
-def _tried(told: Told, way: Way, schedule: Schedule, entropy: float) -> Tried:
-    return Tried(way, schedule, told.information / entropy if entropy else 1.0, told.worth)
+def _tried(told: Told, way: Way, schedule: Schedule) -> Tried:
+    return Tried(way, schedule, told.kept, told.worth)
 
 
 def _robustly(
@@ -385,7 +385,7 @@ def _robustly(
         shared,
         proof.outputs,
         made.schedule,
-        tuple(_tried(nats, way, one, joint.entropy) for nats, way, one in made.tried),
+        tuple(_tried(told, way, one) for told, way, one in made.tried),
         made.proven,
         purpose.name,
         explained_by(shown, purpose.numbers),

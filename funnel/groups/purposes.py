@@ -27,13 +27,13 @@ class Told:
 
     Attributes
     ----------
-    information : float
-        I(X;Y) of whole records, nats.
+    kept : float
+        I(X;Y) of whole records as a share of H(X), of the people that it was tried on.
     worth : float
         What it is compared by: a share of H(X), of the variance of numbers (their mean), or of the records.
     """
 
-    information: float
+    kept: float
     worth: float
 
 
@@ -53,12 +53,13 @@ class Purpose:
 
     def told(self, shown: Shown) -> Told:
         """What a protocol tells whom it is compared for."""
-        information, entropy = shown.information, shown.joint.entropy
+        entropy = shown.joint.entropy
+        kept = shown.information / entropy if entropy else 1.0
         if self.name == "variance":
-            return Told(information, mean_explained(explained_by(shown, self.numbers)))
+            return Told(kept, mean_explained(explained_by(shown, self.numbers)))
         if self.name == "estimation":
-            return Told(information, worth_for_estimates(shown))
-        return Told(information, information / entropy if entropy else 1.0)
+            return Told(kept, worth_for_estimates(shown))
+        return Told(kept, kept)
 
 
 INFORMATION = Purpose()

@@ -70,9 +70,10 @@ def draw_grouped_rows(
         secret=secret,
         sizes=snapshot.sizes,
     )
-    with working_folder(plan, folder, workspace, record_key is not None) as placed, workers_of(engine) as workers:
+    with working_folder(plan, folder, workspace, record_key is not None) as placed:
         progress("drawing", 0, snapshot.rows)
-        drawn = release_groups(placed, folder.data, workers, progress)
+        with workers_of(engine) as workers:
+            drawn = release_groups(placed, folder.data, workers, progress)
     draws = GroupedDraws(secret, drawn.cells, drawn.records, drawn.probe)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = GroupedRows(FileRef.of(folder.data), draws, words)

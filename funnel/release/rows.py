@@ -111,9 +111,10 @@ def draw_rows(
         secret=secret,
         sizes=snapshot.sizes,
     )
-    with working_folder(plan, folder, workspace, record_key is not None) as placed, workers_of(engine) as workers:
+    with working_folder(plan, folder, workspace, record_key is not None) as placed:
         progress("drawing", 0, snapshot.rows)
-        drawn = release_rows(placed, folder.data, workers, progress)
+        with workers_of(engine) as workers:
+            drawn = release_rows(placed, folder.data, workers, progress)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), DrawnCounts.of_pairs(drawn.counts), drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
