@@ -205,7 +205,7 @@ def test_a_maker_who_chooses_by_information_and_says_estimation_is_refused(
 
     def by_information(self: Purpose, shown: Shown) -> Told:
         found = honest(self, shown)
-        return Told(found.information, found.information / shown.joint.entropy)
+        return Told(found.kept, found.kept)
 
     monkeypatch.setattr(Purpose, "told", by_information)
     with pytest.raises(ReleaseRefused, match=r"the way that was taken is said to be worth .*, and the release"):
