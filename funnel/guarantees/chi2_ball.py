@@ -129,7 +129,7 @@ def attaining(distance: FloatArray, rows: FloatArray, law: FloatArray, divergenc
     divergence : ndarray, shape (N,)
     """
     top = rows.max(axis=1, keepdims=True)
-    roots = np.sqrt(distance[:, None] + top - rows)
+    roots = np.sqrt(distance[:, None] + (top - rows))
     weights = np.where(roots > 0, law / np.where(roots > 0, roots, 1.0), 0.0)
     total = weights.sum(axis=1, keepdims=True)
     spread = np.where(total > 0, weights / np.where(total > 0, total, 1.0), law)

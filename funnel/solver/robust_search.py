@@ -29,8 +29,9 @@ _SHARE, _WIDE, _SHARE_OF_LITTLE = 0.35, 0.05, 0.5
 _FIRST = (0.35, 0.5, 0.65, 0.8, 0.95)
 # How far prices may move at first, at most and at least; what that grows by where they did so and gained, or falls by.
 _WIDTH, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 1.0, 0.01, 1.3, 0.85
-# Cuts in two of a search: at first, and when prices hardly change the bound.
-_SPLITS, _CLOSELY = 30, 120
+# Cuts in two of a search: at first, and when prices hardly change the bound; more where the deviation is little, since
+# corners are few there.
+_SPLITS, _CLOSELY, _CLOSELY_OF_LITTLE = 30, 120, 300
 # Rounds without a gain of this share of the gap before bounds are closer, and before the search ends.
 _STILL, _UNCHANGED, _END = 3, 0.1, 14
 # Rounds whose posteriors an ascent starts from, the rounds after which there is one, those after which what
@@ -103,6 +104,7 @@ def searched(
     law = read.p_input[seen]
     cone = RobustCone(read, near, seen, limit, budget, _ANGLES)
     wide = near.deviation > _WIDE * float(near.prior.min())
+    closely = _CLOSELY if wide else _CLOSELY_OF_LITTLE
     pricer = RobustPricer(near, epsilon, _SHARE if wide else _SHARE_OF_LITTLE, budget)
     programme = _Prices(law, budget)
     best = nothing = nothing_told(cone)
@@ -116,7 +118,7 @@ def searched(
             tried = [(share * np.log(law), pricer.search(share * np.log(law), 0)) for share in _FIRST]
             prices, priced = min(tried, key=lambda one: float(one[0] @ law) + one[1].bound)
         else:
-            priced = pricer.search(prices, _CLOSELY if still >= _STILL else _SPLITS)
+            priced = pricer.search(prices, closely if still >= _STILL else _SPLITS)
         programme.add(priced.mixtures, priced.worth)
         rounds += 1
         found = float(prices @ law) + priced.bound
