@@ -114,17 +114,30 @@ def tightest(found: Tilt, rows: FloatArray, law: FloatArray, divergence: FloatAr
 
 def extreme_law(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
     """A law R with ``Σ P̂²/R <= D`` whose average of the row is the largest, shape (u,): the witness of the bound."""
-    found = tilt(row[None], law[None], np.array([divergence]))
-    gaps = row.max() - row
-    roots = np.sqrt(found.distance[0] + gaps)
+    divergences = np.array([divergence])
+    distance = tilt(row[None], law[None], divergences).distance
+    return np.asarray(attaining(distance, row[None], law[None], divergences)[0])
+
+
+def attaining(distance: FloatArray, rows: FloatArray, law: FloatArray, divergence: FloatArray) -> FloatArray:
+    """The laws (N, u) of multipliers that `tilt` found: in their balls, and with the largest averages of the rows.
+
+    Parameters
+    ----------
+    distance : ndarray, shape (N,)
+    rows, law : ndarray, shape (N, u)
+    divergence : ndarray, shape (N,)
+    """
+    top = rows.max(axis=1, keepdims=True)
+    roots = np.sqrt(distance[:, None] + (top - rows))
     weights = np.where(roots > 0, law / np.where(roots > 0, roots, 1.0), 0.0)
-    if weights.sum() == 0:
-        return law
-    spread = weights / weights.sum()
-    free = (law == 0) & (row == row.max())
-    if not free.any():
+    total = weights.sum(axis=1, keepdims=True)
+    spread = np.where(total > 0, weights / np.where(total > 0, total, 1.0), law)
+    free = (law == 0) & (rows == top) & (total > 0)
+    number = free.sum(axis=1)
+    if not number.any():
         return np.asarray(spread)
     # What the divergence leaves goes to the cells that were never seen: their share costs only the others' shrinking.
-    used = float((law[law > 0] ** 2 / spread[law > 0]).sum())
-    share = max(0.0, 1.0 - used / divergence)
-    return np.asarray((1 - share) * spread + share * free / free.sum())
+    used = np.where(law > 0, law**2 / np.where(law > 0, spread, 1.0), 0.0).sum(axis=1)
+    share = np.where(number > 0, np.maximum(0.0, 1.0 - used / divergence), 0.0)[:, None]
+    return np.asarray((1 - share) * spread + share * free / np.maximum(number, 1)[:, None])

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError
-from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.chi2_ball import attaining, tilt
 from funnel.guarantees.reading import rows_by_secret, secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
@@ -19,7 +19,7 @@ from funnel.solver.lp import MasterProgramme, sparse_optimum
 
 Places = npt.NDArray[np.intp]
 
-# Shares of the deviation that are looked at, as sin² of so many angles.
+# Shares of the deviation that are looked at, as sin² of so many angles, unless more are asked for.
 _ANGLES = 13
 # Half-spaces of an output and round: the worst pairs, down to those that hold by so much of the average row in early
 # rounds, and in later ones.
@@ -42,6 +42,8 @@ _CARE = 1.001
 # The share of p_X that no posterior of a start has, and by which these are made less until the rest is inside.
 _RESTING, _LESS, _HALVINGS = 0.05, 0.8, 60
 _BY_ENTRY = 46 * 6.0
+# Mixtures that are crossed evenly.
+_CROSSED = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +76,18 @@ class RobustCone:
         e^ε.
     budget : Budget
         Charged.
+    angles : int
+        Shares of the deviation that are looked at. What shares between them break is lost at the end.
     """
 
-    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags, limit: float, budget: Budget) -> None:
+    def __init__(
+        self, read: Joint, near: Neighbourhood, seen: Flags, limit: float, budget: Budget, angles: int = _ANGLES
+    ) -> None:
         self.read, self.near, self.seen, self.budget = read, near, seen, budget
         self.law = read.p_input[seen]
         self._limit = limit * (1 - _MARGIN)
         self._reads_secret = secret_by_input(read)[1]
-        shares = np.sin(np.linspace(0.0, np.pi / 2, _ANGLES)) ** 2
+        shares = np.sin(np.linspace(0.0, np.pi / 2, angles)) ** 2
         rate = near.deviation / near.prior[:, None]
         self._above, self._below = (1 + shares * rate) ** 2, (1 + (1 - shares) * rate) ** 2
 
@@ -95,14 +101,15 @@ class RobustCone:
         """The largest and least P(y|s) of posteriors (k, seen) over the balls of every share."""
         rows, near = self.rows(posteriors), self.near
         k, c, u = rows.shape
-        self.budget.spend(100 * CALL + 2 * _BY_ENTRY * rows.size * _ANGLES)
-        flat = np.repeat(rows.reshape(k * c, u), _ANGLES, axis=0)
-        law = np.tile(np.repeat(near.law, _ANGLES, axis=0), (k, 1))
+        angles = self._above.shape[1]
+        self.budget.spend(100 * CALL + 2 * _BY_ENTRY * rows.size * angles)
+        flat = np.repeat(rows.reshape(k * c, u), angles, axis=0)
+        law = np.tile(np.repeat(near.law, angles, axis=0), (k, 1))
         above, below = np.tile(self._above.ravel(), k), np.tile(self._below.ravel(), k)
-        high = tilt(flat, law, above).above(above)
-        low = -tilt(-flat, law, below).above(below)
-        shape = (k, c, _ANGLES)
-        return _Looked(rows, high.reshape(shape), low.reshape(shape), self._limit)
+        upward, downward = tilt(flat, law, above), tilt(-flat, law, below)
+        shape = (k, c, angles)
+        high, low = upward.above(above).reshape(shape), -downward.above(below).reshape(shape)
+        return _Looked(rows, high, low, upward.distance.reshape(shape), downward.distance.reshape(shape), self._limit)
 
     def inside(self, posteriors: FloatArray, exactly: bool = False) -> FloatArray:
         """Each posterior (k, seen) moved towards the average row until it meets the guarantee; shape (k, seen).
@@ -146,29 +153,32 @@ class RobustCone:
 
         spare: down to those that hold by so much.
         """
-        worst = looked.over.max(axis=3)
-        rows, outputs = [], []
-        for y, pairs in enumerate(worst):
-            for place in np.argsort(-pairs.ravel(), kind="stable")[:_PAIRS]:
-                s, t = (int(i) for i in np.unravel_index(place, pairs.shape))
-                if s == t or pairs[s, t] <= -spare:
-                    continue
-                share = int(looked.over[y, s, t].argmax())
-                one = extreme_law(looked.rows[y, s], self.near.law[s], float(self._above[s, share]))
-                two = extreme_law(-looked.rows[y, t], self.near.law[t], float(self._below[t, share]))
-                rows.append((self._functional(s, one) - self._limit * self._functional(t, two)) / self.law)
-                outputs.append(y)
-        self.budget.spend(len(rows) * 200 * CALL)
-        return np.array(rows).reshape(-1, len(self.law)), np.array(outputs, dtype=np.intp)
+        over = looked.over
+        worst = over.max(axis=3)
+        k, c, _ = worst.shape
+        order = np.argsort(-worst.reshape(k, c * c), axis=1, kind="stable")[:, :_PAIRS]
+        outputs = np.repeat(np.arange(k), order.shape[1])
+        s, t = np.divmod(order.ravel(), c)
+        chosen = (s != t) & (worst[outputs, s, t] > -spare)
+        y, s, t = outputs[chosen], s[chosen], t[chosen]
+        share = over[y, s, t].argmax(axis=1)
+        law, rows = self.near.law, looked.rows
+        one = attaining(looked.upward[y, s, share], rows[y, s], law[s], self._above[s, share])
+        two = attaining(looked.downward[y, t, share], -rows[y, t], law[t], self._below[t, share])
+        self.budget.spend(100 * CALL + 20.0 * len(y) * len(self.seen))
+        return (self._functionals(s, one) - self._limit * self._functionals(t, two)) / self.law, y
 
-    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
+    def _functionals(self, secrets: Places, laws: FloatArray) -> FloatArray:
+        """What each law (m, u) gives to the average of its secret's row, shape (m, seen)."""
         c, u = self.near.law.shape
-        full = np.zeros(len(self.seen))
+        number = len(secrets)
+        full = np.zeros((number, c, u) if self._reads_secret else (number, u))
         if self._reads_secret:
-            full.reshape(c, u)[secret] = law
+            full[np.arange(number), secrets] = laws
         else:
-            full[:] = law
-        return np.asarray(full[self.seen] + full[~self.seen].sum() * self.law)
+            full[:] = laws
+        full = full.reshape(number, len(self.seen))
+        return np.asarray(full[:, self.seen] + full[:, ~self.seen].sum(axis=1, keepdims=True) * self.law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +186,8 @@ class _Looked:
     rows: FloatArray
     high: FloatArray
     low: FloatArray
+    upward: FloatArray
+    downward: FloatArray
     limit: float
 
     @property
@@ -203,6 +215,31 @@ def ascended(
     """The better of the best so far and what an ascent from posteriors (k, seen) finds, inside or not."""
     start = with_rest(cone, cone.inside(posteriors), goal, counted)
     return best if start is None else climbed(cone, start, counted, goal, best, budget)
+
+
+def crossed(cone: RobustCone, found: list[Kept], best: Kept, budget: Budget, evenly: bool) -> Kept:
+    """The better of the best so far and an ascent from the outputs of several together.
+
+    Parameters
+    ----------
+    cone : RobustCone
+    found : list of Kept
+        Of different starts.
+    best : Kept
+    budget : Budget
+    evenly : bool
+        Start from the even mixture of the best of them, else from the best mixture of all their outputs. The first has
+        more to choose from, and takes longer.
+    """
+    everything = [best, *found]
+    if evenly:
+        chosen = sorted(everything, key=lambda one: -one.value)[:_CROSSED]
+        posteriors = np.vstack([one.posteriors for one in chosen])
+        mass = np.concatenate([one.mass for one in chosen]) / len(chosen)
+        return climbed(cone, Kept(posteriors, mass, -np.inf), None, ENTROPY, best, budget)
+    posteriors = np.vstack([one.posteriors for one in everything])
+    start = best_mixture(cone, posteriors, _gains(ENTROPY, posteriors, None))
+    return best if start is None else climbed(cone, start, None, ENTROPY, best, budget)
 
 
 def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, share: float = 1.0) -> Kept | None:

@@ -15,27 +15,31 @@ from funnel.solver.columns import Trace
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
-from funnel.solver.robust_ascent import Kept, RobustCone, ascended, nothing_told
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_told
 from funnel.solver.robust_pricing import RobustPricer
 
 # Values of one secret beyond which corners are too many, and budgets (nats) beyond which they are known too roughly.
 _LARGEST_PART, _LARGEST_SPAN = 5, 3.0
 # Of fewer inputs cutting planes are faster, and all their bounds are close.
 _LEAST_INPUTS = 13
-# The share of the deviation that goes to the secret that is likelier; half-spaces of others would only bound closer.
-_SHARE = 0.35
+# The share of the deviation that goes to the secret that is likelier, where the deviation is more than so much of the
+# rarest secret, and where it is less. Any proves its bounds; these are closest of .25, .35 and .5 for 1,000 and 10,000.
+_SHARE, _WIDE, _SHARE_OF_LITTLE = 0.35, 0.05, 0.5
 # Prices to begin with: such a share of ln p.
 _FIRST = (0.35, 0.5, 0.65, 0.8, 0.95)
 # How far prices may move at first, at most and at least; what that grows by where they did so and gained, or falls by.
 _WIDTH, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 1.0, 0.01, 1.3, 0.85
-# Cuts in two of a search: at first, and when prices hardly change the bound.
-_SPLITS, _CLOSELY = 30, 120
+# Cuts in two of a search: at first, and when prices hardly change the bound; more where the deviation is little, since
+# corners are few there.
+_SPLITS, _CLOSELY, _CLOSELY_OF_LITTLE = 30, 120, 300
 # Rounds without a gain of this share of the gap before bounds are closer, and before the search ends.
 _STILL, _UNCHANGED, _END = 3, 0.1, 14
-# Rounds whose posteriors an ascent starts from, the rounds after which there is one, and the posteriors of a round for
-# which parts are cut.
-_RECENT, _ASCENTS, _CUT = 8, (2, 5, 10, 18, 30, 45, 65, 90, 120, 160, 210), 24
+# Rounds whose posteriors an ascent starts from, the rounds after which there is one, those after which what
+# they found is crossed evenly, and the posteriors of a round for which parts are cut.
+_RECENT, _ASCENTS, _EVENLY, _CUT = (8, 24), (2, 6, *range(12, 500, 6)), tuple(range(18, 500, 12)), 24
 _FAR = 0.99
+# Shares of the deviation that ascents look at: with 13, moving inside costs a quarter of a point for 1,000 records.
+_ANGLES = 37
 _PROGRAMME, _ENTRY = 60 * CALL, 2.0
 
 
@@ -98,11 +102,14 @@ def searched(
         Told (value, bound) as they improve.
     """
     law = read.p_input[seen]
-    cone = RobustCone(read, near, seen, limit, budget)
-    pricer = RobustPricer(near, epsilon, _SHARE, budget)
+    cone = RobustCone(read, near, seen, limit, budget, _ANGLES)
+    wide = near.deviation > _WIDE * float(near.prior.min())
+    closely = _CLOSELY if wide else _CLOSELY_OF_LITTLE
+    pricer = RobustPricer(near, epsilon, _SHARE if wide else _SHARE_OF_LITTLE, budget)
     programme = _Prices(law, budget)
-    best = nothing_told(cone)
+    best = nothing = nothing_told(cone)
     recent: list[FloatArray] = []
+    ascents: list[Kept] = []
     # At prices of nothing a row is worth nothing at most.
     bound, width, rounds, cuts, still = 0.0, _WIDTH, 0, 0, 0
     prices = centre = np.zeros(len(law))
@@ -111,7 +118,7 @@ def searched(
             tried = [(share * np.log(law), pricer.search(share * np.log(law), 0)) for share in _FIRST]
             prices, priced = min(tried, key=lambda one: float(one[0] @ law) + one[1].bound)
         else:
-            priced = pricer.search(prices, _CLOSELY if still >= _STILL else _SPLITS)
+            priced = pricer.search(prices, closely if still >= _STILL else _SPLITS)
         programme.add(priced.mixtures, priced.worth)
         rounds += 1
         found = float(prices @ law) + priced.bound
@@ -123,12 +130,16 @@ def searched(
             bound, centre = found, prices + priced.bound
         else:
             width = max(_NARROWEST, _FALL * width)
-        recent = [*recent[1 - _RECENT :], priced.posteriors]
+        recent = [*recent[1 - max(_RECENT) :], priced.posteriors]
         changed = pricer.cut(priced.posteriors[:_CUT])
         cuts += changed
         ended = bound - best.value <= gap or (still > _END and not changed)
         if rounds in _ASCENTS or ended:
-            best = ascended(cone, np.vstack(recent), best, budget)
+            ascents += [ascended(cone, np.vstack(recent[-number:]), nothing, budget) for number in _RECENT]
+            best = max(best, *ascents[-len(_RECENT) :], key=lambda one: one.value)
+            best = crossed(cone, ascents, best, budget, False)
+        if rounds in _EVENLY or ended:
+            best = crossed(cone, ascents, best, budget, True)
         if trace is not None:
             trace(best.value, bound)
         if bound - best.value <= gap or ended:

@@ -17,7 +17,7 @@ from funnel.mechanisms import mechanism
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY
-from funnel.solver.robust_ascent import RobustCone, ascended, nothing_told
+from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_told
 from funnel.solver.robust_pricing import RobustPricer
 from funnel.solver.robust_search import searchable, searched
 from funnel.solver.simple_polytope import SimplePolytope
@@ -72,7 +72,7 @@ def test_a_cube_is_cut_as_by_hand() -> None:
 def test_what_is_moved_inside_is_inside(epsilon: float) -> None:
     for joint in (SMALL, LARGER):
         cone = cone_of(joint, epsilon)
-        inside = rows_inside(cone, 15, 3)
+        inside = rows_inside(cone, 12, 3)
         assert inside.sum(axis=1) == pytest.approx(1.0)
         for posterior in inside:
             ratio = worst_pair(cone.rows(posterior[None]), cone.near).ratio
@@ -82,13 +82,12 @@ def test_what_is_moved_inside_is_inside(epsilon: float) -> None:
         assert (ratios > np.exp(epsilon) * (1 - 1e-3)).mean() > 0.5
 
 
-@pytest.mark.parametrize("joint", [SMALL, LARGER])
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize(("joint", "share"), [(SMALL, 0.2), (SMALL, 0.8), (LARGER, 0.35)])
 def test_no_row_is_worth_more_than_the_bound(joint: Joint, share: float) -> None:
     """Brute force over rows inside, at several prices, before and after cuts; whatever θ is."""
     epsilon = 1.0
     cone, pricer = cone_of(joint, epsilon), pricer_of(joint, epsilon, share)
-    inside = rows_inside(cone, 120, 1)
+    inside = rows_inside(cone, 60, 1)
     random = np.random.default_rng(2)
     for step in range(2):
         prices = (0.4 + 0.3 * step) * np.log(cone.law) + random.normal(0, 0.3, len(cone.law))
@@ -108,7 +107,7 @@ def test_where_the_data_leave_nothing_open_it_is_plain_ldp() -> None:
     many = Joint.from_counts(SMALL.counts * 10**6)
     read = many.with_secret()
     near = neighbourhood_of(many.counts, 0.05, read)
-    found = searched(read, near, np.ones(6, dtype=bool), 1.0, float(np.exp(1.0)), 1e-3, Budget.of(1.5))
+    found = searched(read, near, np.ones(6, dtype=bool), 1.0, float(np.exp(1.0)), 1e-3, Budget.of(2.5))
     rows = np.zeros((2, 2, 3))
     for s in range(2):
         rows[s, s], rows[s, 1 - s] = near.law[s], -np.exp(1.0) * near.law[1 - s]
@@ -122,7 +121,7 @@ def by_limit() -> dict[float, funnel.Solution]:
     guarantee = RLDP(1.0, set="chi2")
     return {
         limit: funnel.optimal(LARGER, guarantee, 1e-3, limit, reads_secret=True, counts="secret and inputs")
-        for limit in (0.5, 1.5, 3.0)
+        for limit in (0.5, 3.0)
     }
 
 
@@ -141,16 +140,36 @@ def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float
     assert guarantee.holds_for(read, found.protocol.weights)
     told = information_of((found.protocol.weights / 2.0**63 * read.p_input).T)
     assert told == pytest.approx(found.utility, abs=1e-9)
-    other = mechanism("polyopt").fitted(LARGER, guarantee, Budget.of(1.0)).protocol
+    other = mechanism("polyopt").fitted(LARGER, guarantee, Budget.of(0.5)).protocol
     most = information_of((other.weights / 2.0**63 * read.p_input).T)
     assert most < found.utility <= found.bound
     # No mixture of rows inside is worth more than the bound: prices of one side against the other.
     near = guarantee.neighbourhood(read)
     assert searchable(near, 1.0)
     cone = cone_of(LARGER, 1.0)
-    kept = ascended(cone, rows_inside(cone, 40, 9), nothing_told(cone), Budget.of(1.0))
+    kept = ascended(cone, rows_inside(cone, 40, 9), nothing_told(cone), Budget.of(0.5))
     assert kept.mass @ kept.posteriors == pytest.approx(cone.law, abs=1e-7)
     assert nothing_told(cone).value <= kept.value <= found.bound - read.entropy
+    # What several ascents found, together, is no less than the best of them, and inside.
+    for evenly in (False, True):
+        together = crossed(cone, [kept], kept, Budget.of(0.5), evenly)
+        assert kept.value <= together.value <= found.bound - read.entropy
+        assert together.mass @ together.posteriors == pytest.approx(cone.law, abs=1e-7)
+        ratios = [worst_pair(cone.rows(one[None]), cone.near).ratio for one in together.posteriors]
+        assert max(ratios) <= np.exp(1.0) * (1 + 5e-3)
+
+
+def test_the_laws_of_half_spaces_are_worst() -> None:
+    """Each half-space, at its own output, is the violation of its pair by the laws of some share."""
+    cone = cone_of(LARGER, 1.0)
+    posteriors = np.random.default_rng(4).dirichlet(np.full(len(cone.law), 0.4), size=5)
+    looked = cone.looked_at(posteriors)
+    conditions, outputs = cone.half_spaces(looked, 0.3)
+    over = (conditions * posteriors[outputs]).sum(axis=1)
+    for y in range(5):
+        worst = np.sort(looked.over[y].max(axis=2).ravel())[::-1][: int((outputs == y).sum())]
+        assert over[outputs == y] == pytest.approx(worst, rel=1e-6, abs=1e-6)
+    assert len(cone.half_spaces(cone.looked_at(cone.law[None]), 0.02)[0]) == 0
 
 
 def test_small_tables_and_large_budgets_are_for_cutting_planes() -> None:
