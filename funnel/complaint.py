@@ -52,7 +52,7 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
 def _unknown(detail: Any, model: type[BaseModel]) -> str:
     loc = detail["loc"]
     near, owner = _meant(loc, model), _owner(loc, model)
-    hint = f" (it belongs in {owner})" if owner else f" (did you mean {near}?)" if near else ""
+    hint = f" (did you mean {near}?)" if near else f" (it belongs in {owner})" if owner else ""
     return _place(loc, model) + hint
 
 
@@ -66,7 +66,7 @@ def _sentence(detail: Any, model: type[BaseModel]) -> str:
     place = _place(loc, model)
     if kind == "extra_forbidden":
         near, owner = _meant(loc, model), _owner(loc, model)
-        hint = f"; it belongs in {owner}" if owner else f"; did you mean {near}?" if near else ""
+        hint = f"; did you mean {near}?" if near else f"; it belongs in {owner}" if owner else ""
         return f"{place}: unknown setting{hint}"
     if kind == "missing":
         return f"{place} is missing; every spec must state it"
@@ -88,14 +88,15 @@ def _sentence(detail: Any, model: type[BaseModel]) -> str:
 
 
 def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
-    """The known setting nearest to the unknown one at ``loc``, where that is none of another section."""
-    if _owner(loc, model) is not None:
-        return None
+    """The known setting of the same section nearest to the unknown one at ``loc``."""
     owner: type[BaseModel] | None = model
     for part in loc[:-1]:
         if owner is not None and isinstance(part, str) and part in owner.model_fields:
             owner = _section(owner.model_fields[part].annotation) or owner
-    return nearest(str(loc[-1]), owner.model_fields if owner else ())
+    name = str(loc[-1])
+    near = nearest(name, owner.model_fields if owner else ())
+    # What has the very name of a setting elsewhere is that one, unless a letter or two are missing here.
+    return None if near and _owner(loc, model) is not None and not near.startswith(name) else near
 
 
 def _owner(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:

@@ -102,8 +102,12 @@ def told_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
     DataError
         If it cannot be read.
     """
-    document = ProtocolDocument.read(folder.protocol)
-    return document.protocol, document.rounded or 0.0
+    content = folder.protocol.read_bytes()
+    protocol = Protocol.from_json(content)
+    # A protocol on its own, beside records, is what they were drawn by.
+    if "rounded" not in json.loads(content):
+        return protocol, 0.0
+    return protocol, ProtocolDocument.read(folder.protocol).rounded or 0.0
 
 
 def estimate_numbers_of(

@@ -21,6 +21,7 @@ from funnel.solver.columns import Mixture, Trace
 from funnel.solver.lp import PenalisedProgramme
 from funnel.solver.master import best_split
 from funnel.solver.region import Region
+from funnel.solver.split import Split
 from funnel.solver.tightening import TighteningPricer
 from funnel.termination import Terminated
 
@@ -83,7 +84,12 @@ class StabilisedColumns:
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             self._budget.interrupt()
-        split = best_split(np.vstack([self.region.law, self._used]), self.region.law, self._budget)
+        law = self.region.law
+        try:
+            split = best_split(np.vstack([law, self._used]), law, self._budget)
+        except SolverError:
+            # p_X alone is a mixture that says nothing; it is told that the search gave up.
+            split, finished = Split(law[None], np.ones(1), float(self.region.gains(law[None])[0]), self._bound), False
         split = replace(split, bound=self._bound)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 

@@ -62,6 +62,7 @@ PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
+    "funnel.release.row_files": {"data"},
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", "estimator", *HANDOUTS},
     # Numbers within the intervals of what is published already, by words of their own.
     "funnel.release.handouts.drawn_numbers": {"drawn", "drawn_csv"},

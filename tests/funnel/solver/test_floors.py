@@ -254,7 +254,7 @@ def test_a_search_of_many_inputs_is_not_below_agglomeration_and_says_if_it_gave_
     assert found.status == "time limit"
     assert found.utility >= mutual_information(joint, funnel.fit("agglomeration", joint, LIP(0.1)))
 
-    def failing(self: object, bounded: bool) -> None:
+    def failing(self: object, bounded: bool = False) -> None:
         raise SolverError("the linear programme over columns failed")
 
     monkeypatch.setattr("funnel.solver.lp.MasterProgramme.solve", failing)
