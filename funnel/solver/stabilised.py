@@ -91,6 +91,8 @@ class StabilisedColumns:
             # p_X alone is a mixture that says nothing; it is told that the search gave up.
             split, finished = Split(law[None], np.ones(1), float(self.region.gains(law[None])[0]), self._bound), False
         split = replace(split, bound=self._bound)
+        # Of nearly parallel columns the mixture that is exactly p_X may be worth less than the one that was found.
+        finished = finished and split.bound - split.value <= max(gap, _DOUBLES)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, trace: Trace | None) -> bool:
