@@ -181,7 +181,7 @@ def answered(
         have; how many, (l,); and how many are expected to have one of all others.
     """
     found = np.empty((len(who.nodes), library.shape[1]))
-    for place, channel in enumerate(drawn_from.tolist()):
+    for place, channel in zip(range(len(who.nodes)), drawn_from.tolist(), strict=True):
         rows = np.ldexp(library[channel].astype(np.float64), -WORD_BITS)
         found[place] = who.people[place] * (rows @ laws[place])
     places, outputs = np.nonzero(found >= LEAST)

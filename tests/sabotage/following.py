@@ -160,7 +160,7 @@ FOLLOWING = [
                 "shares of people by history, which no noise protects",
                 "funnel.pipeline.tasks.follow",
                 "fitted(decided(expected_now), ",
-                "fitted(decided(people.observed.known_by(frequencies.joint, expected_now.changes)), ",
+                f"fitted(decided({TOOLS}.where_expected(people.observed, expected_now)), ",
                 CAUGHT,
             ),
             (

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from funnel.frequencies import Frequencies
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.widening import widened
+from funnel.history.observed import Observed
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.cache import Cache
@@ -83,6 +84,24 @@ def identical(protocol: Protocol) -> Protocol:
     weights = np.zeros((b, a), dtype=np.uint64)
     weights[np.arange(a) % b, np.arange(a)] = DENOMINATOR
     return weighted(protocol, weights)
+
+
+def where_expected(real: Observed, expected: Observed) -> Observed:
+    """Real people for the expected ones, on the same histories: who has another is new, and one has what nobody has."""
+    a = len(expected.joint.inputs)
+    there = np.isin(real.nodes, expected.nodes)
+    pairs = np.where(there, real.nodes, 0) * a + real.inputs
+    records = np.bincount(pairs, weights=real.records, minlength=int(expected.nodes.max() + 1) * a).astype(np.int64)
+    np.maximum.at(records, expected.nodes * a + expected.inputs, 1)
+    found = np.flatnonzero(records)
+    law = expected.joint.p / np.maximum(expected.joint.p_input, 1 / expected.joint.n)
+    n = np.bincount(found % a, weights=records[found], minlength=a).astype(np.int64)
+    people = np.floor(law * n).astype(np.int64)
+    people[law.argmax(axis=0), np.arange(a)] += n - people.sum(axis=0)
+    totals = Joint.from_counts(people, expected.joint.secret, expected.joint.inputs)
+    return replace(
+        expected, nodes=found // a, inputs=found % a, records=records[found], silent=None, totals=totals, weight=1.0
+    )
 
 
 def moved(joint: Joint, records: int = 1) -> Joint:
