@@ -194,8 +194,3 @@ class EffectiveChannel:
         # Of a column with one value the sum of shares is one but for rounding, and there is nothing to know.
         law = self.law[self.law > 0] / self.law.sum()
         return max(0.0, float(-(law * np.log(law)).sum()))
-
-
-def published_information(joint: Joint, protocol: GroupedProtocol) -> float:
-    """I(X;Y) of whole records, nats: X all columns, Y what is published of them."""
-    return Shown.of(joint, protocol).information

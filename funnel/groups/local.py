@@ -10,11 +10,10 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.interval import Interval, best_shares, paired
-from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
-from funnel.solver.split import Split
+from funnel.solver.split import best_split
 
 # Nats that are not worth looking for.
 _GAP = 1e-3
@@ -60,7 +59,8 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget, aim: Aim = I
     try:
         listed = _vertices_of_two(law, _interval(cone)) if len(law) == 2 else None
         if listed is not None:
-            return _channel_of(best_split(listed, p / p.sum(), budget, aim.goal()), p / p.sum())
+            split = best_split(listed, p / p.sum(), budget, aim.goal())
+            return _said(split.posteriors * split.mass[:, None] / (p / p.sum()))
         region = Region.of(rows / p, p / p.sum(), goal=aim.goal())
         start = merged_split(region, budget.part(_STARTING))
         search = ColumnGeneration(region, budget, pricer_of(region, budget))
@@ -70,13 +70,13 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget, aim: Aim = I
             split = start
     except SolverError:
         return None
-    return _channel_of(split, region.law)
+    return _said(split.posteriors * split.mass[:, None] / region.law)
 
 
-def _channel_of(split: Split, law: FloatArray) -> FloatArray | None:
-    """The channel (b, a) of a mixture; None where it is none to a solver's tolerance, or says nothing."""
-    channel = split.posteriors * split.mass[:, None] / law
-    channel[channel < _DUST] = 0.0
+def _said(channel: FloatArray) -> FloatArray | None:
+    """A channel (b, a) without a solver's dust; None where it is none to its tolerance, or says nothing."""
+    channel = np.where(channel < _DUST, 0.0, channel)
+    channel = channel[channel.any(axis=1)]
     sums = channel.sum(axis=0)
     if (np.abs(sums - 1) > 1e-6).any() or len(channel) < 2:
         return None
@@ -105,13 +105,7 @@ def _of_two(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | N
         # The same place twice for an input that is an output alone: nothing of it is the second.
         np.add.at(pairs, (np.arange(len(first)), used[second]), of_second / p[used[second]])
         rows.append(pairs)
-    channel = np.concatenate(rows)
-    channel[channel < _DUST] = 0.0
-    channel = channel[channel.any(axis=1)]
-    sums = channel.sum(axis=0)
-    if (np.abs(sums - 1) > 1e-6).any() or len(channel) < 2:
-        return None
-    return np.asarray(channel / sums)
+    return _said(np.concatenate(rows))
 
 
 def _vertices_of_two(law: FloatArray, interval: Interval) -> FloatArray | None:

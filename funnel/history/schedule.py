@@ -16,9 +16,9 @@ from funnel.measures import mutual_information
 from funnel.protocol import WeightArray
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget
-from funnel.solver.master import best_split
 from funnel.solver.optimum import optimal
 from funnel.solver.presolve import MergedInputs, merge_inputs
+from funnel.solver.split import best_split
 from funnel.solver.vertices import enumerate_vertices
 
 # Programmes are solved this much inside their budget, so that rounded weights still meet it.

@@ -23,6 +23,7 @@ from funnel.protocol import DENOMINATOR
 from funnel.rounding import rounded_weights
 from funnel.solver import LevelCone, optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.split import channel_of
 from funnel.solver.work import decision_work
 
 # What is asked for: so many nats, or this share of H(S,U) where that is more.
@@ -78,11 +79,7 @@ def polyopt_channel(
     levels = LevelCone(near.prior[:, None] * near.law, least_conditionals(near), capped_exp(epsilon))
     gap = max(_GAP, _SHARE * float(-law @ np.log(law)))
     split = optimal_over_cone(rows, law, gap, budget, levels=levels).split
-    masses = split.posteriors * split.mass[:, None]
-    matrix = np.zeros((len(masses), len(seen)))
-    matrix[:, seen] = masses / law
-    matrix[:, ~seen] = masses.sum(axis=1, keepdims=True)
-    return np.asarray(matrix / matrix.sum(axis=0))
+    return channel_of(split.posteriors, split.mass, law, seen)
 
 
 class PolyOpt(Mechanism):

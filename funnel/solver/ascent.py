@@ -1,16 +1,17 @@
-"""Joint ascent: a good protocol of a given number of outputs, all of them improved together by linear programmes."""
+"""Joint ascent: a good protocol of two outputs for each symbol, all improved together by linear programmes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.goal import negative_entropy
 from funnel.solver.lp import sparse_optimum
 from funnel.solver.region import Region
 
-_STEPS = 12
+# Programmes, and outputs for each symbol counted.
+_STEPS, _EACH = 12, 2
 _WORTHWHILE = 1e-6
 # Zeros get the slope at this share: the true one is infinite, and would keep every zero for ever.
 _FLOOR = 5e-4
@@ -18,7 +19,7 @@ _FLOOR = 5e-4
 _LARGEST = 40_000
 
 
-def ascend(region: Region, budget: Budget, outputs_each: int = 2) -> FloatArray:
+def ascend(region: Region, budget: Budget) -> FloatArray:
     """Posteriors of a mixture of p_X, each meant for one symbol of what the utility counts; shape (k, a), maybe none.
 
     The utility Σ_y P(y) g(v_y) is convex in the masses P(x, y), so maximising its tangent over all channels at once
@@ -29,8 +30,6 @@ def ascend(region: Region, budget: Budget, outputs_each: int = 2) -> FloatArray:
     region : Region
     budget : Budget
         Ends the ascent where it is.
-    outputs_each : int
-        Outputs for each symbol counted.
 
     Returns
     -------
@@ -40,7 +39,7 @@ def ascend(region: Region, budget: Budget, outputs_each: int = 2) -> FloatArray:
     import scipy.sparse as sp
 
     d, a = region.counted, region.inputs
-    outputs = d * outputs_each
+    outputs = d * _EACH
     if outputs * a > _LARGEST:
         return np.zeros((0, a))
     image = np.eye(a) if region.image is None else region.image
@@ -52,7 +51,7 @@ def ascend(region: Region, budget: Budget, outputs_each: int = 2) -> FloatArray:
         ]
     ).tocsr()
     totals = sp.hstack([sp.eye(a)] * outputs)
-    slopes = np.log(np.maximum(np.tile(np.eye(d), (outputs_each, 1)), _FLOOR))
+    slopes = np.log(np.maximum(np.tile(np.eye(d), (_EACH, 1)), _FLOOR))
     best, found = -np.inf, np.zeros((0, a))
     for _ in range(_STEPS):
         best_masses = sparse_optimum((slopes @ image).ravel(), conditions, totals, region.law, budget)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from funnel.joint import FloatArray
-from funnel.solver.goal import negative_entropy as negative_entropy
 from funnel.solver.region import DATA_ERROR, Region
 
 _UNIT = 2.0**-53

@@ -15,6 +15,7 @@ from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
+from funnel.solver.split import Split, channel_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -90,6 +91,10 @@ class Cuts(ABC):
         spaces, of, by = guarantee.half_spaces(self.read, self.whole(rows))
         apart = by > SPACED
         return self.on_seen(spaces[apart]), of[apart], by[apart]
+
+    def channel(self, split: Split) -> FloatArray:
+        """The channel (b, a) of a split over the inputs that are told apart."""
+        return channel_of(split.posteriors, split.mass, self.law, self.seen)
 
     def whole(self, rows: FloatArray) -> FloatArray:
         """Rows over all inputs: (k, a)."""

@@ -22,7 +22,7 @@ from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
-from funnel.solver.split import Split
+from funnel.solver.split import Split, value_of
 from funnel.solver.work import Deciding, levels_work
 
 Places = npt.NDArray[np.intp]
@@ -226,13 +226,10 @@ def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budg
     mixing = budget.part(_MIXING)
     with suppress(InfeasibleGuarantee):
         deciding_these = Deciding(read, guarantee, mixing)
-        weights = proven_weights(read, guarantee, channel_of(inside.split, cuts), 1.0, deciding_these.holds)
+        weights = proven_weights(read, guarantee, cuts.channel(inside.split), 1.0, deciding_these.holds)
 
     def told(found: WeightArray) -> float:
-        masses = (found / np.float64(DENOMINATOR) * read.p_input)[:, cuts.seen]
-        totals = masses.sum(axis=1)
-        used = totals > 0
-        return float(totals[used] @ cuts.gains(masses[used] / totals[used, None]))
+        return value_of(found, read.p_input, cuts.seen, cuts.gains)
 
     for margin in _MARGINS:
         moved = _moved(cuts, split, margin, budget)
@@ -258,22 +255,13 @@ def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArr
         budget.spend(work)
         new, which, _ = cuts.broken(moved.posteriors / cuts.law, margin)
         if not len(new):
-            return rounded_weights(cuts.read, channel_of(moved, cuts))
+            return rounded_weights(cuts.read, cuts.channel(moved))
         spaces, of = np.vstack([spaces, new]), np.concatenate([of, which])
         found = repaired(split, cuts.law, spaces / cuts.law, cuts.image, budget, of, cuts.goal)
         if found is None or len(found.mass) < len(split.mass):
             return None
         moved = found
     return None
-
-
-def channel_of(split: Split, cuts: Cuts) -> FloatArray:
-    """The channel (b, a) of a split over the inputs that occur; the others get the marginal."""
-    masses = split.posteriors * split.mass[:, None]
-    matrix = np.zeros((len(masses), len(cuts.seen)))
-    matrix[:, cuts.seen] = masses / cuts.law
-    matrix[:, ~cuts.seen] = masses.sum(axis=1, keepdims=True)
-    return np.asarray(matrix / matrix.sum(axis=0))
 
 
 def _posteriors(weights: WeightArray, cuts: Cuts) -> FloatArray:

@@ -18,8 +18,8 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.batch import Bases, BatchProgramme
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.master import best_split
 from funnel.solver.region import Region
+from funnel.solver.split import best_split
 
 Trace = Callable[[float, float | None], None]
 

@@ -21,6 +21,7 @@ from funnel.solver.choice import chosen_method
 from funnel.solver.cuts import PlainCuts
 from funnel.solver.design import Design, Trace, optimal_design
 from funnel.solver.problem import Problem
+from funnel.solver.split import channel_of
 from funnel.solver.vertices import enumerate_vertices
 
 # So far inside of the bound that rounding to integers does not leave it, relatively.
@@ -90,7 +91,8 @@ def best_design(
             found = _over_set(joint, over, wanted, gap, budget, told)
         else:
             found = _over_cone(joint, guarantee, wanted, gap, budget, told)
-        weights = proven_weights(joint, guarantee, _channel(joint, found), LARGEST_REPAIR if cone else _REPAIRED)
+        channel = channel_of(found.posteriors, found.mass, law, joint.p_input > 0)
+        weights = proven_weights(joint, guarantee, channel, LARGEST_REPAIR if cone else _REPAIRED)
     except (FunnelError, np.linalg.LinAlgError):
         # A region without room on all sides of p, or as good as none.
         return None
@@ -116,15 +118,6 @@ def _over_set(
         if budget.expired or not cuts.add(found.posteriors * found.mass[:, np.newaxis] / cuts.law):
             break
     return found
-
-
-def _channel(joint: Joint, found: Design) -> FloatArray:
-    """The channel (b, a) of a mixture of posteriors over the inputs that occur; others get the marginal."""
-    seen = joint.p_input > 0
-    matrix = np.zeros((len(found.mass), len(seen)))
-    matrix[:, seen] = found.posteriors * found.mass[:, np.newaxis] / joint.p_input[seen]
-    matrix[:, ~seen] = found.mass[:, np.newaxis]
-    return np.asarray(matrix / matrix.sum(axis=0))
 
 
 def _vertices(joint: Joint, guarantee: ConeGuarantee, budget: Budget) -> FloatArray | None:

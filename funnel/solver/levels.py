@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.corners import Block, Flags, Places
+from funnel.solver.goal import negative_entropy
 from funnel.solver.pricing import Priced
 
 # All corners of a part are listed, 3 to the number of its symbols.

@@ -10,9 +10,9 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import Mixture, Trace
 from funnel.solver.grouping import GroupedBound
-from funnel.solver.master import best_split
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
+from funnel.solver.split import best_split
 from funnel.solver.stabilised import StabilisedColumns
 
 # Groups whose prices are good to begin with, and the share of a budget that they may take.

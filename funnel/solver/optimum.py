@@ -29,12 +29,11 @@ from funnel.solver.designed import best_design
 from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
-from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.search import HUNDREDS, best_mixture
-from funnel.solver.split import Split
+from funnel.solver.split import Split, best_split
 from funnel.solver.unchanged import unchanged_weights
 from funnel.solver.vertices import enumerate_vertices
 from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events, is_binary, is_wide, needs_no_table

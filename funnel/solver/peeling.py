@@ -12,8 +12,8 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.goal import negative_entropy
 from funnel.solver.lp import PenalisedProgramme
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.polish import repaired

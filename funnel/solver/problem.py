@@ -15,10 +15,9 @@ from funnel.protocol import WeightArray
 from funnel.rounding import silence_unseen
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.goal import ENTROPY, goal_of
-from funnel.solver.master import best_split
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
-from funnel.solver.split import Split
+from funnel.solver.split import Split, best_split
 from funnel.solver.vertices import VACUOUS
 
 # Units of work of an entry of a channel that is made from a split.

@@ -23,7 +23,7 @@ from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_told
 from funnel.solver.robust_search import searchable, searched
-from funnel.solver.split import Split
+from funnel.solver.split import Split, channel_of, value_of
 from funnel.solver.work import Deciding
 
 Flags = npt.NDArray[np.bool_]
@@ -161,16 +161,19 @@ def robust_weights(
     counted = image(np.flatnonzero(seen))
     maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
     limit = capped_exp(guarantee.epsilon)
-    cone = RobustCone(read, near, seen, limit, budget)
-    kept, bound, rounds = nothing_told(cone, maximised, counted), np.inf, 0
+
+    def cone_of(charged: Budget) -> RobustCone:
+        return RobustCone(read, near, seen, limit, charged, goal=maximised, image=counted)
+
+    cone = cone_of(budget)
+    kept, bound, rounds = nothing_told(cone), np.inf, 0
     told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
     if told_apart and searchable(near, guarantee.epsilon):
         found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
         kept, bound = found.kept, found.bound
         # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
         if not found.finished or bound - kept.value <= gap:
-            outside = RobustCone(read, near, seen, limit, finishing)
-            weights = _proven(read, guarantee, outside, kept, finishing, maximised, counted)
+            weights = _proven(guarantee, cone_of(finishing), kept)
             return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
     cuts = _Cuts(read, near, seen)
     worst, columns, finished = np.inf, np.zeros((0, len(law))), False
@@ -192,7 +195,7 @@ def robust_weights(
             trace(split.value, bound)
         columns = split.posteriors
         budget.spend(100 * CALL + _BY_ROW * split.posteriors.size * len(near.law))
-        added, worst = _cut(cuts, read, near, _channel(split, law, seen, read), limit)
+        added, worst = _cut(cuts, read, near, channel_of(split.posteriors, split.mass, law, seen), limit)
         # Half-spaces of outputs that are too rare to be told from rounding change nothing.
         still = still + 1 if abs(split.value - value) < _UNCHANGED * gap else 0
         value = split.value
@@ -202,13 +205,12 @@ def robust_weights(
             break
         # At rounds that do not depend on the budget, so that a larger one never finds less.
         if rounds in _ASCENTS and len(law) <= _FEW_INPUTS and not budget.expired:
-            kept = ascended(cone, columns, kept, budget, maximised, counted)
-    outside = RobustCone(read, near, seen, limit, finishing)
-    told = [_proven(read, guarantee, outside, kept, finishing, maximised, counted)] if len(kept.mass) > 1 else []
+            kept = ascended(cone, columns, kept, budget)
+    told = [_proven(guarantee, cone_of(finishing), kept)] if len(kept.mass) > 1 else []
     # What a search that was stopped is moved to is not what a longer one would pass by.
     if ended or not told:
         told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
-    weights = max(told, key=lambda one: _value(one, read, seen, maximised, counted))
+    weights = max(told, key=lambda one: value_of(one, read.p_input, seen, cone.gains))
     return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
@@ -232,39 +234,12 @@ def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limi
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 
-def _channel(split: Split, law: FloatArray, seen: Flags, read: Joint) -> FloatArray:
-    """The channel (b, a) of a split over the inputs that occur; the others get the marginal."""
-    used = split.mass > 0
-    masses = split.posteriors[used] * split.mass[used, None]
-    matrix = np.zeros((len(masses), len(read.p_input)))
-    matrix[:, seen] = masses / law
-    matrix[:, ~seen] = masses.sum(axis=1, keepdims=True)
-    return np.asarray(matrix / matrix.sum(axis=0))
-
-
-def _proven(
-    read: Joint,
-    guarantee: RLDP,
-    cone: RobustCone,
-    kept: Kept,
-    budget: Budget,
-    goal: Goal,
-    counted: FloatArray | None = None,
-) -> WeightArray:
-    """Integer weights of a mixture inside, for which the exact worst case agrees."""
+def _proven(guarantee: RLDP, cone: RobustCone, kept: Kept) -> WeightArray:
+    """Integer weights of a mixture inside, for which the exact worst case agrees; the cone's budget is charged."""
     inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
-    gains = goal.gains(inner if counted is None else inner @ counted.T)
-    found = best_mixture(cone, inner, gains) or nothing_told(cone, goal, counted)
-    split = Split(found.posteriors, found.mass, found.value, np.inf)
-    return _decided(read, guarantee, _channel(split, cone.law, cone.seen, read), budget)
-
-
-def _value(weights: WeightArray, read: Joint, seen: Flags, goal: Goal, counted: FloatArray | None) -> float:
-    """``Σ P(y) g(v_y)`` of weights (b, a), over the inputs that occur."""
-    masses = weights[:, seen] / np.float64(DENOMINATOR) * read.p_input[seen]
-    mass = masses.sum(axis=1)
-    posteriors = masses[mass > 0] / mass[mass > 0, None]
-    return float(goal.gains(posteriors if counted is None else posteriors @ counted.T) @ mass[mass > 0])
+    found = best_mixture(cone, inner, cone.gains(inner)) or nothing_told(cone)
+    channel = channel_of(found.posteriors, found.mass, cone.law, cone.seen)
+    return _decided(cone.read, guarantee, channel, cone.budget)
 
 
 def _moved_inside(
@@ -289,13 +264,13 @@ def _moved_inside(
         moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted, budget, goal=goal)
         if moved is None:
             break
-        matrix = _channel(moved, law, seen, read)
+        matrix = channel_of(moved.posteriors, moved.mass, law, seen)
         weights = rounded_weights(read, matrix)
         if guarantee.holds_for(read, weights):
             return weights
         added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
         margin = margin if added else 4 * margin
-    return _decided(read, guarantee, _channel(split, law, seen, read), budget)
+    return _decided(read, guarantee, channel_of(split.posteriors, split.mass, law, seen), budget)
 
 
 def _decided(read: Joint, guarantee: RLDP, channel: FloatArray, budget: Budget) -> WeightArray:

@@ -78,18 +78,43 @@ class RobustCone:
         Charged.
     angles : int
         Shares of the deviation that are looked at. What shares between them break is lost at the end.
+    goal : Goal
+        What is maximised.
+    image : ndarray, shape (d, seen), optional
+        What that counts of a posterior, if not all of it.
     """
 
     def __init__(
-        self, read: Joint, near: Neighbourhood, seen: Flags, limit: float, budget: Budget, angles: int = _ANGLES
+        self,
+        read: Joint,
+        near: Neighbourhood,
+        seen: Flags,
+        limit: float,
+        budget: Budget,
+        angles: int = _ANGLES,
+        goal: Goal = ENTROPY,
+        image: FloatArray | None = None,
     ) -> None:
         self.read, self.near, self.seen, self.budget = read, near, seen, budget
+        self._goal, self._image = goal, image
         self.law = read.p_input[seen]
         self._limit = limit * (1 - _MARGIN)
         self._reads_secret = secret_by_input(read)[1]
         shares = np.sin(np.linspace(0.0, np.pi / 2, angles)) ** 2
         rate = near.deviation / near.prior[:, None]
         self._above, self._below = (1 + shares * rate) ** 2, (1 + (1 - shares) * rate) ** 2
+
+    def _counts(self, posteriors: FloatArray) -> FloatArray:
+        return posteriors if self._image is None else np.asarray(posteriors @ self._image.T)
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, seen); shape (k,)."""
+        return self._goal.gains(self._counts(posteriors))
+
+    def slopes(self, posteriors: FloatArray) -> FloatArray:
+        """Slopes of ``P(y) g(v_y)`` in the masses of each output at posteriors (k, seen); the same shape."""
+        slopes = self._goal.slopes(self._counts(posteriors))
+        return slopes if self._image is None else np.asarray(slopes @ self._image)
 
     def rows(self, posteriors: FloatArray) -> FloatArray:
         """T over (s, u) of posteriors (k, seen), shape (k, c, u); the average row is 1."""
@@ -199,22 +224,15 @@ class _Looked:
         return np.asarray(over)
 
 
-def nothing_told(cone: RobustCone, goal: Goal = ENTROPY, counted: FloatArray | None = None) -> Kept:
+def nothing_told(cone: RobustCone) -> Kept:
     """The average row alone."""
-    return Kept(cone.law[None], np.ones(1), float(_gains(goal, cone.law[None], counted)[0]))
+    return Kept(cone.law[None], np.ones(1), float(cone.gains(cone.law[None])[0]))
 
 
-def ascended(
-    cone: RobustCone,
-    posteriors: FloatArray,
-    best: Kept,
-    budget: Budget,
-    goal: Goal = ENTROPY,
-    counted: FloatArray | None = None,
-) -> Kept:
+def ascended(cone: RobustCone, posteriors: FloatArray, best: Kept, budget: Budget) -> Kept:
     """The better of the best so far and what an ascent from posteriors (k, seen) finds, inside or not."""
-    start = with_rest(cone, cone.inside(posteriors), goal, counted)
-    return best if start is None else climbed(cone, start, counted, goal, best, budget)
+    start = with_rest(cone, cone.inside(posteriors))
+    return best if start is None else climbed(cone, start, best, budget)
 
 
 def crossed(cone: RobustCone, found: list[Kept], best: Kept, budget: Budget, evenly: bool) -> Kept:
@@ -236,10 +254,10 @@ def crossed(cone: RobustCone, found: list[Kept], best: Kept, budget: Budget, eve
         chosen = sorted(everything, key=lambda one: -one.value)[:_CROSSED]
         posteriors = np.vstack([one.posteriors for one in chosen])
         mass = np.concatenate([one.mass for one in chosen]) / len(chosen)
-        return climbed(cone, Kept(posteriors, mass, -np.inf), None, ENTROPY, best, budget)
+        return climbed(cone, Kept(posteriors, mass, -np.inf), best, budget)
     posteriors = np.vstack([one.posteriors for one in everything])
-    start = best_mixture(cone, posteriors, _gains(ENTROPY, posteriors, None))
-    return best if start is None else climbed(cone, start, None, ENTROPY, best, budget)
+    start = best_mixture(cone, posteriors, cone.gains(posteriors))
+    return best if start is None else climbed(cone, start, best, budget)
 
 
 def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, share: float = 1.0) -> Kept | None:
@@ -255,14 +273,12 @@ def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, sh
     return Kept(posteriors[used], mass[used], float(gains[used] @ mass[used]))
 
 
-def with_rest(cone: RobustCone, posteriors: FloatArray, goal: Goal, counted: FloatArray | None = None) -> Kept | None:
+def with_rest(cone: RobustCone, posteriors: FloatArray) -> Kept | None:
     """A mixture of p_X that has much of these posteriors (k, seen), which are inside, and a rest that is inside too."""
     law = cone.law
     everything = np.vstack([posteriors, np.eye(len(law))])
     # What is left of an input tells nothing, and is worth what it is in the average row.
-    gains = np.append(
-        _gains(goal, posteriors, counted), goal.slopes(_counted(law[None], counted))[0] @ _image(law, counted)
-    )
+    gains = np.append(cone.gains(posteriors), cone.slopes(law[None])[0])
     found = best_mixture(cone, everything, gains, 1 - _RESTING)
     if found is None:
         return None
@@ -276,24 +292,12 @@ def with_rest(cone: RobustCone, posteriors: FloatArray, goal: Goal, counted: Flo
         total = float(rest.sum())
         if (cone.looked_at(rest[None] / total).over <= 0).all():
             posteriors, mass = np.vstack([posteriors, rest / total]), np.append(part * mass, total)
-            return Kept(posteriors, mass, float(_gains(goal, posteriors, counted) @ mass))
+            return Kept(posteriors, mass, float(cone.gains(posteriors) @ mass))
         part *= _LESS
     return None
 
 
-def _counted(posteriors: FloatArray, counted: FloatArray | None) -> FloatArray:
-    return posteriors if counted is None else np.asarray(posteriors @ counted.T)
-
-
-def _image(law: FloatArray, counted: FloatArray | None) -> FloatArray:
-    return np.eye(len(law)) if counted is None else counted
-
-
-def _gains(goal: Goal, posteriors: FloatArray, counted: FloatArray | None) -> FloatArray:
-    return goal.gains(_counted(posteriors, counted))
-
-
-def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goal, best: Kept, budget: Budget) -> Kept:
+def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
     """Maximise the tangent of the utility over all outputs at once, repeatedly; the best mixture inside, or ``best``.
 
     The utility is convex in the masses, so a tangent's optimum never lowers it. Half-spaces of an output are those of
@@ -304,9 +308,6 @@ def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goa
     cone : RobustCone
     start : Kept
         Outputs without zeros that should stay positive.
-    counted : ndarray, optional
-        What the utility counts of a posterior.
-    goal : Goal
     best : Kept
         The best so far.
     budget : Budget
@@ -324,10 +325,10 @@ def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goa
         posteriors = masses / mass[:, None]
         looked = cone.looked_at(posteriors)
         inner = np.vstack([cone.inside(posteriors), cone.law])
-        found = best_mixture(cone, inner, _gains(goal, inner, counted))
+        found = best_mixture(cone, inner, cone.gains(inner))
         if found is not None and found.value > best.value:
             best = found
-        value = float(_gains(goal, posteriors, counted) @ mass)
+        value = float(cone.gains(posteriors) @ mass)
         over = np.maximum(looked.over.max(axis=(1, 2, 3)), 0.0)
         if budget.expired or (number and float(over @ mass) < _MOVED and value - last < _GAINED):
             break
@@ -347,7 +348,7 @@ def climbed(cone: RobustCone, start: Kept, counted: FloatArray | None, goal: Goa
             (entries[row, column], (row, rank[outputs[row], column])), shape=(len(entries), len(output))
         )
         totals = sp.csr_matrix((masses[output, symbol] / cone.law[symbol], (symbol, np.arange(len(output)))))
-        slopes = goal.slopes(_counted(posteriors, counted)) @ _image(cone.law, counted)
+        slopes = cone.slopes(posteriors)
         gain = masses[output, symbol] * slopes[output, symbol]
         moves = None
         for wider in range(_TRIES):

@@ -105,11 +105,6 @@ class RobustPricer:
         self._reduced: dict[tuple[int, float], FloatArray] = {}
         self._tables: dict[tuple[int, float, float], FloatArray] = {}
 
-    @property
-    def vertices(self) -> int:
-        """Of all parts."""
-        return sum(part.vertices for part in self._parts)
-
     def search(self, prices: FloatArray, splits: int) -> RobustPriced:
         """Bound rows at prices λ (a,), and find what attains the bounds nearly.
 

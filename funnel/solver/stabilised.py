@@ -19,9 +19,8 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import Mixture, Trace
 from funnel.solver.lp import PenalisedProgramme
-from funnel.solver.master import best_split
 from funnel.solver.region import Region
-from funnel.solver.split import Split
+from funnel.solver.split import Split, best_split
 from funnel.solver.tightening import TighteningPricer
 from funnel.termination import Terminated
 

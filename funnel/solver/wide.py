@@ -14,8 +14,8 @@ from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol
 from funnel.rounding import sparse_rounded_weights
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.goal import negative_entropy
 from funnel.solver.integers import splits_inside
 from funnel.solver.interval import Interval, Places, balanced, best_shares, paired
 from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_entries

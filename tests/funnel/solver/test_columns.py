@@ -18,10 +18,10 @@ from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import negative_entropy
-from funnel.solver.master import best_split
 from funnel.solver.optimum import optimal
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
+from funnel.solver.split import best_split
 from funnel.termination import Terminated, terminable
 
 LAWS = 1000

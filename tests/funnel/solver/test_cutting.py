@@ -19,8 +19,8 @@ from funnel.joint import FloatArray
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver import cuts as cutting
 from funnel.solver import law_cuts, lift_cuts
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.goal import negative_entropy
 from tests.strategies import joints
 
 GAP = 1e-4

@@ -11,9 +11,9 @@ import funnel
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.solver.budget import Budget
 from funnel.solver.interval import Interval, best_shares, paired
-from funnel.solver.master import best_split
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
+from funnel.solver.split import best_split
 from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events
 from funnel.sparse_weights import SparseWeights
 from tests.strategies import joints

@@ -14,10 +14,10 @@ from funnel.solver import grouping, peeling
 from funnel.solver.budget import Budget
 from funnel.solver.grouping import GroupedBound, grouped
 from funnel.solver.many import mixture_of_many
-from funnel.solver.master import best_split
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
+from funnel.solver.split import best_split
 from tests.strategies import joints
 
 kinds = st.sampled_from([funnel.LIP(0.5), funnel.LDP(0.7), funnel.ALIP(0.3, 0.8), funnel.PML(0.4), funnel.LIP(2.0)])

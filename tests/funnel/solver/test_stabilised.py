@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import funnel
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.master import best_split
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.search import search_of
+from funnel.solver.split import best_split
 from funnel.solver.stabilised import StabilisedColumns
 from funnel.solver.tightening import Tightening, TighteningPricer, by_largest
 from funnel.solver.vertices import enumerate_vertices

@@ -14,11 +14,11 @@ from funnel import Guarantee, Joint
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.joint import FloatArray
 from funnel.solver import law_cuts, lift_cuts
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
 from funnel.solver.cell_programme import CellProgramme
 from funnel.solver.cells import Cell, Limits
 from funnel.solver.cuts import Cuts
+from funnel.solver.goal import negative_entropy
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 # A value of the secret that few have: what its limits leave open is wide.

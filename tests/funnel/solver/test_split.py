@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee, Joint, SolverError
 from funnel.solver.goal import negative_entropy
-from funnel.solver.master import best_split
 from funnel.solver.polish import polish
 from funnel.solver.presolve import merge_equal_posteriors
+from funnel.solver.split import best_split
 from funnel.solver.vertices import enumerate_vertices
 from tests.strategies import joints
 
