@@ -12,7 +12,6 @@ from funnel.solver.columns import ColumnGeneration
 from funnel.solver.interval import Interval, best_shares, paired
 from funnel.solver.merging import merged_split
 from funnel.solver.region import Region
-from funnel.solver.slopes import pricer_of
 from funnel.solver.split import best_split
 
 # Nats that are not worth looking for.
@@ -63,7 +62,7 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget, aim: Aim = I
             return _said(split.posteriors * split.mass[:, None] / (p / p.sum()))
         region = Region.of(rows / p, p / p.sum(), goal=aim.goal())
         start = merged_split(region, budget.part(_STARTING))
-        search = ColumnGeneration(region, budget, pricer_of(region, budget))
+        search = ColumnGeneration(region, budget)
         search.start_from(start.posteriors)
         split = search.run(_GAP, proving=False).split
         if split.value < start.value:

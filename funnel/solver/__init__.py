@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from funnel.solver.columns import Mixture
 from funnel.solver.levels import LevelCone
+from funnel.solver.mixture import Mixture
 from funnel.solver.optimum import Solution, optimal
 from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import Split

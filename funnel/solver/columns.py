@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,51 +11,22 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.levels import LevelPriced, LevelPricer
 from funnel.solver.lp import MasterProgramme
+from funnel.solver.mixture import PROOF_SHARE, STILL, UNCHANGED, Mixture, MixtureSearch, Trace
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
-from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Split
-from funnel.termination import Terminated
+from funnel.solver.tangents import pricer_of
 
-Trace = Callable[[float, float], None]
-# The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
-_PROOF_SHARE = 0.9
 # Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.
 _LEAST_TARGET = 0.05
 _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
-# Exchanges of prices in a row that may change neither value nor bound by this share of the gap: what doubles can do.
-_STILL, _UNCHANGED = 60, 1e-3
-# Nats that doubles can keep open in a thin region. A search that does not move with more than this open gave up; it
-# may take more exchanges before it does, one for every input.
-_DOUBLES = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """What column generation found.
-
-    Attributes
-    ----------
-    split : Split
-        Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
-    finished : bool
-        False if the budget ended it, or if it gave up: nothing moved, or a programme failed, far from the gap.
-    columns, boxes, programmes : int
-        Columns in the last mixture programme, boxes bounded, linear programmes solved.
-    """
-
-    split: Split
-    finished: bool
-    columns: int
-    boxes: int
-    programmes: int
-
-
-class ColumnGeneration:
-    """The mixture problem of one region.
+class ColumnGeneration(MixtureSearch):
+    """Column generation at the prices of the best mixture of the columns so far.
 
     Parameters
     ----------
@@ -65,62 +34,39 @@ class ColumnGeneration:
     budget : Budget, optional
         Ends the search with the best mixture so far.
     pricer : optional
-        What finds and bounds columns; by default branch and bound on boxes of posteriors.
+        What finds and bounds columns; by default what the goal of the region needs.
     """
 
     def __init__(
         self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | PartsPricer | None = None
     ) -> None:
-        self.region = region
-        self._budget = Budget.of(budget)
+        super().__init__(region, budget)
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
-        # p_X itself is in the region: the protocol that says nothing is where every search starts.
         # Where a pricer bounds more than there is, prices for bounds are those of a mixture of all that it bounds.
         self._relaxed = MasterProgramme(region.law, self._budget) if isinstance(pricer, LevelPricer) else None
+        # p_X itself is in the region: the protocol that says nothing is where every search starts.
         self._take(region.law, float(region.gains(region.law)))
-        # Only where to start looking: the outcome is certified, and the same in every run.
-        self._random = np.random.default_rng(0)
         self._mass = np.ones(1)
         # λ of the last mixture programme.
         self.prices = np.zeros(region.inputs)
-        self._bound = region.goal.most(region.counts(region.law))
-        self._boxes = 0
-        self._programmes = 0
 
     def start_from(self, posteriors: FloatArray) -> None:
-        """Take posteriors (k, a) of the region as first columns, such as those of a protocol that is known to be good.
-
-        If p_X is a mixture of them, nothing found later is worse than that mixture.
-        """
+        """Take posteriors as first columns; see `MixtureSearch`."""
         for posterior, gain in zip(posteriors, self.region.gains(posteriors), strict=True):
             self._take(posterior, float(gain))
 
     def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
-        """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
-
-        For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; the search bounds the second term, so
-        the smallest such sum so far is a bound at any moment.
+        """Add columns until the bound is near enough; see `MixtureSearch`.
 
         Parameters
         ----------
         gap : float
-            Requested bound - value, nats.
         trace : callable, optional
-            Told (value, bound) as they improve.
         proving : bool
             False ends it where climbing gains little: the bound is then one that costs nothing, far above.
         """
-        finished = False
-        try:
-            with self._budget.interruptible():
-                finished = not self._budget.expired and self._generate(gap, trace, proving)
-        except Terminated:
-            # SIGTERM asks for nothing but an end.
-            raise
-        except KeyboardInterrupt:
-            # What was found so far is feasible and its bound true: that is what an interrupt asks for.
-            self._budget.interrupt()
+        finished = self._to_its_end(lambda: self._generate(gap, trace, proving))
         mass = self._mass
         used = mass > 1e-13
         value = float(self._master.gains[: len(mass)][used] @ mass[used])
@@ -133,25 +79,26 @@ class ColumnGeneration:
         self._add(pricer, pricer.corners)
         # Prices at which no posterior has a positive g - λ·v: the first bound costs nothing.
         first = self.region.goal.first_prices(pricer.reach)
-        self._lower_bound(float(self.region.counts(self.region.law) @ first), first)
-        target = _PROOF_SHARE * gap
+        self._prove(float(self.region.counts(self.region.law) @ first), first)
+        target = PROOF_SHARE * gap
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
         while True:
             try:
                 mass, prices = self._master.solve(bounded=True)
             except SolverError:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
-                return not self._budget.expired and self._bound - value <= max(gap, _DOUBLES)
+                return not self._budget.expired and self._is_near(value, gap)
             self._mass, self.prices = mass, prices
             value = float(self._master.gains @ mass)
             if trace is not None:
                 trace(value, self._bound)
             if self._budget.expired:
                 return False
-            moved = value > best + _UNCHANGED * gap or self._bound < least - _UNCHANGED * gap
+            moved = value > best + UNCHANGED * gap or self._bound < least - UNCHANGED * gap
             best, least, still = max(best, value), min(least, self._bound), 0 if moved else still + 1
-            near = self._bound - value <= max(gap, _DOUBLES)
-            patience = _STILL + (0 if near else self.region.inputs)
+            near = self._is_near(value, gap)
+            # Far from the gap it may take more exchanges before anything moves, one for every input.
+            patience = STILL + (0 if near else self.region.inputs)
             if still > 2 * patience:
                 return near
             climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)))
@@ -166,7 +113,7 @@ class ColumnGeneration:
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
             self._programmes = pricer.programmes
-            self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
+            self._prove(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
             mixed = self._mix(priced)
             if not len(priced.columns) and not mixed and not self._budget.expired:
@@ -177,11 +124,7 @@ class ColumnGeneration:
                 # Nothing lies above the target, or what does is rounding: unless programmes of boxes failed.
                 if trace is not None:
                     trace(value, self._bound)
-                return self._bound - value <= max(gap, _DOUBLES)
-
-    def _lower_bound(self, bound: float, prices: FloatArray) -> None:
-        size = float(np.abs(prices).max())
-        self._bound = min(self._bound, bound + 2.0**-50 * (self.region.inputs + 8) * (size + 1.0))
+                return self._is_near(value, gap)
 
     def _add(self, pricer: Pricer | LevelPricer | PartsPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):

@@ -15,11 +15,12 @@ from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.columns import ColumnGeneration, Trace
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Cuts, Flags
 from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
+from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
 from funnel.solver.split import Split, value_of

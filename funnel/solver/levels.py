@@ -11,7 +11,7 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.corners import Block, Flags, Places
 from funnel.solver.goal import negative_entropy
-from funnel.solver.pricing import Priced
+from funnel.solver.pricing import Priced, Pricer
 
 # All corners of a part are listed, 3 to the number of its symbols.
 LARGEST_PART = 7
@@ -150,7 +150,7 @@ class LevelPricer:
         found, values = found[best], values[best]
         return self._ascend(found, values, prices)
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> LevelPriced:
+    def search(self, prices: FloatArray, target: float) -> LevelPriced:
         """Branch and bound on (s*, ln m, ln n): what is above the target, or a proof; see `Pricer.search`."""
         c, span = len(self._blocks), self._span
         secret = np.arange(c)
@@ -160,7 +160,7 @@ class LevelPricer:
         mixtures, worth = np.zeros((0, len(prices))), np.zeros(0)
         while len(secret):
             # New prices would change the bound by about what the best mixture gains.
-            enough = since > patience and best > _WORTHWHILE * float(bound.max())
+            enough = since > Pricer.patience and best > _WORTHWHILE * float(bound.max())
             if self._budget.expired or enough:
                 return LevelPriced(found, max(target, float(bound.max())), boxes, mixtures, worth)
             order = np.argsort(-bound, kind="stable")

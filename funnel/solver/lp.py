@@ -42,8 +42,8 @@ def quiet_solver() -> highspy.Highs:
     return solver
 
 
-class MasterProgramme:
-    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0, over columns that are added as they are found.
+class _MixtureProgramme:
+    """Columns v_i with their g_i, of which mixtures Σ α_i v_i are to be p_X; more are added as they are found.
 
     Parameters
     ----------
@@ -54,28 +54,46 @@ class MasterProgramme:
     """
 
     def __init__(self, law: FloatArray, budget: Budget) -> None:
-        self._law = law
-        self._budget = budget
-        self._solver = quiet_solver()
-        self._rows = np.arange(len(law), dtype=np.int32)
+        self._law, self._budget, self._solver = law, budget, quiet_solver()
         self._columns: list[FloatArray] = []
-        self._gains: list[float] = []
-        self._entries = 0
         # Rows are divided by p_x, so that the solver's tolerances are relative for rare inputs too.
         for _ in law:
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
 
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def _take(self, posterior: FloatArray, used: npt.NDArray[np.int32], gain: float) -> None:
+        """A further column (a,), by its places that are used."""
+        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
+        self._columns.append(posterior)
+
+    def _run(self) -> int:
+        """Solve it from where it is; how many iterations that took."""
+        self._solver.run()
+        return max(0, int(self._solver.getInfo().simplex_iteration_count))
+
+    def _solution(self) -> tuple[FloatArray, FloatArray]:
+        """Amounts of all columns of the solver, and prices λ, shape (a,)."""
+        solution = self._solver.getSolution()
+        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
+
+
+class MasterProgramme(_MixtureProgramme):
+    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0."""
+
+    def __init__(self, law: FloatArray, budget: Budget) -> None:
+        super().__init__(law, budget)
+        self._gains: list[float] = []
+        self._entries = 0
+
     def add(self, posterior: FloatArray, gain: float) -> None:
         """A further column v (a,) with its g."""
         used = np.flatnonzero(posterior).astype(np.int32)
-        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
-        self._columns.append(posterior)
+        self._take(posterior, used, gain)
         self._entries += len(used)
         self._budget.spend(4 * CALL)
         self._gains.append(gain)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
     @property
     def posteriors(self) -> FloatArray:
@@ -107,8 +125,7 @@ class MasterProgramme:
         for tolerance in (_TOLERANCE, 1e-7, 1e-6):
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
             self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
-            self._solver.run()
-            iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+            iterations = self._run()
             self._budget.spend(_PROGRAMME + _ENTRY * self._entries)
             self._budget.spend(iterations * each)
             status = self._solver.getModelStatus()
@@ -121,22 +138,14 @@ class MasterProgramme:
             self._solver.clearSolver()
         else:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
-        solution = self._solver.getSolution()
-        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
+        return self._solution()
 
 
-class PenalisedProgramme:
+class PenalisedProgramme(_MixtureProgramme):
     """The same over mixtures that need not be p_X: what is missing or too much of an input has a price.
 
     So prices stay within a distance of those that they are thought to be, and columns are of use before they add up to
     p_X.
-
-    Parameters
-    ----------
-    law : ndarray, shape (a,)
-        p_X > 0.
-    budget : Budget
-        Charged for every iteration.
 
     Attributes
     ----------
@@ -145,17 +154,14 @@ class PenalisedProgramme:
     """
 
     def __init__(self, law: FloatArray, budget: Budget) -> None:
-        self._law, self._budget, self._solver = law, budget, quiet_solver()
+        super().__init__(law, budget)
         # Columns and costs change, so the last mixture stays one.
         self._solver.setOptionValue("simplex_strategy", _PRIMAL)
         a = len(law)
-        for _ in range(a):
-            self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
         places = np.arange(a, dtype=np.int32)
         for sign in (1.0, -1.0):
             none, most = np.zeros(a), np.full(a, _INFINITY)
             self._solver.addCols(a, none, none, most, a, places, places, np.full(a, sign))
-        self._columns: list[FloatArray] = []
         self._known: set[bytes] = set()
         self.value = -np.inf
 
@@ -172,8 +178,7 @@ class PenalisedProgramme:
             key = used.tobytes() + np.round(posterior[used], 9).tobytes()
             if key not in self._known:
                 self._known.add(key)
-                self._columns.append(posterior)
-                self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
+                self._take(posterior, used, gain)
                 new.append(place)
         self._budget.spend(_BY_NEW * len(new))
         return np.array(new, dtype=np.intp)
@@ -181,9 +186,6 @@ class PenalisedProgramme:
     def posteriors(self, places: npt.NDArray[np.intp]) -> FloatArray:
         """The columns at these places (k,), as (k, a)."""
         return np.array([self._columns[place] for place in places]).reshape(len(places), len(self._law))
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
     def solve(self) -> tuple[FloatArray, FloatArray, float]:
         """Masses α, prices λ, and how much of p_X is missing or too much.
@@ -195,8 +197,7 @@ class PenalisedProgramme:
         """
         iterations = 0
         for _ in range(2):
-            self._solver.run()
-            iterations += max(0, int(self._solver.getInfo().simplex_iteration_count))
+            iterations += self._run()
             if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
                 break
             # Once more without the basis there was.
@@ -205,11 +206,10 @@ class PenalisedProgramme:
         self._budget.spend(_PROGRAMME + iterations * (_ITERATION + _BY_COLUMN * len(self) + _BY_ROW * a))
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the linear programme over {len(self)} columns and what is missing failed")
-        solution = self._solver.getSolution()
-        amounts = np.maximum(np.array(solution.col_value), 0.0)
+        amounts, prices = self._solution()
         wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
         self.value = -float(self._solver.getInfo().objective_function_value)
-        return amounts[2 * a :], -np.array(solution.row_dual) / self._law, wrong
+        return amounts[2 * a :], prices, wrong
 
 
 def sparse_optimum(

@@ -8,8 +8,8 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.columns import Mixture, Trace
 from funnel.solver.grouping import GroupedBound
+from funnel.solver.mixture import Mixture, Trace
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.split import best_split

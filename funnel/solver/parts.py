@@ -64,7 +64,7 @@ class PartsPricer:
         self.rising = rising or self.rising
         return np.vstack([posteriors for posteriors, _ in found]), np.concatenate([values for _, values in found])
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Columns above the target in any region, or a proof for all; see `Pricer.search`."""
         # Where columns were found last the most can be gained. The others need no proof below what is left open there.
         order = sorted(range(len(self._pricers)), key=lambda k: k not in self.rising)
@@ -72,7 +72,7 @@ class PartsPricer:
         for k in order:
             share = _FIRST if k in self.rising and len(order) > 1 else 1.0
             self._pricers[k].charge(self._budget.part(share))
-            found.append(self._pricers[k].search(prices, target, patience))
+            found.append(self._pricers[k].search(prices, target))
             self._pricers[k].charge(self._budget)
             target = max(target, found[-1].bound)
         columns = np.vstack([priced.columns for priced in found])

@@ -62,7 +62,14 @@ class Pricer:
     region : Region
     budget : Budget, optional
         Ends a search with what it has proven so far.
+
+    Attributes
+    ----------
+    patience : int
+        Rounds of a search after something was found: new prices help more than what is left at these.
     """
+
+    patience = 3
 
     def __init__(self, region: Region, budget: Budget | None = None) -> None:
         self.region = region
@@ -150,11 +157,18 @@ class Pricer:
             return np.hstack([slopes - prices, free])
         return np.hstack([slopes, np.broadcast_to(-prices, (len(slopes), len(prices))), free])
 
+    def _slopes(self, posteriors: FloatArray) -> FloatArray:
+        """Slopes of g at posteriors (k, a), in what is counted: (k, d).
+
+        v ln v is steeper at zero than any chord, so zeros get the slope of a small chord instead, without which no new
+        symbol would ever be tried.
+        """
+        return np.asarray(np.log(np.maximum(self.region.counts(posteriors), _FIRST_STEP * self.reach)) + 1.0)
+
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend from posteriors (k, a): maximise the tangent of g, repeatedly, until that stops helping.
 
-        g is convex, so each step raises ``g - λ·v``; v ln v is steeper at zero than any chord, so zeros get the slope
-        of a small chord instead, without which no new symbol would ever be tried.
+        g is convex, so each step raises ``g - λ·v``.
 
         Returns
         -------
@@ -168,9 +182,7 @@ class Pricer:
             bases = None
             while len(rising) and not self._budget.expired:
                 self._budget.spend(30 * CALL + len(rising) * (_BY_SIDE * self.region.inputs + self.region.rows.size))
-                counted = self.region.counts(best[rising])
-                slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
-                answers = self._whole(self._costs(slopes, prices), bases)
+                answers = self._whole(self._costs(self._slopes(best[rising]), prices), bases)
                 inside, found = self._posteriors(answers.points)
                 better = self.gains(found) - found @ prices
                 improved = inside & (better > values[rising] + 1e-12)
@@ -183,8 +195,7 @@ class Pricer:
 
         No share is at an upper end, which is beyond the 1 that all of them sum to: it is in the basis or 0.
         """
-        counted = self.region.counts(posteriors)
-        costs = self._costs(np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0, prices)
+        costs = self._costs(self._slopes(posteriors), prices)
         for first in range(0, len(posteriors), self._most):
             if not self._budget.expired:
                 yield self._whole(costs[first : first + self._most], most=2.0)
@@ -201,7 +212,7 @@ class Pricer:
             at += len(answers.solved)
         return found
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).
 
         The boxes of largest bounds are bounded again by their chord programmes, many at a time, then cut in two where
@@ -214,14 +225,10 @@ class Pricer:
             λ.
         target : float
             Nats; parts of the region proven to stay below it are dropped.
-        patience : int
-            Rounds to go on after something was found.
         """
-        return self._search_boxes(prices, target, patience, np.zeros((1, self.region.counted)), self.reach[None])
+        return self._search_boxes(prices, target, np.zeros((1, self.region.counted)), self.reach[None])
 
-    def _search_boxes(
-        self, prices: FloatArray, target: float, patience: int, lower: FloatArray, upper: FloatArray
-    ) -> Priced:
+    def _search_boxes(self, prices: FloatArray, target: float, lower: FloatArray, upper: FloatArray) -> Priced:
         """`search` of what is in boxes to begin with, shape (k, d)."""
         region = self.region
         found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
@@ -232,7 +239,7 @@ class Pricer:
         while tree.bound > tree.closed:
             late = self._budget.expired
             # New prices would change the bound by about what the best column gains: until then, go on here.
-            if late or (since > patience and best > _WORTHWHILE * tree.bound):
+            if late or (since > self.patience and best > _WORTHWHILE * tree.bound):
                 return Priced(found, max(target, tree.bound, tree.closed), boxes)
             self._budget.spend(_CALLS * CALL + _BY_OPEN * len(tree))
             lower, upper, inherited, bases = tree.take(self._round)

@@ -17,8 +17,9 @@ from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.columns import ColumnGeneration, Trace
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY, Entropy, Goal
+from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_told

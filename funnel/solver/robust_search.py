@@ -11,10 +11,10 @@ from funnel.errors import SolverError
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.columns import Trace
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
+from funnel.solver.mixture import Trace
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_told
 from funnel.solver.robust_pricing import RobustPricer
 

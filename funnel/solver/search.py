@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.columns import ColumnGeneration, Mixture, Trace
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.many import mixture_of_many
+from funnel.solver.mixture import Mixture, Trace
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.stabilised import StabilisedColumns

@@ -8,10 +8,9 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import linear_bounds
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.goal import SquaredMean, SumOfShares
+from funnel.solver.goal import SquaredMean
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
-from funnel.solver.tangents import TangentPricer
 
 # Slopes tried first, over the whole range, and how often climbing repeats.
 _GRID, _CLIMBS = 17, 20
@@ -101,7 +100,7 @@ class SlopePricer(Pricer):
             slopes = np.unique((2 * (found @ self._numbers)).round(9))
         return best, values
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Branch and bound on intervals of slopes: columns above the target, or a proof that there is none.
 
         Parameters
@@ -110,8 +109,6 @@ class SlopePricer(Pricer):
             λ.
         target : float
             What is proven to stay below it is dropped.
-        patience : int
-            Rounds to go on after something was found.
         """
         slopes = self._grid()
         at, columns = self._programmes_at(slopes, prices)
@@ -125,7 +122,7 @@ class SlopePricer(Pricer):
             going = np.flatnonzero(~narrow & (bounds > closed))
             if not len(going):
                 return Priced(self._above(found, prices, target), closed, boxes)
-            if self._budget.expired or (len(found) and since > patience):
+            if self._budget.expired or (len(found) and since > self.patience):
                 most = max(closed, float(bounds[going].max()))
                 return Priced(self._above(found, prices, target), most, boxes)
             going = going[np.argsort(-bounds[going], kind="stable")]
@@ -161,10 +158,3 @@ def _bounds(
         value = np.where(np.isfinite(steep), at_low + steep * (best - low), np.maximum(at_low, at_high)) - best**2 / 4
     size = 1.0 + np.abs(at_low) + np.abs(at_high) + high**2 + low**2
     return value + _ROUNDING * size, best
-
-
-def pricer_of(region: Region, budget: Budget | None = None) -> Pricer:
-    """What finds and bounds columns of a region, as its goal needs it."""
-    if isinstance(region.goal, SquaredMean):
-        return SlopePricer(region, budget)
-    return TangentPricer(region, budget) if isinstance(region.goal, SumOfShares) else Pricer(region, budget)

@@ -17,72 +17,48 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.columns import Mixture, Trace
 from funnel.solver.lp import PenalisedProgramme
+from funnel.solver.mixture import PROOF_SHARE, STILL, UNCHANGED, Mixture, MixtureSearch, Trace
 from funnel.solver.region import Region
 from funnel.solver.split import Split, best_split
 from funnel.solver.tightening import TighteningPricer
-from funnel.termination import Terminated
 
 # How far prices may be from the centre, in nats; and where p_X is to be met.
 _OFF, _AT_ANY_PRICE = 0.4, 100.0
 # The share of what is open between the centre's bound and the prices at hand that a new bound is to leave open.
 _LEAVES = 0.3
-# The share of the requested gap that the proof may leave; and the target of a search at least.
-_PROOF_SHARE, _LEAST_TARGET = 0.9, 0.02
+# The target of a search at least, as a share of the requested gap.
+_LEAST_TARGET = 0.02
 # Pairs of columns in use that are climbed from; a column is worth one if it gains as many nats.
 _PAIRS, _GAINS = 100, 1e-7
 _UNUSED = 1e-12
-# Exchanges of prices in a row that move nothing by this share of the gap; nats that doubles can keep open.
-_STILL, _UNCHANGED, _DOUBLES = 60, 1e-3, 1e-3
 
 
-class StabilisedColumns:
-    """The mixture problem of one region, its goal being the entropy of what an output tells itself.
+class StabilisedColumns(MixtureSearch):
+    """Column generation at prices near those of the best bound.
 
     Parameters
     ----------
     region : Region
+        Its goal is the entropy, and it counts v itself.
     budget : Budget, optional
         Ends the search with the best mixture so far.
     """
 
     def __init__(self, region: Region, budget: Budget | None = None) -> None:
-        self.region = region
-        self._budget = Budget.of(budget)
+        super().__init__(region, budget)
         self._master = PenalisedProgramme(region.law, self._budget)
         # p_X itself: the protocol that says nothing.
         self.start_from(region.law[None])
-        # Only where to start looking: the outcome is certified, and the same in every run.
-        self._random = np.random.default_rng(0)
         self._used, self._value = region.law[None], float(region.gains(region.law))
-        self._bound = region.goal.most(region.law)
-        self._boxes = self._programmes = 0
 
     def start_from(self, posteriors: FloatArray) -> None:
-        """Take posteriors (k, a) of the region as first columns."""
+        """Take posteriors as first columns; see `MixtureSearch`."""
         self._master.add(posteriors, self.region.gains(posteriors))
 
     def run(self, gap: float, trace: Trace | None = None) -> Mixture:
-        """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
-
-        Parameters
-        ----------
-        gap : float
-            Requested bound - value, nats.
-        trace : callable, optional
-            Told (value, bound) as they improve.
-        """
-        finished = False
-        try:
-            with self._budget.interruptible():
-                finished = not self._budget.expired and self._generate(gap, trace)
-        except Terminated:
-            # SIGTERM asks for nothing but an end.
-            raise
-        except KeyboardInterrupt:
-            # What was found so far is feasible and its bound true: that is what an interrupt asks for.
-            self._budget.interrupt()
+        """Add columns until the bound is near enough; see `MixtureSearch`."""
+        finished = self._to_its_end(lambda: self._generate(gap, trace))
         law = self.region.law
         try:
             split = best_split(np.vstack([law, self._used]), law, self._budget)
@@ -91,7 +67,7 @@ class StabilisedColumns:
             split, finished = Split(law[None], np.ones(1), float(self.region.gains(law[None])[0]), self._bound), False
         split = replace(split, bound=self._bound)
         # Of nearly parallel columns the mixture that is exactly p_X may be worth less than the one that was found.
-        finished = finished and split.bound - split.value <= max(gap, _DOUBLES)
+        finished = finished and self._is_near(split.value, gap)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, trace: Trace | None) -> bool:
@@ -101,29 +77,29 @@ class StabilisedColumns:
         self.start_from(pricer.corners)
         # Prices at which no posterior has a positive g - λ·v: the first bound costs nothing.
         centre = region.goal.first_prices(pricer.reach)
-        self._lower_bound(float(region.law @ centre), centre)
+        self._prove(float(region.law @ centre), centre)
         still = 0
         while True:
             try:
                 self._mix(centre)
                 if trace is not None:
                     trace(self._value, self._bound)
-                if self._bound - self._value <= _PROOF_SHARE * gap:
+                if self._bound - self._value <= PROOF_SHARE * gap:
                     return True
-                if self._budget.expired or still > _STILL:
-                    return not self._budget.expired and self._bound - self._value <= max(gap, _DOUBLES)
+                if self._budget.expired or still > STILL:
+                    return not self._budget.expired and self._is_near(self._value, gap)
                 master.think(centre, _OFF)
                 prices = self._climbed(pricer, gap)
             except SolverError:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
-                return not self._budget.expired and self._bound - self._value <= max(gap, _DOUBLES)
+                return not self._budget.expired and self._is_near(self._value, gap)
             worth, least = float(region.law @ prices), self._bound
             priced = pricer.search(prices, max(_LEAVES * (least - worth), _LEAST_TARGET * gap))
             self._boxes, self._programmes = self._boxes + priced.boxes, pricer.programmes
             added = master.add(priced.columns, region.gains(priced.columns))
-            if self._lower_bound(worth + priced.bound, prices):
+            if self._prove(worth + priced.bound, prices):
                 centre = prices
-            still = 0 if len(added) or self._bound < least - _UNCHANGED * gap else still + 1
+            still = 0 if len(added) or self._bound < least - UNCHANGED * gap else still + 1
 
     def _climbed(self, pricer: TighteningPricer, gap: float) -> FloatArray:
         """Prices near the centre at which climbing finds little against what is open there."""
@@ -149,11 +125,3 @@ class StabilisedColumns:
         places = np.flatnonzero(mass > _UNUSED)
         if wrong < _UNUSED and self._master.value > self._value:
             self._used, self._value = self._master.posteriors(places), self._master.value
-
-    def _lower_bound(self, bound: float, prices: FloatArray) -> bool:
-        """Take a bound that was proven at these prices; whether it is the least so far."""
-        size = float(np.abs(prices).max())
-        bound += 2.0**-50 * (self.region.inputs + 8) * (size + 1.0)
-        lower = bound < self._bound
-        self._bound = min(self._bound, bound)
-        return lower

@@ -1,13 +1,14 @@
-"""Tangents: columns for a goal of which only value and slopes are known; nothing is proven of what is left."""
+"""Tangents: columns for a goal of which only value and slopes are known; and which pricer the goal of a region has."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.solver.budget import CALL
+from funnel.solver.budget import Budget
+from funnel.solver.goal import SquaredMean, SumOfShares
 from funnel.solver.pricing import Priced, Pricer
+from funnel.solver.region import Region
+from funnel.solver.slopes import SlopePricer
 
 
 class TangentPricer(Pricer):
@@ -17,30 +18,10 @@ class TangentPricer(Pricer):
     where it touches. A search that has to prove something needs a pricer of its goal's own.
     """
 
-    def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ascend from posteriors (k, a): maximise the tangent of g, repeatedly, until that stops helping.
+    def _slopes(self, posteriors: FloatArray) -> FloatArray:
+        return self.region.goal.slopes(self.region.counts(posteriors))
 
-        Returns
-        -------
-        posteriors : ndarray, shape (k, a)
-        values : ndarray, shape (k,)
-            ``g - λ·v``.
-        """
-        best, values = starts.copy(), self.gains(starts) - starts @ prices
-        for first in range(0, len(starts), self._most):
-            rising, bases = np.arange(first, min(first + self._most, len(starts))), None
-            while len(rising) and not self._budget.expired:
-                self._budget.spend(30 * CALL + len(rising) * 80.0 * self.region.inputs)
-                slopes = self.region.goal.slopes(self.region.counts(best[rising]))
-                answers = self._whole(self._costs(slopes, prices), bases)
-                inside, found = self._posteriors(answers.points)
-                better = self.gains(found) - found @ prices
-                improved = inside & (better > values[rising] + 1e-12)
-                rising, bases = rising[improved], answers.bases[improved]
-                best[rising], values[rising] = found[improved], better[improved]
-        return best, values
-
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Nothing: it would have to bound what it does not find.
 
         Raises
@@ -49,3 +30,10 @@ class TangentPricer(Pricer):
             Always.
         """
         raise SolverError("climbing along tangents bounds nothing; ask for columns without a proof")
+
+
+def pricer_of(region: Region, budget: Budget | None = None) -> Pricer:
+    """What finds and bounds columns of a region, as its goal needs it."""
+    if isinstance(region.goal, SquaredMean):
+        return SlopePricer(region, budget)
+    return TangentPricer(region, budget) if isinstance(region.goal, SumOfShares) else Pricer(region, budget)

@@ -87,18 +87,18 @@ class ThresholdPricer(Pricer):
     def _widest_cell(self) -> Cell:
         return Cell.whole(self._cells.highest())
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Branch and bound on cells, or on boxes where entries have no limit; see `Pricer.search`."""
         if self._low is None:
-            return super().search(prices, target, patience)
+            return super().search(prices, target)
         if not len(self._low):
-            return self._search_cells(prices, target, patience)
+            return self._search_cells(prices, target)
         budget = self._budget
         self.charge(budget.part(1 - _LOW))
-        cells = self._search_cells(prices, target, patience)
+        cells = self._search_cells(prices, target)
         self.charge(budget)
         # The rest needs no proof below what is left open in cells.
-        low = self._search_boxes(prices, max(target, cells.bound), patience, np.zeros_like(self._low), self._low)
+        low = self._search_boxes(prices, max(target, cells.bound), np.zeros_like(self._low), self._low)
         columns = np.vstack([cells.columns, low.columns])
         best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
         return Priced(columns[best], max(cells.bound, low.bound), cells.boxes + low.boxes)
@@ -113,17 +113,17 @@ class ThresholdPricer(Pricer):
             return None
         return np.where(sets, self.reach, np.minimum(self._least * self.region.law, self.reach))
 
-    def _search_cells(self, prices: FloatArray, target: float, patience: int) -> Priced:
+    def _search_cells(self, prices: FloatArray, target: float) -> Priced:
         whole = self._widest_cell
         first = self._cells.solve(whole, prices) if np.isfinite(whole.high).all() else None
         if first is None:
-            return super().search(prices, target, patience)
+            return super().search(prices, target)
         tree, points = [_Open(first.bound, 0, whole, first)], [first.point]
         found, cells, rounds, since, best = np.zeros((0, self.region.inputs)), 1, 0, 0, 0.0
         # Cells that cannot be cut any further are left as they are; what is not above them does not matter any more.
         closed = target
         while tree and tree[0].bound > closed:
-            if self._budget.expired or (since > patience and best > _WORTHWHILE * tree[0].bound):
+            if self._budget.expired or (since > self.patience and best > _WORTHWHILE * tree[0].bound):
                 return Priced(found, max(closed, tree[0].bound), cells)
             self._budget.spend(_BY_CELL)
             here = heapq.heappop(tree)

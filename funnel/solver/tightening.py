@@ -131,9 +131,9 @@ class TighteningPricer(Pricer):
         lower, upper, possible = self._tightening.tightened(lower, upper)
         return lower[possible], upper[possible], possible
 
-    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float) -> Priced:
         """Branch and bound on boxes that begin with who has the largest share, and how large it is."""
-        return self._search_boxes(prices, target, patience, *self._first)
+        return self._search_boxes(prices, target, *self._first)
 
     def _round_of(
         self,

@@ -20,8 +20,7 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.region import Region
-from funnel.solver.slopes import pricer_of
-from funnel.solver.tangents import TangentPricer
+from funnel.solver.tangents import TangentPricer, pricer_of
 from tests.funnel.groups.conftest import tabled
 
 NUMBERS = {"y": {f"y{i}": float(i * i) for i in range(4)}}

@@ -19,6 +19,7 @@ from funnel.solver.cell_programme import CellProgramme
 from funnel.solver.cells import Cell, Limits
 from funnel.solver.cuts import Cuts
 from funnel.solver.goal import negative_entropy
+from funnel.solver.pricing import Priced
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 # A value of the secret that few have: what its limits leave open is wide.
@@ -48,6 +49,13 @@ def pricer_of(
     pricer = cuts._part(cuts.least[0], spent) if isinstance(cuts, law_cuts.LevelCuts) else cuts.pricer(spent)
     assert isinstance(pricer, ThresholdPricer)
     return cuts, pricer
+
+
+def to_the_end(pricer: ThresholdPricer, prices: FloatArray, target: float) -> Priced:
+    """A search that does not leave it at the columns it found."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pricer, "patience", 10**6)
+        return pricer.search(prices, target)
 
 
 def thresholds_of(cuts: law_cuts.LawCuts, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +101,7 @@ def test_no_row_that_holds_is_above_a_bound(counts: tuple[list[int], ...], guara
         if guarantee is LIFTS:
             # Boxes of posteriors above the target would be cut for ever, so patient.
             pricer.charge(Budget.of(0.5))
-        proven = pricer.search(prices, best - 0.01, patience=10**6)
+        proven = to_the_end(pricer, prices, best - 0.01)
         best = float(gains(cuts.inside(proven.columns), prices).max(initial=best))
         assert proven.bound >= best
         # The region of the columns knows some laws of the rare secret, the bound all of them.
@@ -221,10 +229,7 @@ def test_boxes_of_posteriors_and_thresholds_bound_the_same(
 def test_the_same_budget_gives_the_same_bound_and_a_larger_one_none_that_is_worse() -> None:
     joint = Joint.from_counts(np.random.default_rng(6).integers(2, 12, (3, 6)) * [[200], [1], [150]])
     prices = np.log(joint.p_input)
-    bounds = [
-        pricer_of(joint, GUARANTEE, seconds)[1].search(prices, 0.0, patience=10**6).bound
-        for seconds in (0.05, 0.05, 0.3)
-    ]
+    bounds = [to_the_end(pricer_of(joint, GUARANTEE, seconds)[1], prices, 0.0).bound for seconds in (0.05, 0.05, 0.3)]
     assert bounds[0] == bounds[1] >= bounds[2]
 
 

@@ -109,7 +109,9 @@ def test_pricing_is_a_bound_and_finds_what_reaches_it(seed: int, epsilon: float,
     vertices = vertices_of(joint, funnel.LIP(epsilon))
     prices = np.random.default_rng(seed).normal(size=len(joint.inputs))
     most = float((problem.region.gains(vertices) - vertices @ prices).max())
-    found = SlopePricer(problem.region).search(prices, target, patience=10**6)
+    pricer = SlopePricer(problem.region)
+    pricer.patience = 10**6
+    found = pricer.search(prices, target)
     assert found.bound >= most - 1e-9
     assert found.bound <= max(target, most) + 1e-6
     best = (problem.region.gains(found.columns) - found.columns @ prices).max(initial=-np.inf)
