@@ -9,8 +9,9 @@ from funnel.groups.aims import INFORMATION, Aim
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.interval import Interval, best_shares, paired
+from funnel.solver.interval import Interval
 from funnel.solver.merging import merged_split
+from funnel.solver.pairs import best_shares, paired
 from funnel.solver.region import Region
 from funnel.solver.split import best_split
 
@@ -56,7 +57,7 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget, aim: Aim = I
     if len(law) == 2 and aim is INFORMATION:
         return _of_two(law, cone, budget)
     try:
-        listed = _vertices_of_two(law, _interval(cone)) if len(law) == 2 else None
+        listed = _vertices_of_two(law, Interval.of_cone(cone)) if len(law) == 2 else None
         if listed is not None:
             split = best_split(listed, p / p.sum(), budget, aim.goal())
             return _said(split.posteriors * split.mass[:, None] / (p / p.sum()))
@@ -83,9 +84,9 @@ def _said(channel: FloatArray) -> FloatArray | None:
 
 
 def _of_two(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | None:
-    """The same for two secrets, in closed form but for one small linear programme (`funnel.solver.interval`)."""
+    """The same for two secrets, in closed form but for one small linear programme (`funnel.solver.pairs`)."""
     p = law.sum(axis=0)
-    interval = _interval(cone)
+    interval = Interval.of_cone(cone)
     r, group = np.unique(law[1] / p, return_inverse=True)
     group = group.reshape(-1)
     try:
@@ -108,36 +109,12 @@ def _of_two(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | N
 
 
 def _vertices_of_two(law: FloatArray, interval: Interval) -> FloatArray | None:
-    """All vertices (k, a) of the posteriors that an interval allows; None where they are too many to be listed.
-
-    Inputs inside alone, and pairs on both sides of an end, in the shares that put the pair there.
-    """
-    p = law.sum(axis=0)
-    r, size = law[1] / p, len(p)
-    found = [np.eye(size)[(r >= interval.low) & (r <= interval.high)]]
-    for _, end in interval.ends:
-        below, above = np.flatnonzero(r < end), np.flatnonzero(r > end)
-        pairs = len(below) * len(above)
-        if pairs * size > _LISTED:
-            return None
-        first, second = np.repeat(below, len(above)), np.tile(above, len(below))
-        vertices = np.zeros((pairs, size))
-        vertices[np.arange(pairs), first] = (r[second] - end) / (r[second] - r[first])
-        vertices[np.arange(pairs), second] = (end - r[first]) / (r[second] - r[first])
-        found.append(vertices)
-    return np.concatenate(found)
-
-
-def _interval(cone: FloatArray) -> Interval:
-    """What a cone leaves of the posterior of the second secret."""
-    low, high = 0.0, 1.0
-    for at_zero, at_one in cone:
-        slope = at_one - at_zero
-        if slope > 0:
-            high = min(high, -at_zero / slope)
-        elif slope < 0:
-            low = max(low, -at_zero / slope)
-    return Interval(low, high)
+    """All vertices (k, a) of the posteriors that an interval allows; None where they are too many to be listed."""
+    r = law[1] / law.sum(axis=0)
+    sides = [interval.sides(r, end) for _, end in interval.ends]
+    if any(len(below) * len(above) * len(r) > _LISTED for below, above in sides):
+        return None
+    return interval.vertices(r)
 
 
 def joined(channel: FloatArray, law: FloatArray, least: float, aim: Aim = INFORMATION) -> FloatArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from funnel.solver.levels import LevelCone
 from funnel.solver.mixture import Mixture
-from funnel.solver.optimum import Solution, optimal
+from funnel.solver.optimum import optimal
+from funnel.solver.request import Solution
 from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import Split
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
+from funnel.measures.utilities import INFORMATION
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, proven_weights
 from funnel.solver.budget import Budget
@@ -21,9 +22,12 @@ from funnel.solver.choice import chosen_method
 from funnel.solver.cuts import PlainCuts
 from funnel.solver.design import Design, Trace, optimal_design
 from funnel.solver.problem import Problem
+from funnel.solver.request import Request, Solution
 from funnel.solver.split import channel_of
 from funnel.solver.vertices import enumerate_vertices
 
+# The least gap, as a share of the records, and the share of the budget that the design may take.
+_LEAST_GAP, _DESIGNING = 1e-3, 0.9
 # So far inside of the bound that rounding to integers does not leave it, relatively.
 _INSIDE = 1e-9
 # A design is a mixture of about three outputs for each input, whose information is a square matrix: beyond this many
@@ -49,6 +53,34 @@ class Designed:
     weights: WeightArray
     bound: float
     finished: bool
+
+
+def optimum_for_estimates(request: Request, otherwise: Callable[[Request], Solution]) -> Solution:
+    """The best for estimates: a design over the rows of a cone, or else the most informative protocol.
+
+    Parameters
+    ----------
+    request : Request
+    otherwise : callable
+        What finds the most informative one.
+    """
+    joint, budget = request.joint, request.budget
+    request = replace(request, gap=max(request.gap, _LEAST_GAP))
+    designing = budget.part(_DESIGNING)
+
+    def trace(worth: float, bound: float) -> None:
+        if request.progress is not None:
+            request.progress(f"worth {worth:.4f} of the records, at most {bound:.4f}", 0, None)
+
+    found = None if request.reads_secret else best_design(joint, request.guarantee, request.gap, designing, trace)
+    if found is not None:
+        protocol, bound, finished = request.protocol(found.weights), found.bound, found.finished
+    else:
+        informative = otherwise(replace(request, method="auto", progress=None, utility=INFORMATION))
+        protocol, bound, finished = informative.protocol, 1.0, informative.finished
+    ended = None if finished else budget.ended_by or designing.ended_by
+    size = len(protocol.outputs)
+    return request.answer(protocol, request.told(protocol), bound, size, "design", finished, ended)
 
 
 def best_design(

@@ -95,6 +95,11 @@ class Problem:
         return self.merged.joint.p_input
 
     @cached_property
+    def unmerged(self) -> Problem:
+        """The same without presolve, for a channel that reads X only."""
+        return Problem.of(self.joint, self.guarantee, False, False, self.utility)
+
+    @cached_property
     def priced(self) -> Region:
         """The region, by the conditions that pricing takes: those with a level, if they are fewer."""
         if not isinstance(self.guarantee, PosteriorGuarantee):

@@ -155,14 +155,21 @@ class Request:
             self.progress(f"{utility:.5f} {self.utility.unit}, at most {bound:.5f}", 0, None)
 
     def answer(
-        self, protocol: Protocol, bound: float, size: int, method: str, finished: bool, ended: Ended | None
+        self,
+        protocol: Protocol,
+        utility: float,
+        bound: float,
+        size: int,
+        method: str,
+        finished: bool = True,
+        ended: Ended | None = None,
     ) -> Solution:
         """The solution.
 
         Parameters
         ----------
         protocol : Protocol
-        bound : float
+        utility, bound : float
         size : int
             Vertices, columns or cuts.
         method : str
@@ -172,7 +179,6 @@ class Request:
         ended : "work", "clock", "interrupt" or None
             What ended it, where that is known.
         """
-        utility = self.told(protocol)
         bound = max(utility, bound)
         status = "gap above request" if finished else "gave up"
         if ended is not None:

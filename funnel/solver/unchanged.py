@@ -9,10 +9,28 @@ from funnel.joint import Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
 from funnel.solver.budget import UNITS_A_SECOND, Budget
+from funnel.solver.request import Request, Solution
 from funnel.solver.work import decided_work
 
 # What rounding takes off a condition at most, in posterior coordinates.
 _HAIR = 1e-9
+
+
+def unchanged_optimum(request: Request) -> Solution | None:
+    """X as it is, where that meets the guarantee and is as useful as was asked for; else None.
+
+    It is no optimum where a protocol that reads the secret is to tell it too.
+    """
+    if request.counts_all:
+        return None
+    weights = unchanged_weights(request.joint, request.guarantee, request.budget)
+    if weights is None:
+        return None
+    protocol = request.protocol(weights, request.joint)
+    utility = request.told(protocol)
+    if request.most - utility > request.gap:
+        return None
+    return request.answer(protocol, utility, request.most, len(weights), "identity")
 
 
 def unchanged_weights(joint: Joint, guarantee: Guarantee, budget: Budget) -> WeightArray | None:

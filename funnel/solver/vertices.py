@@ -18,6 +18,7 @@ from funnel.solver.budget import CALL, UNITS_A_SECOND, Budget
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.exact_vertices import exact_vertices
+from funnel.solver.interval import Interval
 
 # Up to here cddlib needs no process of its own, and exact integers are fast enough where it fails.
 _SMALL = 8
@@ -70,7 +71,9 @@ def enumerate_vertices(
         return np.eye(a)
     if c == 2 and isinstance(guarantee, PosteriorGuarantee):
         budget.spend(50 * CALL + 8.0 * a**3)
-        return _two_secrets(joint, guarantee)
+        # Every condition is one on ρ = P(s = 1|y), so vertices are points or pairs at its ends.
+        interval = Interval.of_cone(guarantee.posterior_cone(joint.p_secret)).around(float(joint.p_secret[1]))
+        return interval.vertices(joint.secret_given_input[1])
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
     if rows is None:
         rows = guarantee.cone(joint) / joint.p_input
@@ -94,32 +97,6 @@ def enumerate_vertices(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"
         ) from error
-
-
-def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
-    """Every condition is an interval for ρ = P(s = 1|y) = r·v, so vertices are points or pairs at its ends."""
-    r = joint.secret_given_input[1]
-    low, high = 0.0, 1.0
-    for at_zero, at_one in guarantee.posterior_cone(joint.p_secret):
-        slope = at_one - at_zero
-        if slope > 0:
-            high = min(high, -at_zero / slope)
-        elif slope < 0:
-            low = max(low, -at_zero / slope)
-    # p_X itself is always allowed; float rounding must not exclude it when ε = 0.
-    low, high = min(low, float(joint.p_secret[1])), max(high, float(joint.p_secret[1]))
-    eye = np.eye(len(r))
-    found = [eye[(r >= low) & (r <= high)]]
-    for end in (low, high):
-        below, above = np.flatnonzero(r < end), np.flatnonzero(r > end)
-        first, second = np.repeat(below, len(above)), np.tile(above, len(below))
-        # Each share by itself: one minus a share near 1 would lose the digits of a rare input.
-        width = r[second] - r[first]
-        shares = (r[second] - end) / width, (end - r[first]) / width
-        found.append(shares[0][:, None] * eye[first] + shares[1][:, None] * eye[second])
-        if low == high:
-            break
-    return np.vstack(found)
 
 
 def _scaled(rows: FloatArray) -> FloatArray:

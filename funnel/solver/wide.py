@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,20 @@ from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
-from funnel.protocol import Protocol
-from funnel.rounding import sparse_rounded_weights
+from funnel.naming import name_outputs
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.rounding import marginal_weights, silence_unseen, sparse_rounded_weights
 from funnel.solver.budget import Budget
 from funnel.solver.goal import negative_entropy
 from funnel.solver.integers import splits_inside
-from funnel.solver.interval import Interval, Places, balanced, best_shares, paired
+from funnel.solver.interval import Interval, Places
+from funnel.solver.over_cone import optimum_over_cone
+from funnel.solver.pairs import balanced, best_shares, paired
 from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_entries
 from funnel.solver.problem import Problem
+from funnel.solver.request import Request, Solution, rounding_of
 from funnel.solver.split import Split
+from funnel.solver.unchanged import unchanged_optimum
 from funnel.sparse_weights import SparseWeights
 
 # A table of all inputs by all outputs would have more entries than this.
@@ -29,10 +34,52 @@ _ENTRIES = 2**20
 _MANY_INPUTS = 64
 # How far inside the ends of an interval pairs are moved for their integer weights; further in, they are found again.
 _MARGINS, _LARGER_MARGINS = (1e-11, 1e-10, 1e-9, 1e-8), (1e-6, 1e-4, 1e-2)
-# The share of a budget for integer weights.
-_FINISHING = 0.1
+# The shares of a budget for integer weights of two secrets, and of more; for the bound by events of secrets, which is
+# to be there whatever the rest took.
+_FINISHING, _FINISHING_MANY, _EVENTS = 0.1, 0.05, 0.02
 # Units of work of an input, of an entry of a channel that is made and decided, and of one of its outputs and secrets.
 _BY_INPUT, _BY_ENTRY, _BY_OUTPUT = 2_000.0, 3_000.0, 2_000.0
+
+
+def wide_optimum(request: Request) -> Solution:
+    """The optimum without a table of all inputs by all outputs.
+
+    Parameters
+    ----------
+    request : Request
+        For which `is_wide`, and that protocols read X only, by information.
+
+    Raises
+    ------
+    SolverError
+        If a linear programme fails.
+    """
+    joint, guarantee, gap, budget = request.joint, request.guarantee, request.gap, request.budget
+    if not isinstance(guarantee, PosteriorGuarantee):
+        raise SolverError("wide tables have an optimum under a guarantee on the posterior of the secret")
+    # What never occurs is outside the alphabet of a wide protocol: its records draw from the marginal.
+    seen = joint.occurring
+    if is_binary(joint):
+        found = binary_optimum(seen, guarantee, gap, budget)
+        weights, bound, method, size, finished = found.weights, found.bound, "pairs", found.columns, found.finished
+        ended = None if finished else budget.ended_by
+    else:
+        narrowed, finishing, events = Narrowed.of(seen), budget.reserve(_FINISHING_MANY), budget.reserve(_EVENTS)
+        within = replace(request, joint=narrowed.merged.joint)
+        best = unchanged_optimum(within) or optimum_over_cone(within)
+        weights = narrowed.widened(best.protocol, guarantee, finishing)
+        bound, method, size = narrowed.told_besides + best.bound, best.method, best.vertices
+        if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
+            bound = min(bound, bound_by_events(seen, guarantee, gap / 10, events))
+        finished, ended = best.finished, best.ended_by
+    if needs_no_table(joint):
+        protocol = _sparse_protocol(seen, guarantee, weights)
+    else:
+        table = np.zeros((weights.shape[0], len(joint.inputs)), dtype=np.uint64)
+        table[:, joint.counts.any(axis=0)] = weights.table()
+        protocol = request.protocol(silence_unseen(joint, table))
+    bound = min(request.most, bound + rounding_of(len(joint.inputs), request.most))
+    return request.answer(protocol, request.told(protocol), bound, size, method, finished, ended)
 
 
 def is_wide(joint: Joint, guarantee: Guarantee) -> bool:
@@ -78,7 +125,7 @@ class Found:
 
 
 def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budget: Budget) -> Found:
-    """The optimum for two secrets, by inputs alone and pairs of them (`funnel.solver.interval`).
+    """The optimum for two secrets, by inputs alone and pairs of them (`funnel.solver.pairs`).
 
     Parameters
     ----------
@@ -110,7 +157,7 @@ def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budg
         if guarantee.sparse_holds(joint, weights):
             break
     else:
-        weights = SparseWeights.of(np.full((1, len(joint.inputs)), 2**63, dtype=np.uint64))
+        weights = SparseWeights.of(np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
     return Found(weights, joint.entropy + shares.bound, shares.columns, shares.finished)
 
 
@@ -244,3 +291,19 @@ class Narrowed:
         pieces = split_entries(self.merged, split.posteriors, split.mass)
         masses = pieces.share * pieces.mass[pieces.output]
         return sparse_rounded_weights(self.joint, pieces.output, pieces.input, masses, len(pieces.mass))
+
+
+def _sparse_protocol(joint: Joint, guarantee: Guarantee, weights: SparseWeights) -> Protocol:
+    """Sparse weights with their labels, outputs in the order of the inputs they stand for, as those of tables are."""
+    entries = np.lexsort((weights.inputs, -weights.values.astype(np.float64), weights.outputs))
+    leading = entries[weights.starts[:-1]]
+    order = np.lexsort((-weights.values[leading].astype(np.float64), weights.inputs[leading]))
+    weights = weights.chosen(order)
+    return Protocol.of_sparse(
+        weights,
+        marginal_weights(joint, weights),
+        joint.inputs,
+        name_outputs(weights, joint.inputs, joint.inputs.columns),
+        "optimal",
+        str(guarantee),
+    )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import funnel
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.solver.budget import Budget
-from funnel.solver.interval import Interval, best_shares, paired
+from funnel.solver.interval import Interval
+from funnel.solver.pairs import best_shares, paired
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.split import best_split

@@ -1,0 +1,89 @@
+"""Floors: protocols that take little work, which no search that was stopped falls below, and the best of all found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.joint import FloatArray
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
+from funnel.rounding import rounded_weights
+from funnel.solver.budget import Budget
+from funnel.solver.goal import ENTROPY
+from funnel.solver.greedy import greedy_weights
+from funnel.solver.merging import merged_split
+from funnel.solver.problem import Problem
+from funnel.solver.request import Request
+from funnel.solver.search import HUNDREDS
+from funnel.solver.work import Deciding
+
+# Of a budget, what is set aside for merging, where there are many inputs, hundreds of them, and where there are not;
+# and seconds of work that it may take whatever the limit.
+_FLOOR_OF_MANY, _FLOOR_OF_HUNDREDS, _FLOOR, _MERGING = 0.25, 0.1, 0.05, 0.5
+# The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
+_GREEDY, _CLASSES = 0.8, 0.8
+# From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
+_MANY_INPUTS = 64
+
+
+class Best:
+    """The most useful of the protocols that were found to meet the guarantee of a request exactly.
+
+    Parameters
+    ----------
+    request : Request
+    weights : ndarray of uint64, shape (b, inputs read), optional
+        The first of them; by default the one that says nothing.
+    """
+
+    def __init__(self, request: Request, weights: WeightArray | None = None) -> None:
+        self._request = request
+        self.utility = -np.inf
+        self.protocol: Protocol
+        nothing = np.full((1, len(request.read.inputs)), DENOMINATOR, dtype=np.uint64)
+        self.propose(nothing if weights is None else weights)
+
+    def propose(self, weights: WeightArray) -> None:
+        """Keep these weights, which meet the guarantee, if they are more useful than those there are."""
+        protocol = self._request.protocol(weights)
+        utility = self._request.told(protocol)
+        if utility > self.utility:
+            self.utility, self.protocol = utility, protocol
+
+    def propose_proven(self, weights: WeightArray) -> None:
+        """The same for weights that have yet to be found to meet it."""
+        if self._request.guarantee.holds_for(self._request.read, weights):
+            self.propose(weights)
+
+
+def set_aside(budget: Budget, inputs: int) -> Budget:
+    """What merging may take: a share of the budget, and in any case half a second's work."""
+    share = _FLOOR_OF_HUNDREDS if inputs >= HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
+    aside = budget.reserve(share)
+    least = Budget.of(_MERGING)
+    return aside if aside.remaining > least.remaining else least
+
+
+def greedy_start(problem: Problem, best: Best, budget: Budget) -> list[FloatArray]:
+    """Propose the greedy way's protocol, and return its posteriors to start from, where there are many inputs."""
+    if not _starts_greedily(problem):
+        return []
+    best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+    return [problem.posteriors(best.protocol.weights)]
+
+
+def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:
+    """Propose the protocols of greedy merging, which are there even where the budget allows nothing."""
+    if not _starts_greedily(problem):
+        best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+    # Inputs that presolve makes one may as well be in different classes.
+    ways = [(whole, risks) for whole in (problem, problem.unmerged) for risks in (whole.risks, None)]
+    for left, (whole, risks) in zip(range(len(ways), 0, -1), ways, strict=True):
+        part = budget.part(1 / left)
+        split = merged_split(whole.region, part.part(_CLASSES), risks)
+        deciding = Deciding(whole.read, problem.guarantee, part)
+        if len(split.mass) > 1 and deciding.holds(weights := rounded_weights(whole.read, whole.channel(split))):
+            best.propose(weights)
+
+
+def _starts_greedily(problem: Problem) -> bool:
+    return len(problem.law) >= _MANY_INPUTS and problem.region.goal is ENTROPY

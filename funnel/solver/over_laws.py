@@ -1,0 +1,133 @@
+"""The optimum under a guarantee over a set of laws: boxes, the χ² set, or every table that noise does not rule out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import SpecError
+from funnel.guarantees.known_inputs import limited
+from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.sided import over_set
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import WeightArray
+from funnel.solver.cutting import bound_over_laws, optimum_over_laws
+from funnel.solver.floors import Best, set_aside
+from funnel.solver.goal import Goal, goal_of
+from funnel.solver.greedy import greedy_weights
+from funnel.solver.over_cone import BLIND
+from funnel.solver.request import Request, Solution, rounding_of
+from funnel.solver.robust import robust_weights
+
+# Inputs that noise may have made up are not told apart if they are more than so many, and of all records at most such
+# a share.
+_FEW_MADE_UP, _MADE_UP = 8, 0.05
+# Of a budget, what finding a protocol may take that gives some inputs the marginal, the rest being for a bound on all;
+# and the gap, as a share of the requested one, of that bound.
+_FINDING, _PROVING = 0.6, 0.5
+
+
+def optimum_over_set(request: Request) -> Solution:
+    """The best protocol that holds for every law of a set, by cutting planes or a search by levels.
+
+    Raises
+    ------
+    SpecError
+        If the guarantee is over no set of laws.
+    SolverError
+        If a linear programme fails.
+    """
+    joint, read, guarantee = request.joint, request.read, request.guarantee
+    gap, budget = request.gap, request.budget
+    a, entropy = joint.counts.shape[1], request.most
+
+    def image(inputs: npt.NDArray[np.intp]) -> FloatArray | None:
+        if not request.reads_secret or request.counts_all or not request.informs:
+            return None
+        seen = np.flatnonzero(joint.counts.any(axis=0))
+        return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
+
+    def goal(inputs: npt.NDArray[np.intp]) -> Goal:
+        law = read.p_input[inputs]
+        return goal_of(request.utility, joint, inputs % a, law / law.sum())
+
+    seen = None if request.reads_secret or not request.informs else _expected(joint)
+    # Of the information: what the protocol leaves to the other inputs is in the bound alone.
+    share, kept = (1.0, entropy) if seen is None else (float(joint.p_input[seen].sum()), _entropy_of(joint, seen))
+    # What Σ P(y) g(v_y) lies below the utility: of entropies all there is, of squared means nothing.
+    apart = kept if request.informs else 0.0
+
+    def most_with(bound: float) -> float:
+        # What the inputs that are not told apart could add, to X at most: who has one, and which.
+        return share * min(kept, apart + bound) + (0.0 if seen is None else entropy - share * kept)
+
+    def trace(value: float, bound: float) -> None:
+        request.tell(share * (apart + value), most_with(bound))
+
+    def silent(value: float, _: float) -> None:
+        trace(value, np.inf)
+
+    floor = set_aside(budget, len(joint.inputs))
+    over = over_set(guarantee, read)
+    blind: WeightArray | None = None
+    finding = budget
+    if over is not None:
+        if request.reads_secret:
+            # Protocols that read X alone are among those that read the secret too, and found sooner.
+            without = replace(request, budget=budget.part(BLIND), progress=None, reads_secret=False, counts="inputs")
+            # Combinations that never occurred may occur under some law: they too get what their input gets.
+            lifted = np.tile(optimum_over_set(without).protocol.weights, len(read.secret))
+            blind = lifted if over.holds_for(read, lifted) else None
+        told_apart = read.p_input > 0 if seen is None else seen
+        asked = limited(over, read, told_apart)
+        if asked is over:
+            found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, told_apart, goal)
+        else:
+            # The best of those protocols that give the other inputs the marginal; then what no protocol exceeds.
+            finding = budget.part(_FINDING)
+            found = optimum_over_laws(read, over, gap / share, finding, image, silent, blind, told_apart, goal)
+            most, finished = np.inf, found.finished
+            if asked is not None:
+                most, proven = bound_over_laws(
+                    read, asked, _PROVING * gap / share, budget, image, found.weights, told_apart, goal
+                )
+                finished = finished and proven
+            found = replace(found, bound=most, finished=finished)
+    elif isinstance(guarantee, RLDP):
+        found = robust_weights(read, guarantee, gap, budget, image, trace, goal)
+    else:
+        raise SpecError(f"{guarantee.title} is no guarantee over a set of laws")
+    best = Best(request, found.weights)
+    if blind is not None:
+        best.propose(blind)
+    bound = most_with(found.bound)
+    if bound - best.utility > gap:
+        best.propose(greedy_weights(joint, read, guarantee, floor))
+    ended = None if found.finished else budget.ended_by or finding.ended_by
+    if found.finished and found.fell_short:
+        ended = "work"
+    bound += rounding_of(len(read.p_input), entropy)
+    return request.answer(best.protocol, best.utility, bound, found.cuts, "cutting planes", found.finished, ended)
+
+
+def _expected(joint: Joint) -> npt.NDArray[np.bool_] | None:
+    """The inputs, shape (a,), that some people have whatever the noise was; None where all are told apart.
+
+    Noise makes people up: of combinations that nobody has, about half seem to have some. To tell them apart helps
+    nobody, and a search over hundreds of them does not end. Where they are few, or more than a few of all records,
+    they are told apart nevertheless. The bound holds for protocols that tell them apart too.
+    """
+    if joint.bounds is None:
+        return None
+    seen = np.asarray(joint.bounds.lower.any(axis=0) & joint.counts.any(axis=0))
+    made_up = int(joint.counts[:, ~seen].sum())
+    others = int((joint.counts.any(axis=0) & ~seen).sum())
+    return seen if others > _FEW_MADE_UP and made_up <= _MADE_UP * joint.n and seen.any() else None
+
+
+def _entropy_of(joint: Joint, seen: npt.NDArray[np.bool_]) -> float:
+    """H(X) given that X is one of these, nats."""
+    law = joint.p_input[seen] / joint.p_input[seen].sum()
+    return float(-(law * np.log(law)).sum())
