@@ -16,6 +16,7 @@ from funnel.pipeline.flows.planned import Planned, told_groups, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
+from funnel.progress import WARNING
 from funnel.register.planning import plan_version
 from funnel.release.grouping import PlannedGroups, plan_groups
 from funnel.release.preview import preview
@@ -55,6 +56,8 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
 def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[PlannedGroups, int]:
     spec = settled_columns(ReleaseSpec.load(spec_path))
     found = preview(spec, tell, read_from_vault)
+    for misfit in found.misfits:
+        tell(f"{WARNING}{misfit}")
     joint = found.protected.frequencies.joint
     guarantee = parse_guarantee(spec.guarantee.canonical)
     if is_grouped(spec, found.counted):
@@ -74,7 +77,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
         utility=useful,
     )
     for warning in warnings(joint, guarantee, rows, useful):
-        tell(f"warning: {warning}")
+        tell(f"{WARNING}{warning}")
     (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_from_vault)
     settings, part = spec.frequencies, found.protected.frequencies.part
     return Planned(

@@ -33,6 +33,7 @@ from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
+from funnel.progress import WARNING
 from funnel.protocol import Protocol
 from funnel.register.register import Register
 from funnel.release.approval import Approval
@@ -57,7 +58,7 @@ from funnel.release.series import Series, open_series
 from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.sample_size import doubts
-from funnel.source import settled_columns
+from funnel.source import misfits, settled_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -184,6 +185,9 @@ def _go(
     held_before = None if waiting is None else waiting.held
     recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
+    # Told to whoever runs this, and not among the warnings that the orchestrator shows others: it is about the source.
+    for misfit in misfits(spec, snapshot.read_codings()):
+        tell(f"{WARNING}{misfit}")
     estimated = estimate(spec, snapshot, workspace, secret)
     prepared: _Prepared | PreparedGroups
     if estimated.grouped:
@@ -222,7 +226,7 @@ def _go(
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
-        tell(f"warning: {warning}")
+        tell(f"{WARNING}{warning}")
     done: Done | DoneGroups | None
     if isinstance(prepared, PreparedGroups):
         told, done, late = release_groups(

@@ -14,6 +14,7 @@ import click
 
 from funnel.console import Console, frequencies_line, json_line
 from funnel.errors import FunnelError, PipelineError, SpecError
+from funnel.progress import WARNING
 from funnel.termination import terminable
 from funnel.wording import printable
 
@@ -310,6 +311,8 @@ def plan_command(
     bounds = [parse_guarantee(text) for text in dict.fromkeys(guarantees) or (described.guarantee.canonical,)]
     with Console(as_json) as console:
         found = preview(described, console.progress)
+        for misfit in found.misfits:
+            console.progress(f"{WARNING}{misfit}", 0, None)
         joint = found.protected.frequencies.joint
         if is_grouped(described, found.counted):
             if everything or suggesting or costing:

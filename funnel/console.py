@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from funnel.progress import WARNING
 from funnel.wording import printable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _WIDE = 160
 _CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
-_OFTEN = 1.0
+_OFTEN = 5.0
 
 
 def frequencies_line(protection: Protection, grouped: bool = False) -> str:
@@ -115,18 +116,31 @@ class Console:
             self._progress.stop()
 
     def progress(self, what: str, done: int, total: int | None, /) -> None:
-        """Show what is being done; without a terminal a line when something new begins, and at times how far it is."""
+        """Show what is being done; without a terminal a line when something new begins, and at times how far it is.
+
+        A warning is a line of its own in either case.
+        """
+        now = time.perf_counter() - self._started
+        if what.startswith(WARNING):
+            self._line(what, now)
+            return
         self._progress.update(self._task, description=Text(what).markup, completed=done, total=total)
         if self._live:
             return
-        now = time.perf_counter() - self._started
+        told = what if not done or total is None else f"{what}: {done:,} of {total:,}"
         # "fitting optimal: 0.61 nats" is how far "fitting optimal" is.
         further = what.split(":")[0] == self._said.split(":")[0]
-        if what != self._said and not (further and now - self._said_at < _OFTEN):
-            # Nobody need read along.
-            with suppress(BrokenPipeError):
-                print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
-            self._said, self._said_at = what, now
+        if told != self._said and not (further and now - self._said_at < _OFTEN):
+            self._line(told, now)
+            self._said, self._said_at = told, now
+
+    def _line(self, text: str, now: float) -> None:
+        if self._live:
+            self._progress.console.print(Text(printable(text)), soft_wrap=True)
+            return
+        # Nobody need read along.
+        with suppress(BrokenPipeError):
+            print(f"{now:6.1f} s  {printable(text)}", file=sys.stderr, flush=True)
 
     def print_groups(
         self,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+# How what is told begins where it is to be read, and not only seen passing by.
+WARNING = "warning: "
+
 
 class Progress(Protocol):
     """Told of every step: what is done, in words for people; how much of it; and of how much, where that is known.

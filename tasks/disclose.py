@@ -12,6 +12,7 @@ from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
+from funnel.progress import WARNING
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.spec import ReleaseSpec
@@ -46,7 +47,7 @@ def disclose(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Di
     write_whole(place, dump(disclosure_content(found, frequencies.protection)))
     if spec.disclosure.refuses(frequencies.protection):
         raise ReleaseRefused(refusal(found, str(place)))
-    tell(f"warning: {breaches_sentence(found)}; {place} has the values")
+    tell(f"{WARNING}{breaches_sentence(found)}; {place} has the values")
     return found
 
 

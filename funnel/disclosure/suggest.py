@@ -211,7 +211,7 @@ def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[i
         # All values that have no name, which are no interval.
         return []
     at = [k for k, value in enumerate(found.axis.values) if value != label]
-    plain = before is None or (before.groups is None and before.minimum_count is None)
+    plain = before is None or (before.groups is None and before.minimum_count is None and before.period is None)
     plain = plain and found.column not in spec.categories
     # Missing values are in no bin.
     if not found.axis.ordered or not plain or (len(at) < len(of) and of.count(of[-1]) > 1):
@@ -270,6 +270,11 @@ def _section(column: str, recode: Recode) -> str:
     head, lines = f"recode.{toml_key(column)}", []
     if recode.bins is not None:
         lines.append(f"bins = [{', '.join(map(plain_number, recode.edges))}]")
+    lines += [
+        f"{name} = {toml_text(value)}"
+        for name, value in (("period", recode.period), ("format", recode.format))
+        if value is not None
+    ]
     if recode.minimum_count is not None:
         lines.append(f"minimum_count = {recode.minimum_count}")
     if "other" in recode.model_fields_set:

@@ -16,7 +16,8 @@ from funnel.drafting.guess import guessed
 from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.settings.fields import MAX_LABEL
-from funnel.source.cells import NUMBER, day_of, is_number
+from funnel.source.cells import NUMBER, is_number
+from funnel.source.days import day_of
 from funnel.source.reader import open_source
 from funnel.source.source import Source
 from funnel.spec import ReleaseSpec

@@ -63,6 +63,7 @@ def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
     """
     missing, edges = frozenset(spec.source.missing), edges_of(spec, column)
     period = spec.recode[column].period if column in spec.recode else None
+    form = spec.recode[column].format if column in spec.recode else None
     mark = spec.source.decimal
     labels, group = bin_labels(edges), groups_of(spec, column)
     taken = {name for name in group.values() if name not in group}
@@ -72,7 +73,7 @@ def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
             return None
         category = labels[bisect_right(edges, _number(column, kind, text, mark))] if edges else text
         if period is not None:
-            category = _period(column, category, period)
+            category = _period(column, category, period, form)
         if category in taken:
             raise DataError(f"column {column!r} has a category named as a group of others is to be")
         return group.get(category, category)
@@ -113,9 +114,9 @@ def _compared(column: str, kind: Kind, text: str, bound: int | float | date, mar
     return -1 if day < bound.isoformat() else int(day > bound.isoformat())
 
 
-def _period(column: str, text: str, period: str) -> str:
+def _period(column: str, text: str, period: str, form: str | None) -> str:
     """The year, quarter or month of a date, or of a point in time."""
-    year, month, _ = _date(column, text)
+    year, month, _ = _date(column, text) if form is None else _date_in(column, text.strip(), form)
     if period == "quarter":
         return f"{year}-Q{-(-int(month) // 3)}"
     return year if period == "year" else f"{year}-{month}"
@@ -126,6 +127,31 @@ def _date(column: str, text: str) -> tuple[str, str, str]:
     if found is None:
         raise DataError(f"column {column!r} has values that are no dates, so it has neither periods nor an order")
     return found[1], found[2], found[3]
+
+
+def _date_in(column: str, text: str, form: str) -> tuple[str, str, str]:
+    """Year, month and day of a date in a form such as ``%d.%m.%Y``, read from the left; what it lacks is the first."""
+    found, at, k = {"Y": "", "m": "01", "d": "01"}, 0, 0
+    while k < len(form):
+        if form[k] != "%":
+            at, k, good = at + 1, k + 1, text[at : at + 1] == form[k]
+        else:
+            part, parted = form[k + 1], "%" not in (form[k + 2 : k + 3], form[k - 2] if k > 1 else "")
+            most = 4 if part == "Y" else 2
+            end = at
+            while end < min(at + most, len(text)) and text[end] in "0123456789":
+                end += 1
+            good = end - at == most or (parted and part != "Y" and end > at)
+            found[part], at, k = text[at:end].rjust(most, "0"), end, k + 2
+        if not good:
+            raise DataError(f"column {column!r} has values that are no dates in the format of the spec")
+    if text[at:] and text[at] not in " T":
+        raise DataError(f"column {column!r} has dates with more behind them than a time")
+    try:
+        date(int(found["Y"]), int(found["m"]), int(found["d"]))
+    except ValueError:
+        raise DataError(f"column {column!r} has dates that are in no calendar") from None
+    return found["Y"], found["m"], found["d"]
 
 
 def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:

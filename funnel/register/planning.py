@@ -70,11 +70,6 @@ def plan_version(
     """
     public = found.protected.frequencies.joint
     if spec.register is None or spec.history is None:
-        if spec.unit is not None:
-            # As a release does: rows of a unit are refused where nobody says that they are followed.
-            unkeyed = spec.model_copy(update={"record_key": None})
-            with TemporaryDirectory() as name:
-                take_snapshot(unkeyed, Path(name), None, progress, _learned(spec, progress))
         return tuple(None for _ in compared)
     if spec.follows_units:
         return _unit_outlooks(spec, found, compared, progress, read)

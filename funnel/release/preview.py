@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pyarrow as pa
 
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
@@ -19,8 +23,9 @@ from funnel.release.protected_rows import public_rows
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
-from funnel.sampling import RecordKey
-from funnel.source import count_joint, open_source
+from funnel.sampling import KeyColumn, RecordKey
+from funnel.sampling.units import Units
+from funnel.source import count_joint, misfits, open_source
 from funnel.spec import ReleaseSpec
 
 
@@ -41,6 +46,8 @@ class Preview:
         One that waits for approval.
     settled : ReleaseSpec or None
         The spec with the recoding that the values were made by; None where that is the spec itself.
+    misfits : tuple of str
+        What of the spec does not fit the values of the source, for whoever has that.
     """
 
     counted: Joint
@@ -49,6 +56,7 @@ class Preview:
     earlier: Sequence[Earlier] = ()
     held: Earlier | None = None
     settled: ReleaseSpec | None = None
+    misfits: tuple[str, ...] = ()
 
 
 def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -> Preview:
@@ -72,7 +80,8 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     LedgerError
         If it is not known what was published before.
     """
-    source = open_source(spec.reading if spec.follows_units else spec)
+    # As a release opens it: the digest of what is read of a database depends on the columns.
+    source = open_source(spec.reading)
     workspace = spec.workspace_folder / spec.name
     noisy = spec.frequencies.protection == "noise"
     series = Series.of(spec) if noisy else None
@@ -84,19 +93,46 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         recall_values((*earlier, *([] if held is None else [held])), workspace)
     key = _unit_key(spec, read) if noisy and spec.follows_units else None
     codings = learned_codings(spec, source, digest, workspace, progress, key)
-    counted = count_joint(spec, progress, source, codings)
+    unfit = tuple(misfits(spec, codings))
+    with _told_apart(spec, codings.n_rows) as seen:
+        counted = count_joint(spec, progress, source, codings, seen)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
     learned = codings.learned
     if key is None:
         protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
-        return Preview(counted, protected, learned, earlier, held, codings.settled(spec))
+        return Preview(counted, protected, learned, earlier, held, codings.settled(spec), unfit)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
     protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
     protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
-    return Preview(counted, protected, learned, earlier, held, codings.settled(spec))
+    return Preview(counted, protected, learned, earlier, held, codings.settled(spec), unfit)
+
+
+@contextmanager
+def _told_apart(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
+    """Is told of all rows; at the end refuses units and record keys that a release would refuse, in the same words."""
+    with ExitStack() as stack:
+        missing, units, keys = spec.source.missing, None, None
+        if spec.unit is not None and not spec.follows_units:
+            units = stack.enter_context(Units(spec.unit, rows, missing))
+        if spec.record_key is not None:
+            # Only whether they are distinct is asked, so any secret will do.
+            key = RecordKey(spec.record_key, secrets.token_bytes(32))
+            keys = stack.enter_context(KeyColumn(key, missing, None, spec.follows_units))
+
+        def seen(batch: pa.RecordBatch) -> None:
+            if units is not None:
+                units.add(batch)
+            if keys is not None:
+                keys.column(batch)
+
+        yield None if units is None and keys is None else seen
+        if units is not None:
+            units.check()
+        if keys is not None:
+            keys.check()
 
 
 def _unit_key(spec: ReleaseSpec, read: Reader | None) -> RecordKey:

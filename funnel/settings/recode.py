@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
-from funnel.settings.fields import Groups, Label
+from funnel.settings.fields import Groups, Label, Line
 from funnel.settings.section import Section, is_number
 from funnel.wording import plain_number
 
@@ -25,6 +26,9 @@ class Recode(Section):
         are chosen (`funnel.binning`).
     period : "year", "quarter", "month" or None
         What of dates and points in time becomes the category: ``2026``, ``2026-Q3`` or ``2026-07``.
+    format : str or None
+        How the dates of a period are written: ``%d``, ``%m`` and ``%Y`` with what is between them, such as
+        ``%d/%m/%Y``; by default as in 2026-12-31.
     groups : mapping of str to tuple of str, or None
         Names of new categories, each with the values that become it: texts of the source, or names of bins; also the
         name of the category of missing values, or that of ``other``.
@@ -38,6 +42,7 @@ class Recode(Section):
 
     bins: tuple[int | float, ...] | Literal["auto"] | None = None
     period: Literal["year", "quarter", "month"] | None = None
+    format: Line | None = None
     groups: Groups | None = None
     minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
     other: Label = OTHER
@@ -53,6 +58,30 @@ class Recode(Section):
             if not low < high:
                 raise ValueError(f"must increase from edge to edge, but {high} follows {low}")
         return tuple(value)
+
+    @field_validator("format")
+    @classmethod
+    def _of_days(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        asked = re.findall("%(.?)", value)
+        if "y" in asked:
+            raise ValueError("has %y: two digits of a year leave its century open; write four of them in the source")
+        if set(asked) - set("dmY") or len(asked) > len(set(asked)) or "Y" not in asked:
+            raise ValueError('must have %Y, and %m and %d where dates have them, once each, such as "%d/%m/%Y"')
+        if re.search("[0-9]", value):
+            raise ValueError('has digits between its parts; give what is between them alone, such as "%d/%m/%Y"')
+        return value
+
+    @model_validator(mode="after")
+    def _of_a_period(self) -> Self:
+        if self.format is None:
+            return self
+        if self.period is None:
+            raise ValueError('gives a format, which is that of dates, and no period; add period = "year" or "month"')
+        if self.period != "year" and "%m" not in self.format:
+            raise ValueError(f"has a {self.period} as its period, and a format without one; add %m to format")
+        return self
 
     @model_validator(mode="after")
     def _something_to_do(self) -> Self:

@@ -134,9 +134,14 @@ class SourceSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _format_by_suffix(cls, value: object) -> object:
-        if not isinstance(value, Mapping) or "format" in value:
+        if not isinstance(value, Mapping):
             return value
         path = value.get("path")
+        tabbed = isinstance(path, str) and re.search(r"\.tsv(\.gz|\.zip)?$", path.lower()) is not None
+        if tabbed and value.get("format", "csv") == "csv":
+            value = {"delimiter": "\t", **value}
+        if "format" in value:
+            return value
         if not isinstance(path, str) or not _is_address(path):
             # The path is refused below; that no format can be told from it is no second problem.
             return {**value, "format": "parquet"}
@@ -152,8 +157,7 @@ class SourceSettings(Section):
                 f"cannot tell the format by {suffix!r}, as by {listed(suffixes())}; add format = "
                 '"parquet" or format = "csv", for instance'
             )
-        is_tabbed = re.search(r"\.tsv(\.gz|\.zip)?$", path.lower()) is not None and "delimiter" not in value
-        return {**value, "format": found, **({"delimiter": "\t"} if is_tabbed else {})}
+        return {**value, "format": found}
 
     @field_validator("format")
     @classmethod

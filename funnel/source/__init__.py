@@ -5,6 +5,7 @@ from funnel.source.coding import Coding, Codings, coded_batches
 from funnel.source.columns import settled_columns
 from funnel.source.counting import count_joint, is_grouped, over_values, recoded
 from funnel.source.digest import file_digest
+from funnel.source.fitting import misfits
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 
@@ -19,6 +20,7 @@ __all__ = [
     "file_digest",
     "is_grouped",
     "learn_codings",
+    "misfits",
     "open_source",
     "over_values",
     "recoded",

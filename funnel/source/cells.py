@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from funnel.errors import DataError
+from funnel.source.days import day_of, no_day, written_day
 
 MISSING = -1
 OUTSIDE = -2
@@ -49,6 +49,8 @@ class Cells:
         The group that a category belongs to, for those that belong to one.
     period : "year", "quarter", "month" or None
         What of a date, or point in time, is its category.
+    form : str or None
+        How dates are written, such as "%d/%m/%Y"; None as 2026-12-31.
     decimal : str
         The decimal mark of numbers that are text.
 
@@ -66,6 +68,7 @@ class Cells:
     groups: Mapping[str, str] = field(default_factory=dict)
     period: str | None = None
     decimal: str = "."
+    form: str | None = None
 
     def __post_init__(self) -> None:
         if not _is_scalar(_values(self.type)):
@@ -79,10 +82,11 @@ class Cells:
                 "[recode] use minimum_count for it instead"
             )
 
-    def codes(self, array: pa.Array, lookup: Lookup) -> CodeArray:
+    def codes(self, array: pa.Array, lookup: Lookup, met: set[str] | None = None) -> CodeArray:
         """Codes of the cells, shape (n,): ``lookup`` of their category, or `MISSING`.
 
-        ``lookup`` is called once per distinct category of the array, so the cost is O(n + distinct).
+        ``lookup`` is called once per distinct category of the array, so the cost is O(n + distinct). Values that are
+        in groups are added to ``met`` where they occur.
 
         Raises
         ------
@@ -91,7 +95,7 @@ class Cells:
         """
         array = _computable(array)
         if self.groups:
-            lookup = self._grouped(lookup)
+            lookup = self._grouped(lookup, set() if met is None else met)
         if self.period is not None:
             lookup = self._in_periods(self.period, lookup)
         if self.edges and is_number(array.type):
@@ -107,7 +111,7 @@ class Cells:
         codes: CodeArray = table[positions]
         return codes
 
-    def _grouped(self, lookup: Lookup) -> Lookup:
+    def _grouped(self, lookup: Lookup, met: set[str]) -> Lookup:
         """Look up the group of a category that belongs to one."""
         names = set(self.groups.values()) - set(self.groups)
 
@@ -117,6 +121,8 @@ class Cells:
                     f"column {self.column!r} has a category {category!r} of its own, which is also the name of a "
                     "group; give the group another name in [recode], or list the category in it"
                 )
+            if category in self.groups:
+                met.add(category)
             return lookup(self.groups.get(category, category))
 
         return of
@@ -125,14 +131,11 @@ class Cells:
         """Look up the period that a date is in."""
 
         def of(text: str) -> int:
-            day = day_of(text)
+            day = day_of(text) if self.form is None else written_day(text, self.form)
             if day is None:
-                raise DataError(
-                    f"column {self.column!r} has values that are no dates such as 2026-12-31, so they have no period; "
-                    "if they mean missing, list them in missing of [source]"
-                )
-            quarter = (day.month + 2) // 3
-            return lookup({"year": f"{day.year:04}", "quarter": f"{day.year:04}-Q{quarter}", "month": text[:7]}[period])
+                raise DataError(no_day(self.column, text, self.form))
+            year, quarter = f"{day.year:04}", (day.month + 2) // 3
+            return lookup({"year": year, "quarter": f"{year}-Q{quarter}", "month": f"{year}-{day.month:02}"}[period])
 
         return of
 
@@ -222,16 +225,6 @@ def _whole_edges(edges: Sequence[int | float], kind: np.dtype[Any]) -> npt.NDArr
     least, largest = np.iinfo(kind).min, np.iinfo(kind).max
     whole = [max(math.ceil(edge), least) for edge in edges]
     return np.array([edge for edge in whole if edge <= largest], dtype=kind)
-
-
-def day_of(text: str) -> date | None:
-    """The day of a date or point in time such as ``2026-12-31 23:59``; None if the text is none."""
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?", text, re.DOTALL):
-        return None
-    try:
-        return date.fromisoformat(text[:10])
-    except ValueError:
-        return None
 
 
 def number_in(text: str, decimal: str = ".") -> float | None:

@@ -45,6 +45,10 @@ class Coding:
         missing values are too rare to be a category of their own.
     leaves_out : bool
         Whether records whose value has no category are left out of the release: only under noise.
+    unmet : tuple of str
+        Values that the spec puts into groups, and that do not occur; none that [categories] lists.
+    ungrouped : int
+        Of a hierarchy: how many values occur that are not in it.
     """
 
     column: str
@@ -57,6 +61,8 @@ class Coding:
     missing_label: str | None = None
     other_label: str | None = None
     leaves_out: bool = False
+    unmet: tuple[str, ...] = ()
+    ungrouped: int = 0
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.counts) or len(self._positions) != len(self.labels):
@@ -148,8 +154,9 @@ class Codings(Mapping[str, Coding]):
         """
         try:
             said = json.loads(text)
+            lists = ("labels", "counts", "unmet")
             columns = tuple(
-                Coding(**{**entry, "labels": tuple(entry["labels"]), "counts": tuple(entry["counts"])})
+                Coding(**{**entry, **{name: tuple(entry[name]) for name in lists if name in entry}})
                 for entry in said.pop("columns")
             )
             return cls(columns, **said)
@@ -231,9 +238,9 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
         recode = spec.recode.get(column)
         edges, bins = (recode.edges, recode.bin_labels) if recode is not None else ((), ())
         groups = {} if recode is None else recode.group_of
-        period = None if recode is None else recode.period
+        period, form = (None, None) if recode is None else (recode.period, recode.format)
         kind = source.schema.field(column).type
-        readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal)
+        readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal, form)
     return readers
 
 

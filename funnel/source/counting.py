@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -21,7 +21,11 @@ from funnel.spec import ReleaseSpec
 
 
 def count_joint(
-    spec: ReleaseSpec, progress: Progress, source: Source | None = None, codings: Codings | None = None
+    spec: ReleaseSpec,
+    progress: Progress,
+    source: Source | None = None,
+    codings: Codings | None = None,
+    seen: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Joint:
     """Counts of (secret, published columns) after recoding, without leaving a file behind.
 
@@ -33,6 +37,9 @@ def count_joint(
         The source of the spec, if it is open already.
     codings : Codings, optional
         Its codings, if they are known already.
+    seen : callable, optional
+        Told of the rows that are counted, as `coded_batches` tells; the source must then have been opened with
+        ``spec.reading``.
 
     Raises
     ------
@@ -43,7 +50,7 @@ def count_joint(
     codings = recoded(spec, source, progress) if codings is None else codings
     spec = codings.settled(spec)
     order = {column: coding.labels for column, coding in codings.items()}
-    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
+    joint = Joint.from_batches(_told(spec, source, codings, progress, seen), spec.secret, spec.publish, order)
     return over_values(spec, joint, codings)
 
 
@@ -132,9 +139,15 @@ def _too_many(joint: Joint, max_inputs: int) -> str:
     )
 
 
-def _told(spec: ReleaseSpec, source: Source, codings: Codings, progress: Progress) -> Iterator[pa.RecordBatch]:
+def _told(
+    spec: ReleaseSpec,
+    source: Source,
+    codings: Codings,
+    progress: Progress,
+    seen: Callable[[pa.RecordBatch], None] | None = None,
+) -> Iterator[pa.RecordBatch]:
     done = 0
-    for batch in coded_batches(spec, source, codings):
+    for batch in coded_batches(spec, source, codings, seen=seen):
         yield batch
         done += batch.num_rows
         progress("counting", done, codings.n_rows)

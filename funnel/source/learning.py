@@ -14,6 +14,7 @@ from funnel.progress import Progress, quiet
 from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
+from funnel.source.fitting import require_numbers, unmet_values
 from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
@@ -60,7 +61,10 @@ def learn_codings(
     tallies = {column: _Tally(spec, column) for column in spec.columns}
     n_read = n_kept = 0
     for batch in source.batches(spec.columns, batch_rows):
-        codes = {column: readers[column].codes(batch.column(column), tallies[column].code) for column in spec.columns}
+        codes = {
+            column: readers[column].codes(batch.column(column), tallies[column].code, tallies[column].met)
+            for column in spec.columns
+        }
         keep = complete(codes) if spec.source.on_missing == "drop" else np.ones(batch.num_rows, dtype=np.bool_)
         named = None if naming is None else naming[n_read : n_read + batch.num_rows]
         for column, values in codes.items():
@@ -97,6 +101,8 @@ class _Tally:
     column: str
     codes: dict[str, int] = field(default_factory=dict)
     counts: CodeArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # Values that are in groups, and occur.
+    met: set[str] = field(default_factory=set)
     n_missing: int = 0
     # Of those rows that count where categories are learned; all do where these are None.
     of_naming: CodeArray | None = None
@@ -161,6 +167,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
                 f"column {column!r} has cells without any text; list {category!r} in missing of [source], or name "
                 "them in the source"
             )
+    require_numbers(spec, column, counts, tally.met)
+    unmet = unmet_values(spec, column, counts, tally.met)
     may_miss = spec.source.on_missing == "category"
     n_missing = tally.n_missing if may_miss else 0
     group_of = spec.recode[column].group_of if column in spec.recode else {}
@@ -201,6 +209,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
         other_label=named.other,
         leaves_out=has_noise
         and ((named.other is None and not spec.has_bins(column)) or (may_miss and named.missing is None)),
+        unmet=unmet,
+        ungrouped=len({*counts} - {*group_of.values()}) if column in spec.hierarchies else 0,
     )
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.settings.source import Condition
-from funnel.source.cells import MISSING, Cells, Mask, day_of, number_in
+from funnel.source.cells import MISSING, Cells, Mask, number_in
+from funnel.source.days import day_of
 from funnel.source.source import Source
 from funnel.spec import ReleaseSpec
 

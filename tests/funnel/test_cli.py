@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
@@ -123,6 +124,37 @@ def test_steps_of_one_thing_are_told_now_and_then(capsys: pytest.CaptureFixture[
     assert len(lines) < 1000
 
 
+def test_without_a_terminal_it_is_told_how_far_long_work_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(10_000))
+    monkeypatch.setattr("funnel.console.time.perf_counter", lambda: float(next(clock)))
+    with Console(False) as console:
+        for done in range(61):
+            console.progress("comparing budgets", done, 60)
+        console.progress("writing", 0, None)
+    lines = capsys.readouterr().err.splitlines()
+    times = [float(line.split()[0]) for line in lines]
+    assert [line.split("  ")[-1] for line in lines[:2]] == ["comparing budgets", "comparing budgets: 5 of 60"]
+    assert all(later - earlier >= 5 for earlier, later in pairwise(times[:-1]))
+    assert len(lines) > 10
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_warnings_stay_to_be_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    with Console(False) as console:
+        console.progress("counting", 0, None)
+        console.progress("warning: two values do not occur", 0, None)
+        console.progress("warning: \x1b[2J", 0, None)
+        console.progress("counting", 1, None)
+    said = capsys.readouterr().err
+    assert "warning: two values do not occur\n" in said
+    assert "\\x1b[2J" in said
+
+
 def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: Path) -> None:
     spec = SPEC.replace('people = "different"', 'people = "same"\nreserve = 0.9') + "\n"
     spec = spec.replace('guarantee = "lip:1.0"', 'guarantee = "lip:0.5"\nrecord_key = ["id"]')
@@ -179,6 +211,26 @@ def test_a_misspelt_command_is_answered_with_the_nearest() -> None:
     assert failed.exit_code == 2
     assert "did you mean" in failed.stderr
     assert "release" in failed.stderr
+
+
+def test_a_plan_refuses_rows_of_units_and_repeated_keys_before_anything_is_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funnel.planning.plan", lambda *_args, **_more: pytest.fail("something was fitted"))
+    rows = adult_rows(rows=300)
+    table = rows.append_column("person", pa.array([f"p{k // 2}" for k in range(rows.num_rows)]))
+    for said, words in (("unit", "150 of 150 units ('person') have several rows"), ("record_key", "record key")):
+        make_project(tmp_path, SPEC.replace("[source]", f'{said} = ["person"]\n[source]', 1), table)
+        result = funnel("plan", tmp_path / "people.toml", "--no-page")
+        assert (result.exit_code, words in result.stderr) == (3 if said == "unit" else 4, True), result.stderr
+
+
+def test_a_plan_says_which_values_of_groups_do_not_occur(tmp_path: Path) -> None:
+    spec = SPEC + '[recode.relationship.groups]\nfamily = ["Husband", "wife"]\n'
+    result = funnel("plan", make_project(tmp_path, spec), "--no-page", "--json")
+    assert "warning: [recode.relationship] groups names a value that no record has" in result.stderr
+    assert "(the source has 'Wife', not 'wife')" in result.stderr
+    assert "wife" not in result.stdout
 
 
 def table(**columns: object) -> pa.Table:

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -23,6 +24,9 @@ from funnel.wording import listed, same_name
 
 _BLOCK_BYTES = 1 << 22
 PACKED = (GZIP, ZIP)
+_COPIED_BYTES = 1 << 16
+# The last ones that were read; threads of those before have ended long since.
+_HELD: deque[pa.NativeFile] = deque(maxlen=16)
 
 
 class Delimited(Format):
@@ -104,13 +108,17 @@ def batches(
         If a row has too few or too many values, a quotation is never closed, or the text is not UTF-8.
     """
     with contextlib.closing(guarded(file, lambda: _QuoteCounter(file, encoding))) as stream:
+        # The reader has a thread that reads ahead, and may be the last to let go of what it read from. Where that is an
+        # object of Python's while the interpreter ends, the process dies: so it is held here, and copies blocks.
+        ahead = pa.BufferedInputStream(pa.PythonFile(stream, mode="r"), _COPIED_BYTES)
+        _HELD.append(ahead)
         reader: pacsv.CSVStreamingReader | None = None
 
         def next_batch() -> pa.RecordBatch | str | None:
             nonlocal reader
             try:
                 if reader is None:
-                    reader = _open(stream, columns, delimiter)
+                    reader = _open(ahead, columns, delimiter)
                 return reader.read_next_batch()
             except StopIteration:
                 return None
@@ -132,7 +140,7 @@ def batches(
             )
 
 
-def _open(stream: io.RawIOBase, columns: Sequence[str], delimiter: str) -> pacsv.CSVStreamingReader:
+def _open(stream: pa.NativeFile, columns: Sequence[str], delimiter: str) -> pacsv.CSVStreamingReader:
     return pacsv.open_csv(
         stream,
         # One thread: only then do errors tell the number of the row.

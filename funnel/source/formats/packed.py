@@ -6,6 +6,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import IO, Any, TypeVar, cast
 
 import pyarrow as pa
@@ -48,8 +49,9 @@ class _OnlyMember(io.RawIOBase):
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
-        self._stream = stream
-        archive = zipfile.ZipFile(stream)
+        self._open = ExitStack()
+        self._open.callback(stream.close)
+        archive = self._open.enter_context(zipfile.ZipFile(stream))
         members = [
             member
             for member in archive.infolist()
@@ -60,7 +62,7 @@ class _OnlyMember(io.RawIOBase):
             raise PackingError(f"holds {len(members)} files; pack one csv file into it")
         if members[0].flag_bits & 1:
             raise PackingError("is locked with a password; unpack it first")
-        self._member = archive.open(members[0])
+        self._member = self._open.enter_context(archive.open(members[0]))
 
     def readable(self) -> bool:
         return True
@@ -69,7 +71,7 @@ class _OnlyMember(io.RawIOBase):
         return self._member.read(size)
 
     def close(self) -> None:
-        self._stream.close()
+        self._open.close()
         super().close()
 
 

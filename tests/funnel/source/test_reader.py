@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.errors import DataError, SpecError
 from funnel.source import Source, open_source
 
 Refusal = Callable[..., str]
@@ -169,3 +170,19 @@ def test_what_is_not_csv_is_refused(workshop: Any, refusal: Refusal, content: by
 def test_bad_text_far_into_a_csv_is_refused(workshop: Any, refusal: Refusal) -> None:
     spec = workshop.text(b"s,x\n" + b"a,1\n" * 2_000_000 + b"Zebediah,\xff\n")
     assert "is not UTF-8 text" in refusal(lambda: [None for _ in open_source(spec).batches(["s", "x"])])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_delimiter_of_typed_columns_is_refused(workshop: Any, delimiter: str) -> None:
+    spec = workshop.parquet({"s": ["a", "b"], "x": [1, 2]}, source={"delimiter": delimiter})
+    with pytest.raises(SpecError, match='delimiter, which is for csv files, and the format is "parquet"'):
+        open_source(spec)
+
+
+@pytest.mark.parametrize("said", [{}, {"format": "csv"}])
+def test_tabs_are_the_delimiter_of_tsv_files_whoever_says_the_format(workshop: Any, said: dict[str, str]) -> None:
+    spec = workshop.text("s\tx\na\tu\nb\tv\n", "tsv", source=said)
+    assert [batch.num_rows for batch in open_source(spec).batches(["x"])] == [2]
+    again = workshop.spec(spec.source_path, source={**said, "delimiter": ","})
+    with pytest.raises(DataError, match="separated by ','"):
+        open_source(again)

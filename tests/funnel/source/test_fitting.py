@@ -1,0 +1,136 @@
+"""Whether what a spec says of the values of a column fits them: numbers, groups, hierarchies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from funnel.progress import quiet
+from funnel.source import Codings, learn_codings, misfits, open_source
+from funnel.spec import ReleaseSpec
+
+AB = ["a", "b"]
+Refusal = Callable[..., str]
+
+
+def told(spec: ReleaseSpec) -> list[str]:
+    learned = learn_codings(spec, open_source(spec), quiet)
+    assert Codings.from_json(learned.to_json()) == learned
+    return list(misfits(spec, learned))
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("said", [{"unit": "years"}, {"range": [0, 9]}, {"whole": True}])
+    def test_of_a_column_of_text_are_refused(self, workshop: Any, refusal: Refusal, said: dict[str, Any]) -> None:
+        for columns in ({"s": AB, "x": ["Female", "Male"]}, {"s": AB, "x": [True, False]}):
+            spec = workshop.parquet(columns, numbers={"x": said})
+            assert "[numbers.x]" in (message := refusal(lambda spec=spec: told(spec)))
+            assert "column 'x'" in message
+
+    def test_of_the_secret_as_well(self, workshop: Any, refusal: Refusal) -> None:
+        assert "[numbers.s]" in refusal(lambda: told(workshop.csv({"s": AB, "x": AB}, numbers={"s": {"unit": "m"}})))
+
+    @pytest.mark.parametrize("values", [["1", "90+"], ["1", "2"], ["-1.5", ""]])
+    def test_of_numbers_with_some_texts_among_them_are_not(self, workshop: Any, values: list[str]) -> None:
+        assert told(workshop.csv({"s": AB, "x": values}, numbers={"x": {"unit": "years"}})) == []
+
+    def test_of_groups_of_numbers_are_not(self, workshop: Any) -> None:
+        recode = {"x": {"groups": {"young": ["1", "2"], "old": ["3"]}}}
+        spec = workshop.csv({"s": AB * 2, "x": ["1", "2", "3", "3"]}, recode=recode, numbers={"x": {"unit": "years"}})
+        assert told(spec) == []
+
+    def test_with_a_decimal_comma(self, workshop: Any, refusal: Refusal) -> None:
+        columns = {"s": AB, "x": ["1,5", "2,5"]}
+        changes: dict[str, Any] = {"numbers": {"x": {"unit": "m"}}}
+        assert "set decimal in [source]" in refusal(lambda: told(workshop.csv(columns, **changes)))
+        source = {"decimal": ",", "delimiter": ";"}
+        assert told(workshop.text("s;x\na;1,5\nb;2,5\n", source=source, **changes)) == []
+
+
+class TestGroups:
+    def test_values_that_do_not_occur_are_told(self, workshop: Any) -> None:
+        spec = workshop.csv({"s": AB, "x": ["F", "M"]}, recode={"x": {"groups": {"Women": ["F", "2"], "Men": ["M"]}}})
+        (said,) = told(spec)
+        assert "[recode.x] groups names a value that no record has in column 'x': '2'" in said
+
+    def test_and_how_the_source_writes_them(self, workshop: Any) -> None:
+        columns = {"s": AB, "x": ["F", "M "]}
+        (said,) = told(workshop.csv(columns, recode={"x": {"groups": {"Women": ["F"], "Men": ["m"]}}}))
+        assert "(the source has 'M ', not 'm')" in said
+        # As whole numbers with missing ones among them come, where pandas has had them.
+        columns = {"s": AB, "x": [1.0, 2.0]}
+        (said,) = told(workshop.parquet(columns, recode={"x": {"groups": {"one": ["1.0"], "two": ["2"]}}}))
+        assert "(the source has '2.0', not '2')" in said
+
+    def test_what_means_missing_is_no_value(self, workshop: Any) -> None:
+        recode = {"x": {"groups": {"none": ["?"], "some": ["u"]}}}
+        (said,) = told(workshop.csv({"s": AB, "x": ["u", "?"]}, source={"missing": ["?"]}, recode=recode))
+        assert "'?' means missing, which groups name as '(missing)'" in said
+
+    def test_of_many_some_are_named(self, workshop: Any) -> None:
+        groups = {"all": ["u", *(f"v{k}" for k in range(9))]}
+        (said,) = told(workshop.csv({"s": AB, "x": ["u", "w"]}, recode={"x": {"groups": groups}}))
+        assert "9 values" in said
+        assert "'v4' and 4 more" in said
+
+    @pytest.mark.parametrize("groups", [{"Women": ["f"], "Men": ["m"]}, {"Women": ["f", "w"]}, {"Women": ["f"]}])
+    def test_of_which_nothing_occurs_are_refused(self, workshop: Any, refusal: Refusal, groups: Any) -> None:
+        spec = workshop.csv({"s": AB, "x": ["F", "M"]}, recode={"x": {"groups": groups}})
+        message = refusal(lambda: told(spec))
+        assert "[recode.x] groups names" in message
+        assert "the source has 'F', not 'f'" in message
+        spec = workshop.spec(spec.source_path, recode={"x": {"groups": {"Women": ["F"]}}})
+        assert told(spec) == []
+
+    def test_values_of_a_codebook_need_not_occur(self, workshop: Any) -> None:
+        recode = {"x": {"groups": {"rare": ["v", "w"]}}}
+        assert told(workshop.csv({"s": AB, "x": ["u", "z"]}, recode=recode, categories={"x": list("uvwz")})) == []
+
+    def test_names_of_categories_are_no_values(self, workshop: Any) -> None:
+        recode = {"x": {"groups": {"none": ["(missing)", "u"]}, "minimum_count": 1}}
+        assert told(workshop.csv({"s": AB, "x": ["u", "z"]}, recode=recode)) == []
+        bins = {"x": {"bins": [5, 9], "groups": {"low": ["under 5", "5 to under 9"]}}}
+        assert told(workshop.csv({"s": AB, "x": ["10", "1"]}, recode=bins)) == []
+
+    def test_of_periods(self, workshop: Any) -> None:
+        recode = {"x": {"period": "year", "groups": {"before": ["2024", "2025"]}}}
+        (said,) = told(workshop.csv({"s": AB, "x": ["2025-01-02", "2026-01-02"]}, recode=recode))
+        assert "'2024'" in said
+
+
+class TestHierarchies:
+    def test_what_is_not_in_one_is_told_in_numbers(self, tmp_path: Path) -> None:
+        said = told(self._spec(tmp_path, "Delft,Gouda,Zeist", "Zebediah"))
+        assert said == [
+            "1 value is in column 'x' and not in its hierarchy, and stays as it is; add it to the table of levels"
+        ]
+
+    def test_one_may_have_more_than_the_source(self, tmp_path: Path) -> None:
+        assert told(self._spec(tmp_path, "Delft,Gouda,Zeist,Utrecht", "Delft")) == []
+
+    def test_one_of_other_values_is_refused(self, tmp_path: Path, refusal: Refusal) -> None:
+        spec = self._spec(tmp_path, "DELFT,GOUDA", "Delft")
+        assert "[recode.x] hierarchy names 2 values, and column 'x' has none of them" in refusal(lambda: told(spec))
+
+    def _spec(self, folder: Path, known: str, value: str) -> ReleaseSpec:
+        (folder / "levels.csv").write_text(
+            "\n".join(["x,part", *(f"{one},{one in 'Delft, DELFT'}" for one in known.split(","))])
+        )
+        (folder / "t.csv").write_text(f"s,x\na,Delft\nb,Gouda\na,{value}\n")
+        text = """
+name = "t"
+title = "T"
+secret = ["s"]
+publish = ["x"]
+guarantee = "lip:1.0"
+frequencies.protection = "none"
+source.path = "t.csv"
+metadata.licence = "CC0-1.0"
+[recode.x]
+hierarchy = "levels.csv"
+level = "part"
+"""
+        return ReleaseSpec.parse(text, folder / "t.toml")
