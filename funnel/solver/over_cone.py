@@ -32,7 +32,7 @@ _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 BLIND, _ASCENT = 0.3, 0.2
 
 
-def optimum_over_cone(request: Request, floor: Budget | None = None) -> Solution:
+def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
     """The best of what a search finds and of what is known without one.
 
     Parameters
@@ -118,7 +118,7 @@ def _starts_with_secret(request: Request, problem: Problem, best: Best, floor: B
     without = replace(
         request, budget=budget.part(BLIND), method="auto", progress=None, reads_secret=False, counts="inputs"
     )
-    lifted = problem.lifted(optimum_over_cone(without, floor).protocol.weights)
+    lifted = problem.lifted(cone_optimum(without, floor).protocol.weights)
     budget.spend(decision_work(problem.read, problem.guarantee, len(lifted)))
     best.propose_proven(lifted)
     known = [problem.posteriors(lifted)]
@@ -136,5 +136,5 @@ def _propose_perfect(request: Request, problem: Problem, best: Best, budget: Bud
             best.propose(weights)
         return
     perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)
-    found = optimum_over_cone(replace(request, guarantee=perfect, budget=budget, method="auto", progress=None))
+    found = cone_optimum(replace(request, guarantee=perfect, budget=budget, method="auto", progress=None))
     best.propose_proven(found.protocol.weights)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees.chi2_ball import extreme_law
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
+from funnel.solver.ball_law import worst_law
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY, Entropy, Goal
@@ -231,7 +231,7 @@ def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limi
             float((1 + part * near.deviation / near.prior[secret]) ** 2)
             for part, secret in ((share, s), (1 - share, t))
         )
-        cuts.add(s, t, extreme_law(rows[y, s], near.law[s], one), extreme_law(-rows[y, t], near.law[t], two))
+        cuts.add(s, t, worst_law(rows[y, s], near.law[s], one), worst_law(-rows[y, t], near.law[t], two))
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 
