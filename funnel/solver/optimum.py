@@ -108,6 +108,8 @@ def optimal(
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
+    if counts not in ("inputs", "secret and inputs"):
+        raise SpecError(f"the utility of an optimum counts inputs, or secret and inputs, not {counts!r}")
     useful = utility_of(utility, joint.inputs)
     if useful != INFORMATION and counts != "inputs":
         raise SpecError(f"utility by {useful.name} counts the published columns; leave counts out")

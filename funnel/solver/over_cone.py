@@ -55,7 +55,8 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
             f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use grr or another explicit "
             "mechanism"
         )
-    problem = Problem.of(joint, guarantee, request.reads_secret, utility=request.utility)
+    reads, counts_all = request.reads_secret, request.counts_all
+    problem = Problem.of(joint, guarantee, reads, utility=request.utility, counts_all=counts_all)
     # Σ P(y) g(v_y) of a protocol, and of the best one at most, lie this much below its utility.
     goal, most = problem.region.goal, request.most
     apart = most if goal is ENTROPY else -float(problem.region.gains(problem.law))
@@ -94,7 +95,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
         finished = mixture.finished
         ended = None if finished else searching.ended_by
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
-    bound = min(most, apart + split.bound + slack) + rounding_of(len(joint.p_input), most)
+    bound = min(most, apart + split.bound + slack) + rounding_of(len(problem.read.p_input), most)
     for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > request.gap and not request.reads_secret:

@@ -59,8 +59,11 @@ class Problem:
         reads_secret: bool,
         presolve: bool = True,
         utility: Utility = INFORMATION,
+        counts_all: bool = False,
     ) -> Problem:
         """Presolve, unless that is not wanted or the channel reads the secret, and the region.
+
+        counts_all: whether the utility of a channel that reads the secret counts that too.
 
         Inputs that the guarantee cannot tell apart are one to information alone, which has a nat for each of them
         whatever it is; numbers differ.
@@ -77,11 +80,11 @@ class Problem:
         merged = keep_inputs(read)
         law = merged.joint.p_input
         rows = without_rounding(merged.cone(guarantee) / law, merged.joint, guarantee)
-        # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
+        # What counts is x, unless all does: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
         goal = goal_of(utility, joint, inputs, law)
-        image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY else None
+        image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY and not counts_all else None
         return cls(joint, read, guarantee, merged, rows, Region.of(rows, law, image, goal), utility)
 
     @property

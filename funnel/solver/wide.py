@@ -78,7 +78,7 @@ def wide_optimum(request: Request) -> Solution:
         table = np.zeros((weights.shape[0], len(joint.inputs)), dtype=np.uint64)
         table[:, joint.counts.any(axis=0)] = weights.table()
         protocol = request.protocol(silence_unseen(joint, table))
-    bound = min(request.most, bound + rounding_of(len(joint.inputs), request.most))
+    bound = min(request.most, bound) + rounding_of(len(joint.inputs), request.most)
     return request.answer(protocol, request.told(protocol), bound, size, method, finished, ended)
 
 

@@ -68,4 +68,5 @@ def test_every_cut_is_of_laws_that_are_possible(monkeypatch: pytest.MonkeyPatch)
         for secret, law in ((high, one), (low, other)):
             root = float(spread(joint.counts[secret].tolist(), law)) ** 0.5
             used += (root - 1) * float(near.prior[secret]) / near.deviation
-        assert used <= 1
+        # What is left is far more than the rounding of this sum.
+        assert used <= 1 - 1e-12
