@@ -24,6 +24,8 @@ _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
 
+_AnyPricer = Pricer | LevelPricer | PartsPricer
+
 
 class ColumnGeneration(MixtureSearch):
     """Column generation at the prices of the best mixture of the columns so far.
@@ -37,9 +39,7 @@ class ColumnGeneration(MixtureSearch):
         What finds and bounds columns; by default what the goal of the region needs.
     """
 
-    def __init__(
-        self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | PartsPricer | None = None
-    ) -> None:
+    def __init__(self, region: Region, budget: Budget | None = None, pricer: _AnyPricer | None = None) -> None:
         super().__init__(region, budget)
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
@@ -126,7 +126,7 @@ class ColumnGeneration(MixtureSearch):
                     trace(value, self._bound)
                 return self._is_near(value, gap)
 
-    def _add(self, pricer: Pricer | LevelPricer | PartsPricer, columns: FloatArray) -> None:
+    def _add(self, pricer: _AnyPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._take(column, float(gain))
 
@@ -143,9 +143,7 @@ class ColumnGeneration(MixtureSearch):
             self._relaxed.add(mixture, float(worth))
         return len(priced.worth)
 
-    def _climb(
-        self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float
-    ) -> bool:
+    def _climb(self, pricer: _AnyPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]
