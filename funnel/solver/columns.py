@@ -71,7 +71,7 @@ class ColumnGeneration(MixtureSearch):
         used = mass > 1e-13
         value = float(self._master.gains[: len(mass)][used] @ mass[used])
         split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
-        return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
+        return Mixture(split, finished, len(self._master), self._boxes)
 
     def _generate(self, gap: float, trace: Trace | None, proving: bool) -> bool:
         """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
@@ -112,7 +112,6 @@ class ColumnGeneration(MixtureSearch):
                     _, prices = self._relaxed.solve(bounded=True)
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
-            self._programmes = pricer.programmes
             self._prove(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
             mixed = self._mix(priced)

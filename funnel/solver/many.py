@@ -43,7 +43,7 @@ def mixture_of_many(
         if trace is not None:
             trace(split.value, grouped.bound)
         if grouped.bound - split.value <= gap:
-            return Mixture(replace(split, bound=grouped.bound), True, len(found), grouped.boxes, grouped.programmes)
+            return Mixture(replace(split, bound=grouped.bound), True, len(found), grouped.boxes)
         if grouped.finest or not grouped.refine(gap, refining):
             break
     # What is left: all inputs, as where they are few.
@@ -58,5 +58,4 @@ def mixture_of_many(
         mixture.finished,
         mixture.columns,
         grouped.boxes + mixture.boxes,
-        grouped.programmes + mixture.programmes,
     )

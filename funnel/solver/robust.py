@@ -64,14 +64,13 @@ class RobustOptimum:
     finished : bool
     fell_short : bool
         Whether the budget did not allow to move it inside as closely as can be.
-    rounds, cuts : int
+    cuts : int
     """
 
     weights: WeightArray
     bound: float
     finished: bool
     fell_short: bool
-    rounds: int
     cuts: int
 
 
@@ -175,7 +174,7 @@ def robust_weights(
         # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
         if not found.finished or bound - kept.value <= gap:
             weights = _proven(guarantee, cone_of(finishing), kept)
-            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
+            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.cuts)
     cuts = _Cuts(read, near, seen)
     worst, columns, finished = np.inf, np.zeros((0, len(law))), False
     value, still, ended = np.inf, 0, False
@@ -212,7 +211,7 @@ def robust_weights(
     if ended or not told:
         told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
     weights = max(told, key=lambda one: value_of(one, read.p_input, seen, cone.gains))
-    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
+    return RobustOptimum(weights, bound, finished, finishing.fell_short, len(cuts))
 
 
 def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
