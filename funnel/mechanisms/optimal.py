@@ -31,15 +31,12 @@ class Optimal(Mechanism):
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
-        solution = optimal(joint, guarantee, time_limit=budget, progress=progress)
-        return Fitted(solution.protocol, solution.bound, solution.finished)
+        return self.fitted_to(joint, guarantee, INFORMATION, budget, progress)
 
     def fitted_to(
         self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
     ) -> Fitted:
         """The same for any utility."""
-        if utility == INFORMATION:
-            return self.fitted(joint, guarantee, budget, progress)
         solution = optimal(joint, guarantee, time_limit=budget, progress=progress, utility=utility)
         return Fitted(solution.protocol, solution.bound, solution.finished)
 

@@ -32,16 +32,12 @@ class OptimalWithSecret(Mechanism):
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal` with ``reads_secret``, to a gap of 1e-4 nats."""
-        reads = self.reads_secret
-        solution = optimal(joint, guarantee, gap=_GAP, time_limit=budget, progress=progress, reads_secret=reads)
-        return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)
+        return self.fitted_to(joint, guarantee, INFORMATION, budget, progress)
 
     def fitted_to(
         self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
     ) -> Fitted:
         """The same for any utility."""
-        if utility == INFORMATION:
-            return self.fitted(joint, guarantee, budget, progress)
         reads = self.reads_secret
         solution = optimal(
             joint, guarantee, _GAP, time_limit=budget, progress=progress, reads_secret=reads, utility=utility

@@ -95,7 +95,6 @@ class BatchProgramme:
         self._matrix = region.system
         self._rows, self._size = self._matrix.shape
         self._floor, self._ceiling = region.floor, region.ceiling
-        self.solved = 0
         self._compiled = _compiled() if self._matrix.size >= _LARGE else None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -135,7 +134,6 @@ class BatchProgramme:
         """
         number, n, m = len(costs), self._size, self._rows
         steps = max(1, int(min(steps, self._budget.remaining / (number * self._by_exchange))))
-        self.solved += number
         low, high, priced = (np.zeros((number, n + m)) for _ in range(3))
         low[:, :n], low[:, n:] = lower, self._floor
         high[:, :n], high[:, n:] = upper, self._ceiling

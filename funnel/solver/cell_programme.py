@@ -135,7 +135,6 @@ class CellProgramme:
         # The first rows are equations.
         self._equal = int(self._rest) + 2 * self.entries
         self._fixed = self._equal + 8
-        self.solved = 0
 
     def charge(self, budget: Budget) -> None:
         """Charge another budget from now on."""
@@ -320,7 +319,6 @@ class CellProgramme:
     def _run(self, rows: int) -> tuple[FloatArray, FloatArray] | None:
         """Values and duals of rows; None where the solver has none."""
         self._solver.run()
-        self.solved += 1
         steps = max(0, int(self._solver.getInfo().simplex_iteration_count))
         self._budget.spend(_RUN + steps * (_STEP + _TOUCHED * rows * self._size))
         # Any multipliers prove a bound: where the solver stops a little early, it is a little larger.

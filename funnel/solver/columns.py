@@ -24,6 +24,8 @@ _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
 
+_AnyPricer = Pricer | LevelPricer | PartsPricer
+
 
 class ColumnGeneration(MixtureSearch):
     """Column generation at the prices of the best mixture of the columns so far.
@@ -37,9 +39,7 @@ class ColumnGeneration(MixtureSearch):
         What finds and bounds columns; by default what the goal of the region needs.
     """
 
-    def __init__(
-        self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | PartsPricer | None = None
-    ) -> None:
+    def __init__(self, region: Region, budget: Budget | None = None, pricer: _AnyPricer | None = None) -> None:
         super().__init__(region, budget)
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
@@ -71,7 +71,7 @@ class ColumnGeneration(MixtureSearch):
         used = mass > 1e-13
         value = float(self._master.gains[: len(mass)][used] @ mass[used])
         split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
-        return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
+        return Mixture(split, finished, len(self._master), self._boxes)
 
     def _generate(self, gap: float, trace: Trace | None, proving: bool) -> bool:
         """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
@@ -112,7 +112,6 @@ class ColumnGeneration(MixtureSearch):
                     _, prices = self._relaxed.solve(bounded=True)
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
-            self._programmes = pricer.programmes
             self._prove(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
             mixed = self._mix(priced)
@@ -126,7 +125,7 @@ class ColumnGeneration(MixtureSearch):
                     trace(value, self._bound)
                 return self._is_near(value, gap)
 
-    def _add(self, pricer: Pricer | LevelPricer | PartsPricer, columns: FloatArray) -> None:
+    def _add(self, pricer: _AnyPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._take(column, float(gain))
 
@@ -143,9 +142,7 @@ class ColumnGeneration(MixtureSearch):
             self._relaxed.add(mixture, float(worth))
         return len(priced.worth)
 
-    def _climb(
-        self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float
-    ) -> bool:
+    def _climb(self, pricer: _AnyPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]

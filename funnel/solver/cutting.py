@@ -92,7 +92,7 @@ def optimum_over_laws(
     finishing = budget.reserve(_FINISHING)
     found = _searched(read, guarantee, gap, budget, image, trace, start, seen, goal)
     weights = _weights(found.cuts, found.split, found.inside, gap, finishing)
-    return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, found.rounds, len(found.cuts))
+    return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, len(found.cuts))
 
 
 def bound_over_laws(
@@ -124,7 +124,6 @@ class _Found(NamedTuple):
     inside: _Inside
     bound: float
     finished: bool
-    rounds: int
 
 
 def _searched(
@@ -178,7 +177,7 @@ def _searched(
             break
         still = still + 1 if before - apart < _UNCHANGED * gap else 0
         proving = apart <= _APART * gap or not added or still > _STILL or climbing.expired
-    return _Found(cuts, split, inside, bound, finished, rounds)
+    return _Found(cuts, split, inside, bound, finished)
 
 
 class _Inside:

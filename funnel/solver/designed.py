@@ -55,7 +55,7 @@ class Designed:
     finished: bool
 
 
-def optimum_for_estimates(request: Request, otherwise: Callable[[Request], Solution]) -> Solution:
+def design_optimum(request: Request, otherwise: Callable[[Request], Solution]) -> Solution:
     """The best for estimates: a design over the rows of a cone, or else the most informative protocol.
 
     Parameters

@@ -53,8 +53,8 @@ class GroupedBound:
         Whether a search has come to its end, and these are its prices.
     groups : int
         Of the last search; 0 before it.
-    boxes, programmes : int
-        Boxes bounded and linear programmes solved, of all of them.
+    boxes : int
+        Boxes bounded, of all of them.
     """
 
     def __init__(self, region: Region) -> None:
@@ -68,7 +68,7 @@ class GroupedBound:
         self._worth = 1.0 / self._sizes
         self.bound = region.goal.most(region.counts(region.law))
         self.prices, self.priced = np.zeros(region.inputs), False
-        self.groups = self.boxes = self.programmes = 0
+        self.groups = self.boxes = 0
 
     @property
     def finest(self) -> bool:
@@ -98,7 +98,7 @@ class GroupedBound:
         # A weight of a group is the sum of many.
         size = float(np.abs(search.prices).max(initial=0.0))
         self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._law) * (1.0 + size))
-        self.boxes, self.programmes = self.boxes + found.boxes, self.programmes + found.programmes
+        self.boxes += found.boxes
         self.groups = number
         if budget.expired:
             return False

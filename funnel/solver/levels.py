@@ -115,7 +115,6 @@ class LevelPricer:
         ]
         u = self._seen.sum(axis=1)
         self._corners = float((3.0**u + u * 2.0 ** (u - 1)).sum())
-        self.programmes = 0
         # W is at most factor n <= factor² m, and m at most the average 1.
         heaviest = cone.factor**2 / (cone.rest[:, None] + cone.least)[self._seen]
         self.reach = np.minimum(1.0, self._law * heaviest * (1 + _CLOSE))

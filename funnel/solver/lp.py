@@ -1,4 +1,4 @@
-"""The linear programmes of the optimiser over HiGHS: one that is changed in place and warm-started, and sparse ones."""
+"""The linear programmes of the optimiser over HiGHS: mixtures, changed in place and warm-started, and sparse ones."""
 
 from __future__ import annotations
 

@@ -26,19 +26,10 @@ _WORTHWHILE = 0.02
 def mixture_of_many(
     problem: Problem, starts: list[FloatArray], gap: float, budget: Budget, trace: Trace | None = None
 ) -> Mixture:
-    """The best mixture that is found among the posteriors of hundreds of inputs, and a bound.
+    """`best_mixture` for hundreds of inputs, by a goal that is the entropy and protocols that read X alone.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its goal is the entropy, and its protocols read X alone.
-    starts : list of ndarray, shape (k, a)
-        Posteriors of the region that are known.
-    gap : float
-        Requested bound - value, nats.
-    budget : Budget
-    trace : callable, optional
-        Told (value, bound) as they improve.
+    Groups of inputs bound it, and their prices begin a mixture; only what they leave open is searched for over all
+    inputs.
     """
     grouped = GroupedBound(problem.priced)
     beginning = budget.part(_BEGINNING)
@@ -52,7 +43,7 @@ def mixture_of_many(
         if trace is not None:
             trace(split.value, grouped.bound)
         if grouped.bound - split.value <= gap:
-            return Mixture(replace(split, bound=grouped.bound), True, len(found), grouped.boxes, grouped.programmes)
+            return Mixture(replace(split, bound=grouped.bound), True, len(found), grouped.boxes)
         if grouped.finest or not grouped.refine(gap, refining):
             break
     # What is left: all inputs, as where they are few.
@@ -67,5 +58,4 @@ def mixture_of_many(
         mixture.finished,
         mixture.columns,
         grouped.boxes + mixture.boxes,
-        grouped.programmes + mixture.programmes,
     )

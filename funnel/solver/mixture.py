@@ -33,15 +33,14 @@ class Mixture:
         Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
     finished : bool
         False if the budget ended it, or if it gave up: nothing moved, or a programme failed, far from the gap.
-    columns, boxes, programmes : int
-        Columns in the last mixture programme, boxes bounded, linear programmes solved.
+    columns, boxes : int
+        Columns in the last mixture programme, boxes bounded.
     """
 
     split: Split
     finished: bool
     columns: int
     boxes: int
-    programmes: int
 
 
 class MixtureSearch(ABC):
@@ -63,7 +62,7 @@ class MixtureSearch(ABC):
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
         self._bound = region.goal.most(region.counts(region.law))
-        self._boxes = self._programmes = 0
+        self._boxes = 0
 
     @abstractmethod
     def start_from(self, posteriors: FloatArray) -> None:

@@ -24,9 +24,9 @@ from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_
 from funnel.progress import Progress
 from funnel.solver.budget import Budget
 from funnel.solver.choice import METHODS
-from funnel.solver.designed import optimum_for_estimates
-from funnel.solver.over_cone import optimum_over_cone
-from funnel.solver.over_laws import optimum_over_set
+from funnel.solver.designed import design_optimum
+from funnel.solver.over_cone import cone_optimum
+from funnel.solver.over_laws import set_optimum
 from funnel.solver.request import Request, Solution
 from funnel.solver.unchanged import unchanged_optimum
 from funnel.solver.wide import is_binary, is_wide, needs_no_table, wide_optimum
@@ -108,6 +108,8 @@ def optimal(
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
+    if counts not in ("inputs", "secret and inputs"):
+        raise SpecError(f"the utility of an optimum counts inputs, or secret and inputs, not {counts!r}")
     useful = utility_of(utility, joint.inputs)
     if useful != INFORMATION and counts != "inputs":
         raise SpecError(f"utility by {useful.name} counts the published columns; leave counts out")
@@ -127,9 +129,9 @@ def _in_table(request: Request) -> Solution:
         return found
     with request.budget.interruptible():
         if isinstance(request.utility, Estimation):
-            return optimum_for_estimates(request, _in_table)
+            return design_optimum(request, _in_table)
         if isinstance(request.guarantee, RLDP) or over_set(request.guarantee, request.joint) is not None:
-            return optimum_over_set(request)
+            return set_optimum(request)
         if request.reads_secret and request.method == "vertices":
             raise SpecError("the optimum over protocols that read the secret is found by columns only")
-        return optimum_over_cone(request)
+        return cone_optimum(request)

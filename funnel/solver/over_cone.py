@@ -32,7 +32,7 @@ _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 BLIND, _ASCENT = 0.3, 0.2
 
 
-def optimum_over_cone(request: Request, floor: Budget | None = None) -> Solution:
+def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
     """The best of what a search finds and of what is known without one.
 
     Parameters
@@ -55,7 +55,8 @@ def optimum_over_cone(request: Request, floor: Budget | None = None) -> Solution
             f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use grr or another explicit "
             "mechanism"
         )
-    problem = Problem.of(joint, guarantee, request.reads_secret, utility=request.utility)
+    reads, counts_all = request.reads_secret, request.counts_all
+    problem = Problem.of(joint, guarantee, reads, utility=request.utility, counts_all=counts_all)
     # Σ P(y) g(v_y) of a protocol, and of the best one at most, lie this much below its utility.
     goal, most = problem.region.goal, request.most
     apart = most if goal is ENTROPY else -float(problem.region.gains(problem.law))
@@ -94,7 +95,7 @@ def optimum_over_cone(request: Request, floor: Budget | None = None) -> Solution
         finished = mixture.finished
         ended = None if finished else searching.ended_by
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
-    bound = min(most, apart + split.bound + slack) + rounding_of(len(joint.p_input), most)
+    bound = min(most, apart + split.bound + slack) + rounding_of(len(problem.read.p_input), most)
     for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > request.gap and not request.reads_secret:
@@ -118,7 +119,7 @@ def _starts_with_secret(request: Request, problem: Problem, best: Best, floor: B
     without = replace(
         request, budget=budget.part(BLIND), method="auto", progress=None, reads_secret=False, counts="inputs"
     )
-    lifted = problem.lifted(optimum_over_cone(without, floor).protocol.weights)
+    lifted = problem.lifted(cone_optimum(without, floor).protocol.weights)
     budget.spend(decision_work(problem.read, problem.guarantee, len(lifted)))
     best.propose_proven(lifted)
     known = [problem.posteriors(lifted)]
@@ -136,5 +137,5 @@ def _propose_perfect(request: Request, problem: Problem, best: Best, budget: Bud
             best.propose(weights)
         return
     perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)
-    found = optimum_over_cone(replace(request, guarantee=perfect, budget=budget, method="auto", progress=None))
+    found = cone_optimum(replace(request, guarantee=perfect, budget=budget, method="auto", progress=None))
     best.propose_proven(found.protocol.weights)

@@ -29,7 +29,7 @@ _FEW_MADE_UP, _MADE_UP = 8, 0.05
 _FINDING, _PROVING = 0.6, 0.5
 
 
-def optimum_over_set(request: Request) -> Solution:
+def set_optimum(request: Request) -> Solution:
     """The best protocol that holds for every law of a set, by cutting planes or a search by levels.
 
     Raises
@@ -78,7 +78,7 @@ def optimum_over_set(request: Request) -> Solution:
             # Protocols that read X alone are among those that read the secret too, and found sooner.
             without = replace(request, budget=budget.part(BLIND), progress=None, reads_secret=False, counts="inputs")
             # Combinations that never occurred may occur under some law: they too get what their input gets.
-            lifted = np.tile(optimum_over_set(without).protocol.weights, len(read.secret))
+            lifted = np.tile(set_optimum(without).protocol.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
         told_apart = read.p_input > 0 if seen is None else seen
         asked = limited(over, read, told_apart)

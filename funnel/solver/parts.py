@@ -40,11 +40,6 @@ class PartsPricer:
         self.reach: FloatArray = np.max([pricer.reach for pricer in self._pricers], axis=0)
         self.corners: FloatArray = np.vstack([pricer.corners for pricer in self._pricers])
 
-    @property
-    def programmes(self) -> int:
-        """Linear programmes solved so far."""
-        return sum(pricer.programmes for pricer in self._pricers)
-
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
         return self.region.gains(posteriors)

@@ -85,11 +85,6 @@ class Pricer:
         self._root = self._start()
         self.reach, self.corners = self._reach()
 
-    @property
-    def programmes(self) -> int:
-        """Linear programmes solved so far."""
-        return self._programme.solved
-
     def charge(self, budget: Budget) -> None:
         """Charge another budget from now on, and end with it."""
         self._budget = budget

@@ -18,7 +18,7 @@ from funnel.solver.goal import ENTROPY, goal_of
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
 from funnel.solver.split import Split, best_split
-from funnel.solver.vertices import VACUOUS
+from funnel.solver.vertices import without_rounding
 
 # Units of work of an entry of a channel that is made from a split.
 _BY_CELL = 15.0
@@ -59,8 +59,11 @@ class Problem:
         reads_secret: bool,
         presolve: bool = True,
         utility: Utility = INFORMATION,
+        counts_all: bool = False,
     ) -> Problem:
         """Presolve, unless that is not wanted or the channel reads the secret, and the region.
+
+        counts_all: whether the utility of a channel that reads the secret counts that too.
 
         Inputs that the guarantee cannot tell apart are one to information alone, which has a nat for each of them
         whatever it is; numbers differ.
@@ -69,19 +72,19 @@ class Problem:
             presolve = presolve and utility == INFORMATION
             merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
             law = merged.joint.p_input
-            rows = _conditions(merged, guarantee)
+            rows = without_rounding(merged.cone(guarantee) / law, merged.joint, guarantee)
             places = np.array([group[0] for group in merged.members])
             region = Region.of(rows, law, None, goal_of(utility, joint, places, law))
             return cls(joint, joint, guarantee, merged, rows, region, utility)
         read = joint.with_secret()
         merged = keep_inputs(read)
         law = merged.joint.p_input
-        rows = _conditions(merged, guarantee)
-        # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
+        rows = without_rounding(merged.cone(guarantee) / law, merged.joint, guarantee)
+        # What counts is x, unless all does: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
         goal = goal_of(utility, joint, inputs, law)
-        image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY else None
+        image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY and not counts_all else None
         return cls(joint, read, guarantee, merged, rows, Region.of(rows, law, image, goal), utility)
 
     @property
@@ -163,17 +166,3 @@ class Problem:
         if np.abs(sums - 1).max() > 1e-6:
             raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
         return np.asarray(matrix / sums)
-
-
-def _conditions(merged: MergedInputs, guarantee: ConeGuarantee) -> FloatArray:
-    """The cone in posterior coordinates, without the conditions that are nothing but rounding.
-
-    At a budget of 0 two secrets with the same records for each input have such conditions: the difference of two equal
-    numbers, which for a rare secret are large ones.
-    """
-    rows = merged.cone(guarantee) / merged.joint.p_input
-    if not isinstance(guarantee, PosteriorGuarantee):
-        return rows
-    joint = merged.joint
-    terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
-    return np.asarray(rows[np.abs(rows).max(axis=1) > VACUOUS * terms.max(axis=1)])

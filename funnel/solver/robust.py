@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees.chi2_ball import extreme_law
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
+from funnel.solver.ball_law import worst_law
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY, Entropy, Goal
@@ -64,14 +64,13 @@ class RobustOptimum:
     finished : bool
     fell_short : bool
         Whether the budget did not allow to move it inside as closely as can be.
-    rounds, cuts : int
+    cuts : int
     """
 
     weights: WeightArray
     bound: float
     finished: bool
     fell_short: bool
-    rounds: int
     cuts: int
 
 
@@ -175,7 +174,7 @@ def robust_weights(
         # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
         if not found.finished or bound - kept.value <= gap:
             weights = _proven(guarantee, cone_of(finishing), kept)
-            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.rounds, found.cuts)
+            return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.cuts)
     cuts = _Cuts(read, near, seen)
     worst, columns, finished = np.inf, np.zeros((0, len(law))), False
     value, still, ended = np.inf, 0, False
@@ -212,7 +211,7 @@ def robust_weights(
     if ended or not told:
         told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
     weights = max(told, key=lambda one: value_of(one, read.p_input, seen, cone.gains))
-    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
+    return RobustOptimum(weights, bound, finished, finishing.fell_short, len(cuts))
 
 
 def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
@@ -231,7 +230,7 @@ def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limi
             float((1 + part * near.deviation / near.prior[secret]) ** 2)
             for part, secret in ((share, s), (1 - share, t))
         )
-        cuts.add(s, t, extreme_law(rows[y, s], near.law[s], one), extreme_law(-rows[y, t], near.law[t], two))
+        cuts.add(s, t, worst_law(rows[y, s], near.law[s], one), worst_law(-rows[y, t], near.law[t], two))
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 

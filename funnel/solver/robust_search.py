@@ -62,13 +62,12 @@ class Searched:
         Of every mixture, nats.
     finished : bool
         Whether the gap was reached or nothing moved any more.
-    rounds, cuts : int
+    cuts : int
     """
 
     kept: Kept
     bound: float
     finished: bool
-    rounds: int
     cuts: int
 
 
@@ -143,9 +142,9 @@ def searched(
         if trace is not None:
             trace(best.value, bound)
         if bound - best.value <= gap or ended:
-            return Searched(best, bound, True, rounds, cuts)
+            return Searched(best, bound, True, cuts)
         prices = programme.solve(centre, width)
-    return Searched(best, bound, False, rounds, cuts)
+    return Searched(best, bound, False, cuts)
 
 
 class _Prices:

@@ -1,4 +1,4 @@
-"""Which search finds a mixture of posteriors and its bound, by the size of the region."""
+"""Which search finds a mixture of posteriors and its bound, by the size of the region and what is counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.many import mixture_of_many
-from funnel.solver.mixture import Mixture, Trace
+from funnel.solver.mixture import Mixture, MixtureSearch, Trace
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.stabilised import StabilisedColumns
@@ -20,7 +20,7 @@ _MANY_PARTS, _MANY_INPUTS = 4, 16
 _HUNDRED, HUNDREDS = 100, 300
 
 
-def search_of(region: Region, budget: Budget) -> ColumnGeneration | StabilisedColumns:
+def search_of(region: Region, budget: Budget) -> MixtureSearch:
     """The search for the best mixture in a region whose pricing is by boxes of posteriors."""
     plain = region.inputs < _HUNDRED or region.image is not None or region.goal is not ENTROPY
     return ColumnGeneration(region, budget) if plain else StabilisedColumns(region, budget)

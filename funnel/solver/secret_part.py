@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from funnel.guarantees.chi2_ball import tilt
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
+from funnel.solver.ball_law import worst_law
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.simple_polytope import Places, SimplePolytope
 
-# Laws of a ball are drawn in until rounding is no doubt, by halves, as often.
-_INSIDE, _INWARDS = 1 - 2.0**-40, 44
 # Units of work: of solving for a vertex, of looking at one for a cut, of an edge for a list, and of a search for a law.
 _BY_MADE, _BY_VERTEX, _BY_EDGE, _BY_LAW = 4_000.0, 15.0, 250.0, 100 * CALL
 # Beyond so many vertices a part is not cut further.
@@ -112,25 +110,10 @@ class SecretPart:
         return sum(number > 0 for number in made)
 
     def _worst(self, row: FloatArray, upward: bool) -> FloatArray:
-        """The law of the ball that gives a row the largest mean, or the least; in the ball whatever rounding did."""
-        divergence = self._above if upward else self._below
-        signed = row if upward else -row
-        found = tilt(signed[None], self._law[None], np.array([divergence]))
-        roots = np.sqrt(np.maximum(found.distance[0] + signed.max() - signed, 1e-300))
-        law = np.maximum(self._law / roots, 1e-300)
-        law /= law.sum()
-        low, high = 0.0, 1.0
-        if self._spread(law) <= divergence * _INSIDE:
-            return np.asarray(law)
-        # Σ P̂²/R is convex, so it falls towards the estimate.
-        for _ in range(_INWARDS):
-            middle = (low + high) / 2
-            mixed = (1 - middle) * law + middle * self._law
-            low, high = (low, middle) if self._spread(mixed) <= divergence * _INSIDE else (middle, high)
-        return np.asarray((1 - high) * law + high * self._law)
-
-    def _spread(self, law: FloatArray) -> float:
-        return float((self._law**2 / law).sum())
+        """The law of the ball that gives a row the largest mean, or the least."""
+        if upward:
+            return worst_law(row, self._law, self._above)
+        return worst_law(-row, self._law, self._below)
 
     def corners(self, ratio: float) -> Corners:
         """Corners for a ratio ρ of the levels, or where it is smaller than any for the least one.

@@ -68,7 +68,7 @@ class StabilisedColumns(MixtureSearch):
         split = replace(split, bound=self._bound)
         # Of nearly parallel columns the mixture that is exactly p_X may be worth less than the one that was found.
         finished = finished and self._is_near(split.value, gap)
-        return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
+        return Mixture(split, finished, len(self._master), self._boxes)
 
     def _generate(self, gap: float, trace: Trace | None) -> bool:
         """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
@@ -95,7 +95,7 @@ class StabilisedColumns(MixtureSearch):
                 return not self._budget.expired and self._is_near(self._value, gap)
             worth, least = float(region.law @ prices), self._bound
             priced = pricer.search(prices, max(_LEAVES * (least - worth), _LEAST_TARGET * gap))
-            self._boxes, self._programmes = self._boxes + priced.boxes, pricer.programmes
+            self._boxes += priced.boxes
             added = master.add(priced.columns, region.gains(priced.columns))
             if self._prove(worth + priced.bound, prices):
                 centre = prices

@@ -78,11 +78,6 @@ class ThresholdPricer(Pricer):
         super().charge(budget)
         self._cells.charge(budget)
 
-    @property
-    def programmes(self) -> int:
-        """Linear programmes solved so far."""
-        return super().programmes + self._cells.solved
-
     @cached_property
     def _widest_cell(self) -> Cell:
         return Cell.whole(self._cells.highest())

@@ -9,7 +9,7 @@ from funnel.joint import Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
 from funnel.solver.budget import UNITS_A_SECOND, Budget
-from funnel.solver.request import Request, Solution
+from funnel.solver.request import Request, Solution, rounding_of
 from funnel.solver.work import decided_work
 
 # What rounding takes off a condition at most, in posterior coordinates.
@@ -28,9 +28,11 @@ def unchanged_optimum(request: Request) -> Solution | None:
         return None
     protocol = request.protocol(weights, request.joint)
     utility = request.told(protocol)
-    if request.most - utility > request.gap:
+    # Shares of a variance, or of records, are 1 whatever rounding does; entropies are sums.
+    bound = request.most + (rounding_of(len(request.joint.inputs), request.most) if request.informs else 0.0)
+    if bound - utility > request.gap:
         return None
-    return request.answer(protocol, utility, request.most, len(weights), "identity")
+    return request.answer(protocol, utility, bound, len(weights), "identity")
 
 
 def unchanged_weights(joint: Joint, guarantee: Guarantee, budget: Budget) -> WeightArray | None:

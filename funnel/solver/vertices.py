@@ -25,7 +25,7 @@ _SMALL = 8
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
-VACUOUS = 1e-14
+_VACUOUS = 1e-14
 # Digits in which scaled conditions that are one differ at most.
 _SAME = 12
 # Units of work of listing few vertices.
@@ -76,11 +76,7 @@ def enumerate_vertices(
         return interval.vertices(joint.secret_given_input[1])
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
     if rows is None:
-        rows = guarantee.cone(joint) / joint.p_input
-        if isinstance(guarantee, PosteriorGuarantee):
-            # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
-            terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
-            rows = rows[np.abs(rows).max(axis=1) > VACUOUS * terms.max(axis=1)]
+        rows = without_rounding(guarantee.cone(joint) / joint.p_input, joint, guarantee)
     if len(rows) == 0:
         return np.eye(a)
     apart = _equalities_apart(_scaled(rows))
@@ -97,6 +93,18 @@ def enumerate_vertices(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"
         ) from error
+
+
+def without_rounding(rows: FloatArray, joint: Joint, guarantee: ConeGuarantee) -> FloatArray:
+    """The conditions (m, a) of a guarantee in posterior coordinates, but for those that are nothing but rounding.
+
+    At a budget of 0 a secret that is independent of the input, or two with the same records for each input, have such
+    conditions: the difference of two equal numbers, which for a rare secret are large ones.
+    """
+    if not isinstance(guarantee, PosteriorGuarantee):
+        return rows
+    terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
+    return np.asarray(rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)])
 
 
 def _scaled(rows: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from funnel.solver.budget import Budget
 from funnel.solver.goal import negative_entropy
 from funnel.solver.integers import splits_inside
 from funnel.solver.interval import Interval, Places
-from funnel.solver.over_cone import optimum_over_cone
+from funnel.solver.over_cone import cone_optimum
 from funnel.solver.pairs import balanced, best_shares, paired
 from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_entries
 from funnel.solver.problem import Problem
@@ -66,7 +66,7 @@ def wide_optimum(request: Request) -> Solution:
     else:
         narrowed, finishing, events = Narrowed.of(seen), budget.reserve(_FINISHING_MANY), budget.reserve(_EVENTS)
         within = replace(request, joint=narrowed.merged.joint)
-        best = unchanged_optimum(within) or optimum_over_cone(within)
+        best = unchanged_optimum(within) or cone_optimum(within)
         weights = narrowed.widened(best.protocol, guarantee, finishing)
         bound, method, size = narrowed.told_besides + best.bound, best.method, best.vertices
         if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
@@ -78,7 +78,7 @@ def wide_optimum(request: Request) -> Solution:
         table = np.zeros((weights.shape[0], len(joint.inputs)), dtype=np.uint64)
         table[:, joint.counts.any(axis=0)] = weights.table()
         protocol = request.protocol(silence_unseen(joint, table))
-    bound = min(request.most, bound + rounding_of(len(joint.inputs), request.most))
+    bound = min(request.most, bound) + rounding_of(len(joint.inputs), request.most)
     return request.answer(protocol, request.told(protocol), bound, size, method, finished, ended)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal, localcontext
 
 import cdd
 import numpy as np
@@ -14,7 +15,9 @@ from scipy.special import xlogy
 
 import funnel
 from funnel import LDP, LIP, Joint, SolverError, SpecError
+from funnel.measures import mutual_information
 from funnel.solver.budget import Budget
+from funnel.solver.split import best_split
 from funnel.solver.vertices import enumerate_vertices
 from tests.strategies import joints
 
@@ -160,3 +163,42 @@ def test_parameters_out_of_range() -> None:
         funnel.optimal(joint, LIP(1.0), method="magic")
     with pytest.raises(SpecError, match="positive"):
         funnel.optimal(joint, LIP(1.0), gap=0)
+
+
+@pytest.mark.parametrize("guarantee", [LIP(0.5), LDP(0.6), funnel.PML(0.3), funnel.PerfectPrivacy()])
+def test_all_that_is_read_can_be_counted(guarantee: funnel.Guarantee) -> None:
+    """By I((S,X);Y), as the mixture of all vertices over (s, x) has it; what counts X alone keeps less of both."""
+    for seed in range(3):
+        joint = Joint.from_counts(np.random.default_rng(seed).integers(1, 60, size=(2 + seed // 2, 3)))
+        best = funnel.optimal(joint, guarantee, 1e-5, reads_secret=True, counts="secret and inputs")
+        read = joint.with_secret()
+        listed = best_split(enumerate_vertices(read, guarantee), read.p_input).value + read.entropy
+        told = mutual_information(joint, best.protocol, "secret and inputs")
+        assert best.utility == told
+        assert listed - 2e-5 <= told <= listed + 1e-9
+        assert listed <= best.bound + 1e-9
+        assert guarantee.holds(joint, best.protocol)
+        by_inputs = funnel.optimal(joint, guarantee, 1e-5, reads_secret=True).protocol
+        assert mutual_information(joint, by_inputs, "secret and inputs") <= best.bound
+    with pytest.raises(SpecError, match="counts inputs, or secret and inputs, not 'secret'"):
+        funnel.optimal(joint, guarantee, counts="secret")
+
+
+def entropy_of(sizes: list[int]) -> Decimal:
+    """H of a law of records, nats, to forty digits."""
+    with localcontext() as digits:
+        digits.prec = 40
+        n = Decimal(sum(sizes))
+        return n.ln() - sum((size * Decimal(size).ln() for size in sizes), Decimal(0)) / n
+
+
+@pytest.mark.parametrize("inputs", [5, 70])
+def test_a_bound_that_is_an_entropy_is_not_below_it(inputs: int) -> None:
+    """Of X published as it is, in a table or in pairs: it is its own optimum, to the last digit."""
+    random = np.random.default_rng(inputs)
+    for _ in range(12):
+        joint = Joint.from_counts(random.integers(1, 1000, size=(2, inputs)))
+        best = funnel.optimal(joint, LIP(12.0))
+        assert best.status == "optimal"
+        assert Decimal(best.bound) >= entropy_of(joint.counts.sum(axis=0).tolist())
+        assert best.bound <= joint.entropy + 1e-11
