@@ -25,6 +25,9 @@ _JSON = "funnel.json"
 # What became of the work of a command that was stopped, where it is not what became of a release.
 STOPPED = "funnel.stopped"
 _ALONE = "This page is about a version that stands alone; what is kept given earlier versions is in the plan itself."
+# Matrices are small and many, and a BLAS that shares such a product out among threads spends most of its time waiting
+# for them; with one thread what is computed does not depend on the number of processors either (decision 0079).
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _THROWN_AWAY = "what was not yet published was thrown away"
 
 
@@ -58,6 +61,12 @@ class _Commands(click.Group):
                 ctx,
             )
         return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        # Before anything is imported that brings matrices: what the user has set stays.
+        for name in _THREADS:
+            os.environ.setdefault(name, "1")
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         with terminable() as terminated:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dposv
 
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 
 # Normal intervals at about 95 %, to weigh drawing against rounding; whichever is asked for, all estimates are valid.
 _QUANTILE = 2.0
@@ -25,6 +26,9 @@ _SLOW = tuple(10.0**-power for power in range(1, 7) for _ in range(6))
 _NEAR, _SOON = 1e-3, 1e-3
 # How much of an aim may not be met, of one.
 _MISSED = 1e-7
+# Smaller singular values, of the largest one, are those of columns that depend on each other: told probabilities are
+# multiples of steps, and weights of the inverse size would say nothing. So much of ones may seem outside of a space.
+_DEPENDENT, _INSIDE = 1e-10, 1e-8
 # The power of the norm that a largest one is taken for.
 _NORM = 8
 # Least of what is divided by.
@@ -86,59 +90,112 @@ def shortest(
 
     Notes
     -----
-    O(a² b) a step and cell, in at most 25 steps.
+    O(r² b) a step and cell for the rank r of W, in at most 25 steps, or 36 where records of unknown channel weigh.
     """
-    b, outputs = len(channel), channel @ shares
+    b = len(channel)
     shown = np.append(np.zeros(b, dtype=np.bool_) if beyond is None else beyond, True) & (left_out > 0)
     # That the shares of outputs can be off is part of the variance, too.
-    spread, floor = (np.maximum(outputs, 1.0 / n) + slack) / n, np.maximum(slack, _LEAST)
-    constants, weights, told = np.zeros(len(aims)), np.zeros((len(aims), b)), np.zeros(len(aims), dtype=np.bool_)
-    for row, aim in enumerate(aims):
-        cost, pull, least, before = spread / np.sqrt(spread.mean()) + floor, np.zeros(b + 1), np.inf, np.inf
-        centre, mean = 0.0, float(aim @ shares)
-        for smooth in _SLOW if left_out else _SMOOTH:
-            found = _least(channel, cost, pull, aim, centre, mean)
-            if found is None:
-                break
-            w, off = found[:-1], np.abs(found[-1] + np.append(found[:-1], 0.0)) * shown
-            certain = float(shares @ (aim - found[-1]) ** 2) / n
-            error, largest = float(np.sqrt(max(float((w**2) @ spread) - certain, smooth**2 / n))), float(off.max())
-            length = _QUANTILE * error + float(np.abs(w) @ slack) + left_out * largest
-            if length < least:
-                weights[row], constants[row], told[row], least = w, found[-1], True, length
-            if smooth < _SOON and not left_out and abs(before - length) < _NEAR * length:
-                break
-            before = length
-            # Weights that are zero stay nearly so, but for the first steps: there they would never be anything else.
-            cost = _QUANTILE * spread / error + floor / np.maximum(np.abs(w), smooth)
-            centre = _QUANTILE / (n * error)
-            near = off / max(largest, _LEAST)
-            norm = max(float((near**_NORM).sum()), 1.0) ** (1 / _NORM)
+    spread, floor = (np.maximum(channel @ shares, 1.0 / n) + slack) / n, np.maximum(slack, _LEAST)
+    found = AffineEstimates(np.zeros(len(aims)), np.zeros((len(aims), b)), np.zeros(len(aims), dtype=np.bool_))
+    equations, least = _Equations.of(channel, aims), np.full(len(aims), np.inf)
+    # All cells take the same steps, each until it is done: those that are not, and what belongs to them, row by row.
+    cells, before, mean = np.arange(len(aims)), least, aims @ shares
+    cost = np.tile(spread / np.sqrt(spread.sum() / max(b, 1)) + floor, (len(aims), 1))
+    pull, centre = np.zeros((len(aims), b + 1)), np.zeros(len(aims))
+    for smooth in _SLOW if left_out else _SMOOTH:
+        w, c = equations.least(cells, cost, pull, centre, mean[cells])
+        size = np.abs(w)
+        missed = np.abs(w @ channel + c[:, np.newaxis] - aims[cells]).max(axis=1)
+        known = missed <= _MISSED * np.maximum(1.0, size.max(axis=1, initial=0.0))
+        off = np.abs(np.hstack([w, np.zeros((len(w), 1))]) + c[:, np.newaxis]) * shown
+        certain, largest = (aims[cells] - c[:, np.newaxis]) ** 2 @ shares / n, off.max(axis=1)
+        error = np.sqrt(np.maximum(w**2 @ spread - certain, smooth**2 / n))
+        length = _QUANTILE * error + size @ slack + left_out * largest
+        better = known & (length < least[cells])
+        of_better = cells[better]
+        found.weights[of_better], found.constants[of_better], found.told[of_better] = w[better], c[better], True
+        least[of_better] = length[better]
+        done = ~known
+        if smooth < _SOON and not left_out:
+            done |= np.abs(before - length) < _NEAR * length
+        cells, before, size, error = cells[~done], length[~done], size[~done], error[~done]
+        if not len(cells):
+            break
+        # Weights that are zero stay nearly so, but for the first steps: there they would never be anything else.
+        cost = _QUANTILE * spread / error[:, np.newaxis] + floor / np.maximum(size, smooth)
+        centre, pull = _QUANTILE / (n * error), pull[~done]
+        if left_out:
+            largest = np.maximum(largest[~done], _LEAST)[:, np.newaxis]
+            near = off[~done] / largest
+            norm = np.maximum((near**_NORM).sum(axis=1, keepdims=True), 1.0) ** (1 / _NORM)
             # Half of the way, since a norm of a high power is no longer below what touches it.
-            pull = (pull + left_out * (near / norm) ** (_NORM - 2) / (norm * max(largest, _LEAST))) / 2
-    return AffineEstimates(constants, weights, told)
+            pull = (pull + left_out * (near / norm) ** (_NORM - 2) / (norm * largest)) / 2
+    return found
 
 
-def _least(
-    channel: FloatArray, cost: FloatArray, pull: FloatArray, aim: FloatArray, centre: float, mean: float
-) -> FloatArray | None:
-    """Weights (b,) and a constant of least ``Σ cost w² + Σ pull (c + w)² - centre (c² - 2 c mean)``, without bias.
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """That estimates are without bias, ``wᵀ W = m - c``, as so many equations as there are independent ones.
 
-    None if there are none. With ``D = cost + pull`` the weights are ``(W μ - pull c) / D`` for multipliers μ of the
-    equations.
+    With the singular value decomposition ``W = U Σ Vᵀ``, r values being positive, the equations can be met if and only
+    if ``m - c`` is in the row space, ``V Vᵀ (m - c) = m - c``, and there they say ``Uᵀ w = Σ⁻¹ Vᵀ (m - c)``: both have
+    the same solutions w, so that the least of these under any cost is the same one. U has orthonormal columns, so for
+    positive D the matrix ``Uᵀ D⁻¹ U`` is positive definite, and its condition is no worse than that of D.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (b, r)
+        U.
+    aims : ndarray, shape (k, r)
+        ``Σ⁻¹ Vᵀ m`` of every cell.
+    ones : ndarray, shape (r,)
+        ``Σ⁻¹ Vᵀ 1``.
+    constants : ndarray, shape (k,), or None
+        c where it follows from the equations: if the vector of ones is not in the row space.
     """
-    a = channel.shape[1]
-    inverse = 1.0 / (cost + pull[:-1])
-    scaled = channel * inverse[:, np.newaxis]
-    ones = 1.0 - scaled.T @ pull[:-1]
-    system = np.empty((a + 1, a + 1))
-    system[:a, :a], system[:a, a], system[a, :a] = channel.T @ scaled, ones, ones
-    system[a, a] = (pull[:-1] ** 2) @ inverse - pull.sum() + centre
-    try:
-        solved = scipy.linalg.lstsq(system, np.append(aim, centre * mean), cond=1e-12, check_finite=False)[0]
-    except scipy.linalg.LinAlgError:
-        return None
-    weights = scaled @ solved[:a] - inverse * pull[:-1] * solved[a]
-    missed = np.abs(weights @ channel + solved[a] - aim).max()
-    known = missed <= _MISSED * max(1.0, float(np.abs(weights).max(initial=0.0)))
-    return np.append(weights, solved[a]) if known else None
+
+    basis: FloatArray
+    aims: FloatArray
+    ones: FloatArray
+    constants: FloatArray | None
+
+    @classmethod
+    def of(cls, channel: FloatArray, aims: FloatArray) -> _Equations:
+        """For aims (k, a)."""
+        left, values, right = np.linalg.svd(channel, full_matrices=False)
+        rank = int((values > _DEPENDENT * values.max(initial=0.0)).sum())
+        row_space = right[:rank] / values[:rank, np.newaxis]
+        outside = 1.0 - right[:rank].T @ right[:rank].sum(axis=1)
+        # What is outside of the row space W does not reach; where that is a part of the constant, it is all there is.
+        free = bool(np.abs(outside).max() <= _INSIDE)
+        constants = None if free else aims @ outside / (outside @ outside)
+        return cls(left[:, :rank], aims @ row_space.T, row_space.sum(axis=1), constants)
+
+    def least(
+        self, cells: IntArray, cost: FloatArray, pull: FloatArray, centre: FloatArray, mean: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Of some cells (j,) the weights (j, b) and constants (j,) of least ``Σ cost w² + Σ pull (c + w)²``.
+
+        Less ``centre (c² - 2 c mean)``. With ``D = cost + pull`` the weights are ``(U μ - pull c) / D`` for multipliers
+        μ of the equations, so ``w = w₀ + c w₁``; of this line the constant is the stationary point.
+        """
+        touched = pull[:, :-1]
+        inverse = 1.0 / (cost + touched)
+        # Right sides of both parts of the line, and multipliers in their place.
+        sides = np.stack([self.aims[cells], (inverse * touched) @ self.basis - self.ones], axis=2)
+        root = np.sqrt(inverse)
+        for row, side in enumerate(sides if len(self.ones) else ()):
+            scaled = self.basis * root[row][:, np.newaxis]
+            _, side[:], info = dposv(dsyrk(1.0, scaled.T), side)
+            if info:
+                # Not positive definite in doubles: nothing is known from here on.
+                side[:] = np.nan
+        first, along = np.moveaxis(sides, 2, 0) @ self.basis.T
+        first, along = first * inverse, (along - touched) * inverse
+        if self.constants is not None:
+            constants = self.constants[cells]
+        else:
+            bent = (cost * along**2 + touched * (1 + along) ** 2).sum(axis=1) + pull[:, -1] - centre
+            slope = (first * (cost * along + touched * (1 + along))).sum(axis=1) + centre * mean
+            constants = -slope / bent
+        return first + constants[:, np.newaxis] * along, constants

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
 import subprocess
 import sys
 import types
@@ -54,6 +55,17 @@ def test_import_funnel_alone_loads_no_package_at_all() -> None:
     modules = loaded("import funnel")
     assert {name for name in modules if name.partition(".")[0] == "funnel"} == {"funnel"}
     assert not {"numpy", "pyarrow", "scipy"} & modules
+
+
+def test_a_command_computes_with_one_thread_unless_told_otherwise() -> None:
+    run = (
+        "import os, sys\nfrom funnel.cli import main\nassert 'numpy' not in sys.modules\n"
+        "main(['--version'], standalone_mode=False)\nprint(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    alone = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    for environment, threads in ((alone, "1"), ({**alone, "OPENBLAS_NUM_THREADS": "3"}, "3")):
+        done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout.splitlines()[-1] == threads
 
 
 def test_a_name_loads_its_own_room() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import qr, solve_triangular
 from scipy.special import ndtr, ndtri
 
 from funnel.audit.grouped.figures import step_of
@@ -35,6 +36,8 @@ _NORM = 8
 # An error of drawing is at least that of so many records.
 _DRAWN = 1e-3
 _MISSED = 1e-7
+# What is left of a column, of the longest one, where it depends on others.
+_DEPENDENT = 1e-10
 # How far the ends of a first and a second computation of the shortest interval may be apart, and what two digits add.
 ROOM = 1.12
 _UP = 1.1 * ROOM + 1e-6
@@ -195,11 +198,12 @@ def _half_lengths(
     spread, mean = (np.maximum(channel @ law, 1 / n) + slack) / n, aims @ law
     shown = np.append(beyond, True) & (left_out > 0)
     found = np.full(len(aims), np.inf)
-    cost = np.tile(spread / np.sqrt(spread.mean()) + slack, (len(aims), 1))
+    cost = np.tile(spread / np.sqrt(spread.sum() / max(b, 1)) + slack, (len(aims), 1))
     pull, centre = np.zeros((len(aims), b + 1)), np.zeros(len(aims))
+    met = _Met(channel, aims)
     for smooth in _SMOOTHED:
         for _ in range(_STEPS):
-            weights = _met(channel, cost, pull, aims, centre, mean)
+            weights = met.least(cost, pull, centre, mean)
             w, ends = weights[:, :b], _ends(weights) * shown
             missed = np.abs(w @ channel + weights[:, b:] - aims).max(axis=1)
             half = np.where(
@@ -218,26 +222,45 @@ def _half_lengths(
     return found
 
 
-def _met(
-    channel: FloatArray, cost: FloatArray, pull: FloatArray, aims: FloatArray, centre: FloatArray, mean: FloatArray
-) -> FloatArray:
-    """Weights and a constant (k, b + 1) that meet every equation, of least ``cost w² + pull (w + c)²``.
+class _Met:
+    """Weights and constants (b + 1) that meet the equations of aims (k, a), of least costs.
 
-    Less ``centre (c - mean)²``, which is what the answers of all true values vary among each other.
+    ``A = [W; 1]`` takes weights and a constant z to what they are on average, ``Aᵀ z = m``. With pivoted columns
+    ``A P = Q R`` of rank r the columns but the first r are combinations of these, so for an aim that can be met at all
+    the equations of these r inputs, ``R₁ᵀ Qᵀ z = m₁``, say all that there is to say: the system has full rank. Whether
+    an aim can be met is seen when its weights are held against all inputs.
     """
-    (k, b), a = cost.shape, channel.shape[1]
-    # In units in which all numbers of the system are about one.
-    unit = np.exp(np.log(cost).mean(axis=1, keepdims=True)) / b
-    cost, pull, centre = cost / unit, pull / unit, centre / unit[:, 0]
-    inverse = 1 / (cost + pull[:, :b])
-    system, right = np.zeros((k, a + 1, a + 1)), np.zeros((k, a + 1, 1))
-    system[:, :a, :a] = (channel.T * inverse[:, None, :]) @ channel
-    system[:, :a, a] = system[:, a, :a] = 1 - (pull[:, :b] * inverse) @ channel
-    system[:, a, a] = (pull[:, :b] ** 2 * inverse).sum(axis=1) - pull.sum(axis=1) + centre
-    right[:, :a, 0], right[:, a, 0] = aims, centre * mean
-    solved = (np.linalg.pinv(system, rcond=1e-12, hermitian=True) @ right)[:, :, 0]
-    constant = solved[:, a:]
-    return np.hstack([(solved[:, :a] @ channel.T - pull[:, :b] * constant) * inverse, constant])
+
+    def __init__(self, channel: FloatArray, aims: FloatArray) -> None:
+        b = len(channel)
+        basis, triangle, order = qr(np.vstack([channel, np.ones(channel.shape[1])]), mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        rank = int((sizes > _DEPENDENT * sizes[0]).sum())
+        self._basis, self._last = basis[:b, :rank], basis[b, :rank]
+        self._aims = solve_triangular(triangle[:rank, :rank], aims[:, order[:rank]].T, trans="T").T
+        # The products of any two directions, once each: systems for all costs are one product with them.
+        self._pairs = np.tril_indices(rank)
+        self._products = self._basis[:, self._pairs[0]] * self._basis[:, self._pairs[1]]
+
+    def least(self, cost: FloatArray, pull: FloatArray, centre: FloatArray, mean: FloatArray) -> FloatArray:
+        """Weights and a constant (k, b + 1) for each aim, of least ``cost w² + pull (w + c)²``.
+
+        Less ``centre (c - mean)²``, which is what the answers of all true values vary among each other.
+        """
+        (k, b), r = cost.shape, len(self._last)
+        # In units in which all numbers of the system are about one.
+        unit = np.exp(np.log(cost).sum(axis=1, keepdims=True) / max(b, 1)) / max(b, 1)
+        cost, pull, centre = cost / unit, pull / unit, centre / unit[:, 0]
+        inverse, apart = 1 / (cost + pull[:, :b]), pull[:, :b]
+        system, right = np.empty((k, r + 1, r + 1)), np.empty((k, r + 1, 1))
+        first, second = self._pairs
+        system[:, first, second] = system[:, second, first] = inverse @ self._products
+        system[:, :r, r] = system[:, r, :r] = self._last - (apart * inverse) @ self._basis
+        system[:, r, r] = (apart**2 * inverse).sum(axis=1) - pull.sum(axis=1) + centre
+        right[:, :r, 0], right[:, r, 0] = self._aims, centre * mean
+        solved = np.linalg.solve(system, right)[:, :, 0]
+        constant = solved[:, r:]
+        return np.hstack([(solved[:, :r] @ self._basis.T - apart * constant) * inverse, constant])
 
 
 def _ends(weights: FloatArray) -> FloatArray:
