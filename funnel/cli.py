@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import traceback
 from functools import partial
@@ -91,12 +92,26 @@ def _unread() -> bool:
     """Whether nobody reads what is printed any more; what is left to print goes nowhere then."""
     try:
         sys.stdout.flush()
+        # What could not be written once may be forgotten by then.
+        if not _is_left():
+            return False
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        return True
-    return False
+        pass
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return True
+
+
+def _is_left() -> bool:
+    """Whether standard output is a pipe without a reader."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):
+        # It is no file at all.
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _end(ctx: click.Context, error: BaseException) -> NoReturn:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from funnel.drafting.look import Column, Look
+from funnel.source.days import forms_of, written_day
 from funnel.source.suggestion import round_edges
 from funnel.wording import plain_number, printable, toml_key
 
@@ -211,6 +212,9 @@ def _source(look: Look) -> list[str]:
 def _recodings(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
     lines = []
     for column in free:
+        if column.kind in ("text", "number") and (forms := _forms(column)):
+            lines += _dates(column, forms, column in published)
+            continue
         if column.kind == "text" and all(_DAY.fullmatch(text.strip()) for text in column.counts):
             lines += [
                 f"# {_comment(column.name)}: days, of which periods are made where they are written 2026-12-31",
@@ -237,6 +241,37 @@ def _recodings(free: Sequence[Column], secrets: Sequence[Column], published: Seq
             *lines,
         ]
     return lines
+
+
+def _forms(column: Column) -> list[str]:
+    """The forms in which all values of a column are days, which no number is by chance; none if they are no days."""
+    forms: list[str] | None = None
+    for text in column.counts:
+        found = [form for form in forms_of(text) if "%d" in form]
+        if column.kind == "number":
+            found = [form for form in found if form == "%Y%m%d" and text.strip()[:2] in ("19", "20")]
+        forms = found if forms is None else [form for form in forms if form in found]
+        if not forms:
+            return []
+    return forms or []
+
+
+def _dates(column: Column, forms: Sequence[str], is_published: bool) -> list[str]:
+    """The section of a column of days; marked where only a person knows which form they have."""
+    mark = "" if is_published and len(forms) == 1 else "# "
+    said = [
+        f"[recode.{toml_key(column.name)}]",
+        f'period = "{_period(column, forms[0])}"',
+        f'format = "{forms[0]}"',
+        *(f'or format = "{form}": only you know which' for form in forms[1:]),
+    ]
+    return [f"# {_comment(column.name)}: days in another form than 2026-12-31", *(f"{mark}{one}" for one in said), ""]
+
+
+def _period(column: Column, form: str) -> str:
+    """A period of which the values of a column have more than one, if any."""
+    years = {day.year for text in column.counts if (day := written_day(text, form)) is not None}
+    return "year" if len(years) > 1 else "month"
 
 
 def _recoding(column: Column) -> str:

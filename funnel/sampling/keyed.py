@@ -235,7 +235,7 @@ def missing_keys_error(count: int, record_key: RecordKey) -> DataError:
 def repeated_keys_error(count: int, record_key: RecordKey) -> DataError:
     """The error that says how many records repeat the key of another one."""
     return DataError(
-        f"{count} records repeat the record key {_named(record_key)} of another record; "
+        f"{count:,} records repeat the record key {_named(record_key)} of another record; "
         "drop them or choose columns that together are unique"
     )
 

@@ -48,9 +48,15 @@ def columns_agree(spec: ReleaseSpec) -> None:
     """Refuse columns that are secret and published, and categories of one name."""
     for column in spec.publish:
         # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
-        if any(same_name(column, secret) for secret in spec.secret):
+        if column in spec.secret:
             raise ValueError(
                 f"the column {column!r} is both secret and published; take it out of secret or out of publish"
+            )
+        alike = next((secret for secret in spec.secret if same_name(column, secret)), None)
+        if alike is not None:
+            raise ValueError(
+                f"secret names {alike!r} and publish {column!r}, which readers would take for one column; take one of "
+                "them out, or give one another name in the source"
             )
     for column, recode in spec.recode.items():
         require_listed(spec, "recode", column)

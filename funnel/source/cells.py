@@ -23,6 +23,8 @@ OUTSIDE = -2
 # A finite number in decimal digits, for Python's and for Arrow's regular expressions.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f])[0-9]{3}(\1[0-9]{3})*([.,][0-9]+)?")
+
 CodeArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Lookup = Callable[[str], int]
@@ -188,9 +190,10 @@ class Cells:
             # A point is then none of a number's.
             texts = pc.replace_substring(pc.replace_substring(texts, ".", "?"), self.decimal, ".")
         if not pc.all(pc.match_substring_regex(texts, f"^({NUMBER})$"), min_count=0).as_py():
+            others = pc.if_else(pc.match_substring_regex(texts, f"^({NUMBER})$"), pa.scalar(None, texts.type), texts)
+            hint = _as_written(others.drop_null().to_pylist(), self.decimal)
             raise DataError(
-                f"column {self.column!r} has values that are not numbers, so it cannot be put into bins; if they mean "
-                "missing, list them in missing of [source]"
+                f"column {self.column!r} has values that are not numbers, so it cannot be put into bins; {hint}"
             )
         return pc.utf8_ltrim(texts, "+").cast(pa.float64())
 
@@ -225,6 +228,19 @@ def _whole_edges(edges: Sequence[int | float], kind: np.dtype[Any]) -> npt.NDArr
     least, largest = np.iinfo(kind).min, np.iinfo(kind).max
     whole = [max(math.ceil(edge), least) for edge in edges]
     return np.array([edge for edge in whole if edge <= largest], dtype=kind)
+
+
+def _as_written(texts: Sequence[str], decimal: str) -> str:
+    """What to do about texts that are no numbers, the first of which tell how somebody may have meant them."""
+    if decimal != ".":
+        texts = [text.replace(".", decimal).replace("?", ".") for text in texts]
+    first = texts[:1000]
+    commas = [text.partition(",")[2] for text in first if re.fullmatch("[+-]?[0-9]+,[0-9]+", text)]
+    if decimal == "." and len(commas) == len(first) and any(len(digits) != 3 for digits in commas):
+        return 'they have a decimal comma: of csv files say so with decimal = "," in [source]'
+    if any(_THOUSANDS.fullmatch(text) for text in first):
+        return "some have thousands set apart, as in 12.345,60 or 12,345.60: write them as digits with one decimal mark"
+    return "if they mean missing, list them in missing of [source]"
 
 
 def number_in(text: str, decimal: str = ".") -> float | None:

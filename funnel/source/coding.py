@@ -240,7 +240,12 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
         groups = {} if recode is None else recode.group_of
         period, form = (None, None) if recode is None else (recode.period, recode.format)
         kind = source.schema.field(column).type
-        readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal, form)
+        try:
+            readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal, form)
+        except DataError as error:
+            if not spec.groups.is_auto or column not in spec.publish:
+                raise
+            raise DataError(f"{error}; or leave it out of all columns, by without in [groups]") from None
     return readers
 
 

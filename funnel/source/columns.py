@@ -31,6 +31,13 @@ def settled_columns(spec: ReleaseSpec) -> ReleaseSpec:
             )
     kept_back = {*spec.secret, *(spec.record_key or ()), *(spec.unit or ()), *spec.groups.without}
     columns = tuple(name for name in names if name not in kept_back)
+    for number, name in enumerate(names, 1):
+        if name in columns and not (name.strip() and name.isprintable()):
+            raise SpecError(
+                f'publish = "auto" would publish column {number} of the source, whose name '
+                f"{'is empty' if not name.strip() else 'is not one line of text'}, as that of an index of rows is; "
+                "rename it or take it out of the source, or list the columns in publish"
+            )
     if not columns:
         raise SpecError('publish = "auto" leaves no column: all of the source are secret, keys, or left out')
     return spec.publishing(columns)

@@ -12,6 +12,7 @@ from funnel.wording import listed, same_name, toml_key
 
 # Values that a warning names.
 _NAMED = 5
+_MEND = "write values as the source does, or list in [categories] %s all that may occur"
 
 
 def require_numbers(spec: ReleaseSpec, column: str, counts: Collection[str], met: Collection[str]) -> None:
@@ -60,8 +61,8 @@ def unmet_values(spec: ReleaseSpec, column: str, counts: Collection[str], met: C
         named, has = ("the value", "no such value") if len(values) == 1 else (f"{len(values):,} values", "none of them")
         named = f"{named} {values[0]!r}" if len(values) == 1 else named
         raise DataError(
-            f"{section_of(spec, column)} names {named}, and column {column!r} has {has}{_written(spec, unmet, counts)}; "
-            f"write them as the source does, or list in [categories] {toml_key(column)} which values may occur"
+            f"{section_of(spec, column)} names {named}, and column {column!r} has {has}"
+            f"{_written(spec, unmet, counts)}; {_MEND % toml_key(column)}"
         )
     return unmet
 
@@ -86,8 +87,8 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
             things = "a value" if len(coding.unmet) == 1 else f"{len(coding.unmet):,} values"
             yield (
                 f"{where} names {things} that no record has in column {column!r}: "
-                f"{listed(map(repr, coding.unmet), _NAMED)}{_written(spec, coding.unmet, coding.labels)}; correct that, or "
-                f"list in [categories] {toml_key(column)} which values may occur"
+                f"{listed(map(repr, coding.unmet), _NAMED)}{_written(spec, coding.unmet, coding.labels)}; "
+                f"{_MEND % toml_key(column)}"
             )
 
 

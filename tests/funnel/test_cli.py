@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -444,6 +445,28 @@ def test_results_that_nobody_reads_end_quietly(
         main(["plan", str(spec), "--json"])
     assert ended.value.code == 141
     assert "unexpected" not in capfd.readouterr().err
+
+
+def test_results_of_which_the_first_are_read_end_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    @click.command("told")
+    def told() -> None:
+        click.echo("first")
+        assert os.read(reader, 100) == b"first\n"
+        os.close(reader)
+        click.echo("second")
+
+    reader, writer = os.pipe()
+    before, sys.stdout = sys.stdout, os.fdopen(writer, "w")
+    main.add_command(told)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(["told"])
+        sys.stdout.close()
+    finally:
+        sys.stdout = before
+        main.commands.pop("told")
+    assert ended.value.code == 141
+    assert capfd.readouterr().err == ""
 
 
 def test_an_error_is_an_error_whether_anybody_reads_or_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

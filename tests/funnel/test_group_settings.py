@@ -90,7 +90,7 @@ def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
     assert spec.publishing(("age", "b")).publish == ("age", "b")
     with pytest.raises(SpecError, match=r"\[recode\] 'age' is neither secret nor published"):
         spec.publishing(("b",))
-    with pytest.raises(SpecError, match="'S' is both secret and published"):
+    with pytest.raises(SpecError, match="secret names 's' and publish 'S', which readers would take for one column"):
         spec.publishing(("age", "S"))
 
 

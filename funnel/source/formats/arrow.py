@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyarrow import ipc
 
-from funnel.source.formats.base import Columnar
+from funnel.source.formats.base import Columnar, FormatError
 from funnel.storage import open_binary
 
 _MAGIC = b"ARROW1"
+# What the first version of Feather was, which is no Arrow IPC.
+_FIRST = b"FEA1"
 
 
 class Arrow(Columnar):
@@ -27,7 +29,10 @@ class _Opened:
     def __init__(self, address: str) -> None:
         self._stream = open_binary(address)
         try:
-            self._is_file = self._stream.read(len(_MAGIC)) == _MAGIC
+            start = self._stream.read(len(_MAGIC))
+            if start.startswith(_FIRST):
+                raise FormatError("is a Feather file of version 1; write it as version 2, which is Arrow IPC")
+            self._is_file = start == _MAGIC
             self.schema: pa.Schema = self._reader().schema
         except BaseException:
             self._stream.close()

@@ -20,6 +20,10 @@ from funnel.wording import listed, nearest
 T = TypeVar("T")
 
 
+class FormatError(Exception):
+    """A file that a format knows, and does not read, with what is to be done."""
+
+
 class Format(ABC):
     """A way to store records.
 
@@ -148,6 +152,8 @@ class Columnar(Format):
         problem = problem or f"cannot be read to its end as {self.name}; it is damaged, make it anew"
         try:
             return action()
+        except FormatError as error:
+            sentence = f"{address} {error}"
         except FileNotFoundError:
             sentence = f"there is no source file {address} any more; run again when it is back"
         except (pa.ArrowException, UnicodeDecodeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -198,12 +199,33 @@ class TestHostile:
         assert settled_columns(ReleaseSpec.load(tmp_path / "draft.toml")).publish == ("a", "b", "c", "d")
 
     def test_days_that_are_no_dates_and_a_record_as_header(self, tmp_path: Path) -> None:
-        rows = [f"{1 + k % 28}.{1 + k % 12}.2024,{k % 2},1" for k in range(600)]
+        rows = [f"{1 + k % 28}.{1 + k % 12}.24,{k % 2},1" for k in range(600)]
         (tmp_path / "t.csv").write_text("\n".join(["seen,income,17", *rows]))
         text = drafted(tmp_path, tmp_path / "t.csv")
         assert "# seen: days, of which periods are made where they are written 2026-12-31" in text
         assert "recode.seen" not in text
         assert "# 1 name of a column is a number or a date: if the file begins with a record" in text
+
+    @pytest.mark.parametrize(
+        ("day", "said"),
+        [
+            (lambda k: f"{1 + k % 28}/{1 + k % 12}/2024", ['\n[recode.seen]\nperiod = "month"\nformat = "%d/%m/%Y"\n']),
+            (lambda k: f"{1 + k % 12}/{1 + k % 28}/2024", ['\n[recode.seen]\nperiod = "month"\nformat = "%m/%d/%Y"\n']),
+            (lambda k: f"202{k % 3}{1 + k % 12:02}{1 + k % 28:02}", ['\nperiod = "year"\nformat = "%Y%m%d"\n']),
+            (
+                lambda k: f"{1 + k % 12}/{1 + k % 11}/2024",
+                ['# format = "%d/%m/%Y"', '# or format = "%m/%d/%Y": only you know which'],
+            ),
+        ],
+    )
+    def test_days_in_other_forms(self, tmp_path: Path, day: Callable[[int], str], said: list[str]) -> None:
+        (tmp_path / "t.csv").write_text("\n".join(["seen,income", *(f"{day(k)},{k % 2}" for k in range(6000))]))
+        text = drafted(tmp_path, tmp_path / "t.csv").replace('publish = ["income"]', 'publish = ["seen"]')
+        assert all(line in text for line in said)
+        if len(said) == 1:
+            (tmp_path / "draft.toml").write_text(text.replace('# secret = ["income"]', 'secret = ["income"]'), "utf-8")
+            spec = ReleaseSpec.load(tmp_path / "draft.toml")
+            assert 1 < len(counted(spec).inputs.labels) <= 12
 
     @pytest.mark.parametrize("content", [b"", b"\x00" * 50, b"a,b\n1\n", b"just a line\n", b"a,b\n"])
     def test_what_is_no_table(self, tmp_path: Path, content: bytes) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from funnel.errors import SpecError
 from funnel.progress import quiet
-from funnel.source import Codings, learn_codings, misfits, open_source
+from funnel.source import Codings, learn_codings, misfits, open_source, settled_columns
 from funnel.spec import ReleaseSpec
+from tests.projects import spec_of
 
 AB = ["a", "b"]
 Refusal = Callable[..., str]
@@ -134,3 +136,41 @@ hierarchy = "levels.csv"
 level = "part"
 """
         return ReleaseSpec.parse(text, folder / "t.toml")
+
+
+@pytest.mark.parametrize(
+    ("values", "decimal", "hint"),
+    [
+        (["1.234,50", "999"], ".", "thousands set apart"),
+        (["1.234,50", "999,25"], ",", "thousands set apart"),
+        (["47,345", "999"], ".", "thousands set apart"),
+        (["1 234", "2"], ".", "thousands set apart"),
+        (["1,5", "2,25"], ".", 'with decimal = "," in [source]'),
+        (["1,5", "none"], ".", "list them in missing"),
+    ],
+)
+def test_texts_that_were_meant_as_numbers(
+    workshop: Any, refusal: Refusal, values: list[str], decimal: str, hint: str
+) -> None:
+    source = {"delimiter": ";", "decimal": decimal}
+    text = "\n".join(["s;x", *(f"{s};{x}" for s, x in zip(AB, values, strict=True))])
+    spec = workshop.text(text, source=source, recode={"x": {"bins": [2]}})
+    assert hint in refusal(lambda: told(spec), values[0])
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb"])
+def test_columns_without_a_name_are_not_published_unasked(workshop: Any, name: str) -> None:
+    spec = workshop.parquet({"s": AB, "x": AB, name: AB}, publish="auto")
+    with pytest.raises(SpecError, match="column 3 of the source, whose name is"):
+        settled_columns(spec)
+
+
+def test_of_all_columns_one_of_a_type_without_categories_can_be_left_out(workshop: Any, refusal: Refusal) -> None:
+    spec = workshop.parquet({"s": AB, "x": AB, "l": [[1], [2]]}, publish="auto")
+    assert "by without in [groups]" in refusal(lambda: told(settled_columns(spec)))
+
+
+def test_the_first_version_of_feather_says_what_to_do(tmp_path: Path, refusal: Refusal) -> None:
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100) + b"FEA1")
+    spec = spec_of("t.feather", tmp_path)
+    assert "is a Feather file of version 1; write it as version 2" in refusal(lambda: open_source(spec))
