@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from funnel.audit.drawn_numbers import behind_texts
-from funnel.errors import DataError
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.finished_folder import FinishedFolder, stored_counts
+from funnel.pipeline.expectations.finished_version import digest_and_size, json_in, json_of, spread
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
 from funnel.pipeline.expectations.frequency_claims import Before, frequency_claims
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
@@ -42,7 +41,6 @@ from funnel.recount.handouts import handouts_again
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling.keyed import DERIVATION
-from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -115,7 +113,7 @@ class Finished(FinishedFolder):
         return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
 
     def _drawn_numbers(self) -> list[Claim]:
-        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        package = json_in(self.folder.package)
         behind = behind_texts(self.document)
         return number_claims(self.folder, self.said.csv, self._told_numbers, behind, package)
 
@@ -146,7 +144,7 @@ class Finished(FinishedFolder):
 
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
-        bound = said.guarantee == _handed_on(spec)
+        bound = said.guarantee == self.handed_on
         return [
             claim(
                 "digest",
@@ -186,12 +184,12 @@ class Finished(FinishedFolder):
         if public is None:
             return [Claim(name, "cannot be judged: no noise is declared") for name in FREQUENCY_CLAIMS]
         text = self.folder.frequencies.read_bytes()
-        content = _json(text, self.folder.frequencies)
+        content = json_of(text, self.folder.frequencies)
         known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
         counted = self.recount
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
-        return frequency_claims(content, text == _canonical(content), public, counted, self.spec, self.said, known)
+        return frequency_claims(content, text == spread(content), public, counted, self.spec, self.said, known)
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -255,7 +253,7 @@ class Finished(FinishedFolder):
         output = repr(", ".join(self.laws.outputs[level.output]))
         secret = repr(", ".join(self.public.secret[level.secret]))
         words = f"does not hold: the level is {level.nats!r} nats, at output {output} and secret {secret}"
-        found = _json(self.folder.findings.read_bytes(), self.folder.findings)
+        found = json_in(self.folder.findings)
         return [
             claim("bound", level.holds, words),
             all_of("findings", self._found(found)),
@@ -277,14 +275,14 @@ class Finished(FinishedFolder):
 
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
-        content = _json(text, self.folder.package)
+        content = json_of(text, self.folder.package)
         declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn)) - {
             public_files.PACKAGE
         }
-        files = {name: _digest(self.folder.root / name) for name in declared}
+        files = {name: digest_and_size(self.folder.root / name) for name in declared}
         return package_claims(
             content,
-            text == _canonical(content),
+            text == spread(content),
             self.version,
             files,
             self.protocol,
@@ -299,7 +297,7 @@ class Finished(FinishedFolder):
         )
 
     def _handouts(self) -> list[Claim]:
-        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        package = json_in(self.folder.package)
         again = handouts_again(package, self.protocol, self.previous)
         return [
             claim(
@@ -323,10 +321,10 @@ class Finished(FinishedFolder):
         checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
         path = self.folder.root / public_files.NUMBERS
         numbers = path.read_bytes()
-        content, package = _json(numbers, path), _json(self.folder.package.read_bytes(), self.folder.package)
+        content, package = json_of(numbers, path), json_in(self.folder.package)
         return report_claims(
             content,
-            numbers == _canonical(content),
+            numbers == spread(content),
             page,
             _rendered(path),
             self.version,
@@ -361,32 +359,9 @@ def _told_before(folder: ReleaseFolder) -> Before:
     return Before(public, stored_counts(folder.joint if public.rows is None else folder.first_rows))
 
 
-def _handed_on(spec: ReleaseSpec) -> object:
-    from funnel.guarantees import parse_guarantee
-
-    return parse_guarantee(spec.guarantee.canonical)
-
-
 def _rendered(numbers: Path) -> str:
     """The page that is made of the figures in a file."""
     from funnel.release.public_report import PublicReport
     from funnel.report import render_public
 
     return str(render_public(PublicReport.read(numbers)))
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
-
-
-def _json(text: bytes, path: Path) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    raise DataError(f"{path.name} is not JSON")
-
-
-def _canonical(content: Any) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

@@ -20,9 +20,9 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import public_files
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.finished_version import FinishedVersion
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.laws import Laws
-from funnel.pipeline.expectations.said import Said
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -41,61 +41,26 @@ from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import WordsDocument
-from funnel.sampling import RecordKey
-from funnel.sampling.keyed import DERIVATION
-from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedFolder:
-    """A finished folder, the spec, and what the run says it made the release from.
+class FinishedFolder(FinishedVersion):
+    """A finished folder of one channel; parameters besides those of `FinishedVersion`.
 
     Parameters
     ----------
-    spec : ReleaseSpec
-        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
-    folder : ReleaseFolder
-        With all public files, and the internal evidence of the counts and of the drawing.
-    version : str
-        That is about to be published.
-    snapshot : Snapshot
-        What it says of itself is judged, and its records are in the order of the source.
-    taken_over : bool
-        Whether the rows were drawn for an earlier version.
-    earlier : tuple of ReleaseFolder
-        Earlier versions, whose random words must not come again.
-    key : RecordKey, optional
-        With the release secret, where the spec has a record key.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
-    previous : str, optional
-        The newest version that readers find.
     prepared : Prepared, optional
         The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
         What rows of people with histories were drawn from: the same records, with the channel of each history. None
         where rows are taken over: then it is no longer there.
-    derivation : int
-        How its answers were derived; those of rows that are taken over may be of an earlier funnel.
     """
 
-    spec: ReleaseSpec
-    folder: ReleaseFolder
-    version: str
-    snapshot: Snapshot
-    taken_over: bool = False
-    earlier: tuple[ReleaseFolder, ...] = ()
-    key: RecordKey | None = None
     followed: Snapshot | None = None
-    derivation: int = DERIVATION
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
-    previous: str | None = None
-
-    @cached_property
-    def said(self) -> Said:
-        """What the text of the spec says."""
-        return Said.of(self.spec.text)
 
     @cached_property
     def frequencies(self) -> PublicFrequencies | None:
@@ -113,11 +78,6 @@ class FinishedFolder:
         if public is None:
             return recount(self.settled)
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
-
-    @cached_property
-    def settled(self) -> ReleaseSpec:
-        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
-        return self.snapshot.read_codings().settled(self.spec)
 
     @cached_property
     def public(self) -> Recount:

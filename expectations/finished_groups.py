@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,16 +24,15 @@ from funnel.audit.grouped.explained import (
 from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.rows import Rows
-from funnel.errors import DataError
 from funnel.pipeline.expectations import claims, grouped_claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.disclosure_claims import CLAIMS as DISCLOSURE
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, given_prefixes_claim
+from funnel.pipeline.expectations.finished_version import FinishedVersion, compact, digest_and_size, json_in, spread
 from funnel.pipeline.expectations.grouped_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.grouped_answers import grouped_answers
 from funnel.pipeline.expectations.judging import judge
 from funnel.pipeline.expectations.number_claims import number_claims
-from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.table_evidence import ROWS
 from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.recount import Recount, first_csv_difference, recount, recount_published
@@ -49,13 +46,9 @@ from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.grouped_proof import GroupedProof
-from funnel.release.layout import ReleaseFolder
-from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.release.words import WordsDocument
-from funnel.sampling import RecordKey
 from funnel.sampling.keyed import DERIVATION
-from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -81,43 +74,8 @@ _COUNT = "funnel:count"
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedGroups:
-    """A finished folder of groups, the spec, and what the run says it made the release from.
-
-    Parameters
-    ----------
-    spec : ReleaseSpec
-        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
-    folder : ReleaseFolder
-    version : str
-        That is about to be published.
-    snapshot : Snapshot
-    taken_over : bool
-        Whether the rows were drawn for an earlier version.
-    earlier : tuple of ReleaseFolder
-        Earlier versions, whose random words must not come again.
-    key : RecordKey, optional
-        With the release secret, where the spec has a record key.
-    derivation : int
-        How its answers were derived.
-    previous : str, optional
-        The newest version that readers find now.
-    """
-
-    spec: ReleaseSpec
-    folder: ReleaseFolder
-    version: str
-    snapshot: Snapshot
-    taken_over: bool = False
-    earlier: tuple[ReleaseFolder, ...] = ()
-    key: RecordKey | None = None
-    derivation: int = DERIVATION
-    previous: str | None = None
-
-    @cached_property
-    def said(self) -> Said:
-        """What the text of the spec says."""
-        return Said.of(self.spec.text)
+class FinishedGroups(FinishedVersion):
+    """A finished folder of groups, table by table: what is claimed of it and whether that holds."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,11 +99,6 @@ class FinishedGroups:
     def recount(self) -> Recount:
         """Counts of (secret, record), from the source itself."""
         return recount(self.settled, wide=True)
-
-    @cached_property
-    def settled(self) -> ReleaseSpec:
-        """The spec with the recoding that the values were made by."""
-        return self.snapshot.read_codings().settled(self.spec)
 
     @cached_property
     def text(self) -> GroupedText:
@@ -236,7 +189,7 @@ class FinishedGroups:
 
     def _drawn_numbers(self) -> list[Claim]:
         behind = {column: self.text.behind(column) for column in self.columns}
-        return number_claims(self.folder, self.said.csv, self._told_numbers, behind, _json(self.folder.package))
+        return number_claims(self.folder, self.said.csv, self._told_numbers, behind, json_in(self.folder.package))
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.text.columns)
@@ -255,7 +208,7 @@ class FinishedGroups:
             same("secret", spec.secret, said.secret),
             claim("published", named, "columns are not those that the spec asks for"),
             same("groups", (of_spec, spec.groups.people), (said.groups, said.expected_people)),
-            claim("bound", said.guarantee == _handed_on(spec), "that the run was for is not the one of the spec"),
+            claim("bound", said.guarantee == self.handed_on, "that the run was for is not the one of the spec"),
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
             same("record key", spec.record_key is not None, said.keyed),
@@ -340,7 +293,7 @@ class FinishedGroups:
         return self.law.followed.level_of(self.released.counted)
 
     def _level(self) -> list[Claim]:
-        found = _json(self.folder.findings)
+        found = json_in(self.folder.findings)
         wrong = finding_complaints(
             found,
             self.law,
@@ -380,7 +333,7 @@ class FinishedGroups:
 
     def _figures(self) -> list[Claim]:
         text = self.folder.protocol.read_bytes()
-        canonical = text == _compact(self.text.content)
+        canonical = text == compact(self.text.content)
         return grouped_claims.figure_claims(self.text.content, canonical, self.law, self.said)
 
     def _channels(self) -> list[Claim]:
@@ -391,16 +344,16 @@ class FinishedGroups:
         from funnel.pipeline.expectations.grouped_package_claims import grouped_package_claims
 
         declared = self._declared_files - {public_files.PACKAGE}
-        files = {name: _digest(self.folder.root / name) for name in declared}
+        files = {name: digest_and_size(self.folder.root / name) for name in declared}
         text = self.folder.package.read_bytes()
-        content = _json(self.folder.package)
+        content = json_in(self.folder.package)
         intervals = {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
         return grouped_package_claims(
-            content, text == _spread(content), self.version, files, self.law, self.said, intervals, self._told_numbers
+            content, text == spread(content), self.version, files, self.law, self.said, intervals, self._told_numbers
         )
 
     def _handouts(self) -> list[Claim]:
-        again = grouped_handouts_again(_json(self.folder.package), read_channels(self.folder.channels), self.previous)
+        again = grouped_handouts_again(json_in(self.folder.package), read_channels(self.folder.channels), self.previous)
         return [
             claim(
                 name,
@@ -413,15 +366,15 @@ class FinishedGroups:
     def _report(self) -> list[Claim]:
         from funnel.pipeline.expectations.grouped_report_claims import grouped_report_claims
 
-        content = _json(self.folder.numbers)
+        content = json_in(self.folder.numbers)
         checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
         return grouped_report_claims(
             content,
-            self.folder.numbers.read_bytes() == _spread(content),
+            self.folder.numbers.read_bytes() == spread(content),
             self.folder.report.read_text(encoding="utf-8"),
             self.folder.numbers,
             self.version,
-            _json(self.folder.package)["created"],
+            json_in(self.folder.package)["created"],
             self.law,
             self.said,
             checks,
@@ -447,30 +400,3 @@ def recounted_groups(
             cell = s, tuple(x[j] for j in places)
             counts[cell] = counts.get(cell, 0) + count
         yield counts
-
-
-def _handed_on(spec: ReleaseSpec) -> object:
-    from funnel.guarantees import parse_guarantee
-
-    return parse_guarantee(spec.guarantee.canonical)
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        pass
-    raise DataError(f"{path.name} is not JSON")
-
-
-def _spread(content: Any) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-
-
-def _compact(content: Any) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()

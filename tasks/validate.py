@@ -65,17 +65,17 @@ def validate(
     prepared = None if register is None or coming is None else Prepared(register, coming)
     previous = _newest(earlier)
     finished = Finished(
-        spec,
-        folder,
-        str(decision.version),
-        snapshot,
-        taken_over,
-        before,
-        key,
-        followed,
-        derivation,
-        prepared,
-        there,
+        spec=spec,
+        folder=folder,
+        version=str(decision.version),
+        snapshot=snapshot,
+        taken_over=taken_over,
+        earlier=before,
+        key=key,
+        followed=followed,
+        derivation=derivation,
+        prepared=prepared,
+        before=there,
         previous=None if previous is None else str(previous),
     )
     return Verdict.of(judge(finished).results, files)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from funnel.errors import FunnelError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
+from funnel.spec import ReleaseSpec
 
 _UPWARDS = 4
 
@@ -51,33 +53,85 @@ def check_record(
 ) -> Check:
     """The record in ``audit/`` against the files that are there and what they say."""
     record = evidence.record
+    # Rows of people with histories are drawn by another channel than the one that is told of.
+    aimed_at = None if record.history is None else record.history.target
+    made = Made(
+        aimed_at or document.digest,
+        document.outputs.columns,
+        document.guarantee.declared,
+        evidence.spec,
+        evidence.joint.n,
+    )
+    return judge_record(record, evidence.verdict.files, made, package, facts)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the record of a version has to say of its origin.
+
+    Attributes
+    ----------
+    protocol : str
+        Digest of it.
+    fields : tuple of str
+        Published columns.
+    guarantee : str
+        As declared.
+    spec : ReleaseSpec
+        That in ``audit/``.
+    records : int
+        That were counted.
+    """
+
+    protocol: str
+    fields: tuple[str, ...]
+    guarantee: str
+    spec: ReleaseSpec
+    records: int
+
+
+def judge_record(
+    record: Record, judged_files: Mapping[str, str] | None, made: Made, package: dict[str, Any], facts: Facts
+) -> Check:
+    """A record against the files that are there, what they say, and what the version was made from."""
 
     def complaints() -> Iterator[str]:
         if (record.version, record.created) != (package.get("version"), package.get("created")):
             yield "its version or time is not that of datapackage.json"
         yield from file_complaints(record.files, facts, "recorded")
         # Verdicts of earlier funnels do not name the files that they are about.
-        judged_files = evidence.verdict.files
         if judged_files:
             yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
         origin = record.origin
-        aimed_at = None if record.history is None else record.history.target
-        if origin.protocol != (aimed_at or document.digest):
+        if origin.protocol != made.protocol:
             yield "it is of another protocol"
-        if origin.fields != document.outputs.columns or origin.guarantee != document.guarantee.declared:
+        if origin.fields != made.fields or origin.guarantee != made.guarantee:
             yield "it is of other columns or another guarantee"
-        if origin.spec != evidence.spec.digest:
+        if origin.spec != made.spec.digest:
             yield "it is of another spec than the one in audit/"
         order = "random" if origin.shuffle else "as in the source"
         privacy = package.get("funnel:privacy")
         if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
             yield "datapackage.json says another order of rows"
-        if record.rows != evidence.joint.n:
-            yield "its number of records is not that of the joint law"
-        if package.get("name") != evidence.spec.name:
+        if record.rows != made.records:
+            yield "its number of records is not that of the counted ones"
+        if package.get("name") != made.spec.name:
             yield "the release has another name than its spec"
 
     return judged("record", complaints(), f"{len(record.files)} files as they were published")
+
+
+def check_absent(folder: ReleaseFolder, name: str, fetched: bool) -> Check | None:
+    """What can be told where ``audit/`` is not there; None where it is."""
+    if folder.audit.is_dir():
+        return None
+    if not fetched and find_records(folder, name) is not None:
+        return judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")
+    why = (
+        "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
+        "how the records were drawn, cannot be told; --public leaves this out"
+    )
+    return unchecked("evidence", why)
 
 
 def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:

@@ -166,6 +166,10 @@ def _short(value: object) -> object:
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
+# Sentences of pages that once had other words, without another version of the software: releases with those are out.
+_REWORDED = (("nothing is said; there is one value only.", "nothing is said; it is any of 1\N{NO-BREAK SPACE}value."),)
+
+
 def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:
     """Whether the page is, to the byte, what its figures make.
 
@@ -184,7 +188,8 @@ def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:
         made_by = kind.from_json(numbers, str(folder.numbers)).software
         if made_by != software_name():
             return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
-        same = render(numbers).encode() == page
+        made = render(numbers)
+        same = page in {text.encode() for text in (made, *(made.replace(new, old) for new, old in _REWORDED))}
     except FunnelError as error:
         return judged(name, [str(error)], "")
     return judged(

@@ -12,22 +12,22 @@ from funnel.audit.arithmetic import (
     check_utility,
     reads_published_only,
 )
-from funnel.audit.check import Check, State, judged, overall, unchecked
+from funnel.audit.check import Check, State, judged, overall
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
-from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
+from funnel.audit.files import file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.grouped.recheck import recheck_groups
 from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
-from funnel.audit.history import check_kept, check_record, check_versions, find_records
+from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
 from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
 from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.signing import check_signature, read_signature
-from funnel.audit.told import Told, check_documents
+from funnel.audit.told import Told, check_documents, check_listing
 from funnel.errors import DataError, SpecError
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
@@ -84,7 +84,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     told_of = rows if public is None else sum(map(sum, public.counts))
     own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
     checks = [
-        _check_files(listing, told, public is not None),
+        check_listing(listing, told, _NEEDED, _POSSIBLE if public is not None else _POSSIBLE - {"frequencies.json"}),
         check_signature(signature, package, facts, told.key, own),
         check_documents(folder.root, listing),
         values,
@@ -131,15 +131,6 @@ def _is_shuffled(package: dict[str, Any]) -> bool:
     return isinstance(privacy, dict) and privacy.get("rowOrder") == "random"
 
 
-def _check_files(listing: Listing, told: Told, noise: bool) -> Check:
-    public = set(listing.public)
-    possible = _POSSIBLE if noise else _POSSIBLE - {"frequencies.json"}
-    said = [f"{path} is missing" for path in _NEEDED if path not in public]
-    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    said += [f"{path} is no file of a release" for path in sorted(public - possible) + sorted(told.unlisted)]
-    return judged("files", said, f"{len(public)} public files, and nothing else")
-
-
 def _figures(document: ProtocolDocument, table: Table, public: PublicFrequencies | None, rows: int) -> list[Check]:
     limits = None if public is None else mean_limits(public, document, table.rows)
     return [
@@ -161,14 +152,8 @@ def _internal(
     public: PublicFrequencies | None,
 ) -> list[Check]:
     name, version = str(package.get("name")), str(package.get("version"))
-    if not folder.audit.is_dir():
-        if not told.fetched and find_records(folder, name) is not None:
-            return [judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")]
-        why = (
-            "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
-            "how the records were drawn, cannot be told; --public leaves this out"
-        )
-        return [unchecked("evidence", why)]
+    if (absent := check_absent(folder, name, told.fetched)) is not None:
+        return [absent]
     whole, evidence = read_evidence(folder, document)
     kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
     if evidence is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,15 @@ class Told:
     unlisted: tuple[str, ...] = ()
     render: Render | None = None
     register: Path | None = None
+
+
+def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str]) -> Check:
+    """Whether all files are there that a release has, and no others."""
+    public = set(listing.public)
+    said = [f"{path} is missing" for path in needed if path not in public]
+    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
+    said += [f"{path} is no file of a release" for path in sorted(public - possible) + sorted(told.unlisted)]
+    return judged("files", said, f"{len(public)} public files, and nothing else")
 
 
 def check_documents(root: Path, listing: Listing) -> Check:

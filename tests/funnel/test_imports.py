@@ -147,9 +147,9 @@ def test_a_command_that_cannot_be_loaded_breaks_no_other(tmp_path: Path) -> None
     """Any package may register commands; one of them may lack what it imports."""
     entry = "EntryPoint('other', 'package_that_is_not_there:command', 'funnel.commands')"
     code = (
-        "import sys, importlib.metadata as metadata, funnel.cli as cli\n"
+        "import sys, importlib.metadata as metadata, funnel.cli as cli, funnel.commands as commands\n"
         f"entry = metadata.{entry}\n"
-        "cli.entry_points = lambda **wanted: metadata.EntryPoints([entry]).select(**wanted)\n"
+        "commands.entry_points = lambda **wanted: metadata.EntryPoints([entry]).select(**wanted)\n"
         "cli.main(prog_name='funnel')"
     )
     shown = python(code, "--help")

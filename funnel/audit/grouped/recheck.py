@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.check import Check, judged
 from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import TextTable, check_csv, check_texts_table
 from funnel.audit.evidence import SIGNIFICANCE
@@ -45,11 +45,11 @@ from funnel.audit.grouped.public import (
 from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
-from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
+from funnel.audit.history import Made, check_absent, check_kept, check_versions, judge_record
 from funnel.audit.package import TABLES, Facts, check_texts, said_texts
 from funnel.audit.page import check_rendered, check_report
 from funnel.audit.signing import check_signature, read_signature
-from funnel.audit.told import Told, check_documents
+from funnel.audit.told import Told, check_documents, check_listing
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
 from funnel.recount.grouped_robust import Stated, in_population
@@ -109,12 +109,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     facts = {path: file_facts(folder.root / path) for path in listing.public}
     values, parquet, table = check_texts_table(folder.data, text.texts)
     rows = None if table is None else table.rows
-    public = set(listing.public)
-    said = [f"{path} is missing" for path in _NEEDED if path not in public]
-    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    said += [f"{path} is no file of a release" for path in sorted(public - _POSSIBLE) + sorted(told.unlisted)]
     checks = [
-        judged("files", said, f"{len(public)} public files, and nothing else"),
+        check_listing(listing, told, _NEEDED, _POSSIBLE),
         check_signature(signature, package, facts, told.key, own if not told.fetched else None),
         check_documents(folder.root, listing),
         values,
@@ -248,27 +244,18 @@ def _internal(
     told: Told,
 ) -> list[Check]:
     name, version = str(package.get("name")), str(package.get("version"))
-    if not folder.audit.is_dir():
-        if not told.fetched and find_records(folder, name) is not None:
-            return [judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")]
-        why = (
-            "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
-            "how the records were drawn, cannot be told; --public leaves this out"
-        )
-        return [unchecked("evidence", why)]
+    if (absent := check_absent(folder, name, told.fetched)) is not None:
+        return [absent]
     whole, evidence = _read_evidence(folder, text)
     kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
     if evidence is None:
         return [whole, kept]
     checks = [whole, *_on_counts(folder, text, evidence, table)]
+    made = Made(text.digest, text.columns, text.guarantee, evidence.spec, evidence.joint.n)
     return [
         *checks,
         check_texts(package, said_texts(evidence.spec)),
-        judged(
-            "record",
-            _record_complaints(evidence, text, package, facts),
-            f"{len(evidence.record.files)} files as they were published",
-        ),
+        judge_record(evidence.record, evidence.verdict.files, made, package, facts),
         kept,
     ]
 
@@ -404,28 +391,3 @@ def _verdict_complaints(evidence: GroupedEvidence) -> Iterator[str]:
         yield f"validation refused it: {verdict.sentence()}"
     if not verdict.results:
         yield "nothing was judged"
-
-
-def _record_complaints(
-    evidence: GroupedEvidence, text: GroupedText, package: dict[str, Any], facts: Facts
-) -> Iterator[str]:
-    record, origin = evidence.record, evidence.record.origin
-    if (record.version, record.created) != (package.get("version"), package.get("created")):
-        yield "its version or time is not that of datapackage.json"
-    yield from file_complaints(record.files, facts, "recorded")
-    if judged_files := evidence.verdict.files:
-        yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
-    if origin.protocol != text.digest:
-        yield "it is of another protocol"
-    if origin.fields != text.columns or origin.guarantee != text.guarantee:
-        yield "it is of other columns or another guarantee"
-    if origin.spec != evidence.spec.digest:
-        yield "it is of another spec than the one in audit/"
-    order = "random" if origin.shuffle else "as in the source"
-    privacy = package.get("funnel:privacy")
-    if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
-        yield "datapackage.json says another order of rows"
-    if record.rows != evidence.joint.n:
-        yield "its number of records is not that of the counted ones"
-    if package.get("name") != evidence.spec.name:
-        yield "the release has another name than its spec"

@@ -81,6 +81,21 @@ def test_bins_become_fewer_bins(tmp_path: Path) -> None:
     assert Disclosure(after, spec_of("t", tmp_path).disclosure.rules).passes
 
 
+@pytest.mark.parametrize("form", [None, "%d/%m/%Y"])
+def test_periods_stay_periods(tmp_path: Path, form: str | None) -> None:
+    """Years are numbers to look at, and yet no bins are made of them."""
+    day = "{}-03-02" if form is None else "02/03/{}"
+    counts = {2020: (30, 30), 2021: (3, 40), 2022: (30, 40)}
+    rows: dict[tuple[str, Any], int] = {}
+    for year, (ill, well) in counts.items():
+        rows |= {("ill", day.format(year)): ill, ("well", day.format(year)): well}
+    said = {"period": "year", **({} if form is None else {"format": form})}
+    found, after = suggested(tmp_path, table(rows), recode={"x": said})
+    assert found.recode["x"].model_dump(exclude_unset=True).items() >= said.items()
+    assert same_counts(found.joint, after)
+    assert Disclosure(after, spec_of("t", tmp_path).disclosure.rules).passes
+
+
 def test_groups_that_are_there_are_taken_apart(tmp_path: Path) -> None:
     rows = {("ill", "a"): 40, ("well", "a"): 60, ("ill", "b"): 1, ("well", "b"): 20, ("ill", "c"): 4, ("well", "c"): 15}
     rows |= {("ill", "d"): 7, ("well", "d"): 15, ("ill", "e"): 80, ("well", "e"): 90}

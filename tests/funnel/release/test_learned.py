@@ -19,10 +19,12 @@ from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.preview import preview
 from funnel.release.protected import public_frequencies
 from funnel.release.record import Origin, Record
+from funnel.release.snapshot import take_snapshot
 from funnel.sampling import RecordKey
-from funnel.source import Codings, count_joint, open_source
+from funnel.source import Codings, Source, count_joint, open_source
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
+from tests.funnel.source.databases import sqlite_table
 from tests.projects import spec_of
 
 NOISE = {"protection": "noise", "epsilon": 4.0, "delta": 1e-3}
@@ -65,6 +67,32 @@ def test_names_are_learned_once_for_a_source_and_its_coding(tmp_path: Path, monk
     declared = {"s": ["ill", "well"], "x": ["a", "b", "c"], "y": ["elsewhere"]}
     source = open_source(spec)
     assert values_digest(project(tmp_path, categories=declared), source.files.digest()) is None
+
+
+def test_a_plan_of_a_database_learns_what_its_release_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest of a database is of the columns that are read: a plan reads the record key too, as a release does."""
+    rows = [
+        (f"p{k}", s, x) for k, (s, x) in enumerate(zip(*TABLE.select(["s", "x"]).to_pydict().values(), strict=True))
+    ]
+    url = sqlite_table(tmp_path, "person text, s text, x text", rows)
+    spec = spec_of(url, tmp_path, record_key=["person"], frequencies=NOISE, source={"table": "people"})
+    known: list[object] = []
+    real = learned.learn_codings
+
+    def counted(*parts: object, **more: object) -> Codings:
+        known.append(more.get("known"))
+        return real(*parts, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learned, "learn_codings", counted)
+    preview(spec, quiet)
+    key = RecordKey(("person",), bytes(range(32)))
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, spec.workspace_folder / spec.name, quiet, key)
+
+    take_snapshot(spec, tmp_path / "snapshots", key, quiet, codings)
+    assert known[0] is None
+    assert known[1] is not None
 
 
 def test_where_units_have_several_rows_names_are_learned_from_the_first_of_each(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from funnel.audit.check import State
+from funnel.audit.page import check_rendered
 from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
+from funnel.release.layout import ReleaseFolder
 from funnel.report.grouped import render_grouped, render_grouped_internal
 from tests.groups import grouped_release
 
@@ -89,3 +94,23 @@ def test_pages_are_well_formed_and_load_nothing(
         assert read.tags.count("caption") == read.tags.count("table")
         assert "default-src 'none'" in page
         assert "<script" not in page
+
+
+def test_of_a_column_with_one_value_nothing_is_said_in_the_singular(numbers: GroupedReport, tmp_path: Path) -> None:
+    told = next(text for text in numbers.texts if text.kind == "anything")
+    one = numbers.model_copy(update={"texts": (told.model_copy(update={"values": told.values[:1]}),)})
+    page = render_grouped(one)
+    assert "nothing is said; there is one value only." in page
+    assert f"it is any of {len(told.values)}\u00a0values." in render_grouped(numbers)
+    # Releases that have the earlier words are out, and no others are taken.
+    earlier = page.replace("there is one value only", "it is any of 1\u00a0value")
+    shutil.copytree(grouped_release().root, folder := tmp_path / "release")
+    release = ReleaseFolder(folder)
+    for written, state in (
+        (page, State.PASSED),
+        (earlier, State.PASSED),
+        (page.replace("one value only", "no value"), State.FAILED),
+    ):
+        release.report.chmod(0o644)
+        release.report.write_text(written, encoding="utf-8")
+        assert check_rendered(release, lambda _: page).state is state

@@ -1,0 +1,108 @@
+"""Finished version: what a run says a coming version is made from, whatever its form; and how its files are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import DataError
+from funnel.pipeline.expectations.said import Said
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import RecordKey
+from funnel.sampling.keyed import DERIVATION
+from funnel.spec import ReleaseSpec
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedVersion:
+    """A finished folder, the spec, and what the run says it made the release from.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
+    folder : ReleaseFolder
+        With all public files, and the internal evidence of the counts and of the drawing.
+    version : str
+        That is about to be published.
+    snapshot : Snapshot
+        What it says of itself is judged, and its records are in the order of the source.
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
+    key : RecordKey, optional
+        With the release secret, where the spec has a record key.
+    derivation : int
+        How its answers were derived; those of rows that are taken over may be of an earlier funnel.
+    previous : str, optional
+        The newest version that readers find.
+    """
+
+    spec: ReleaseSpec
+    folder: ReleaseFolder
+    version: str
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
+    key: RecordKey | None = None
+    derivation: int = DERIVATION
+    previous: str | None = None
+
+    @cached_property
+    def said(self) -> Said:
+        """What the text of the spec says."""
+        return Said.of(self.spec.text)
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
+        return self.snapshot.read_codings().settled(self.spec)
+
+    @property
+    def handed_on(self) -> object:
+        """The guarantee that the run was for."""
+        from funnel.guarantees import parse_guarantee
+
+        return parse_guarantee(self.spec.guarantee.canonical)
+
+
+def digest_and_size(path: Path) -> tuple[str, int]:
+    """SHA-256 (hex) and bytes of a file."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
+
+
+def json_in(path: Path) -> Any:
+    """What a JSON file says; see `json_of`."""
+    return json_of(path.read_bytes(), path)
+
+
+def json_of(text: bytes, path: Path) -> Any:
+    """What a text says that was read of a JSON file.
+
+    Raises
+    ------
+    DataError
+        If it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    raise DataError(f"{path.name} is not JSON")
+
+
+def spread(content: Any) -> bytes:
+    """JSON as documents for people are written: a line a value, keys in order."""
+    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def compact(content: Any) -> bytes:
+    """JSON as large documents are written: in one line."""
+    return (json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()
