@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -10,14 +11,19 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests import forest
+from tests import chance, forest
 from tests.ledger.servers import Server, running_server
+
+# Modules of the project and of all that it uses, and thousands of tests, are there as long as the tests run: put aside
+# once they are imported, they are not looked through again and again for what may be thrown away.
+gc.disable()
 
 # The machines that run the tests are small and shared, so no example is failed for being slow.
 settings.register_profile("local", deadline=None)
 # In CI the same examples every time: a change is not failed for what another one broke.
 settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+CI = bool(os.environ.get("CI"))
+settings.load_profile("ci" if CI else "local")
 
 # A shell starts what runs in its background deaf to Ctrl-C, and a test that interrupts itself would then wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -64,6 +70,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             more = settings(own, max_examples=TIMES * own.max_examples, derandomize=False, print_blob=True)
             setattr(test, _SETTINGS, more)
             done.add(test)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    chance.begin(item.nodeid)
+
+
+@pytest.fixture(scope="session", autouse=CI)
+def same_noise() -> Iterator[None]:
+    """Noise is the same in every run."""
+    with chance.same_noise():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ time that it gets there, however fast the machine is.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -197,6 +198,7 @@ class _Child:
 
 
 def _serve() -> None:
+    gc.disable()
     served = "PREFECT_API_URL" in os.environ
     for name in (*_ALWAYS, *(_ORCHESTRATED if served else ())):
         importlib.import_module(name)
@@ -205,6 +207,10 @@ def _serve() -> None:
             importlib.import_module(found.name)
     _compile_templates()
     forest.plant(forest.FEW)
+    # What is imported is not looked through again by any of the copies, which would have to copy all of it for that.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
     children: dict[int, _Child] = {}
     for line in sys.stdin:
         ((what, about),) = json.loads(line).items()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -24,7 +22,6 @@ from funnel.frequencies import rows as rows_room
 from funnel.frequencies import selection
 from funnel.frequencies.frequencies import Frequencies
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.noise import scale_of
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows import way
 from funnel.pipeline.flows.way import Done, go
@@ -35,6 +32,7 @@ from funnel.release.signature import SignatureDocument
 from funnel.sampling import words
 from funnel.source import learn_codings
 from funnel.spec import ReleaseSpec
+from tests.chance import noise_of
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 NOISE = (
@@ -94,17 +92,6 @@ class Released:
         files = {name: content for name, content in tree(self.folder.root).items() if not name.startswith("audit/")}
         assert files.pop("signature.json")
         return files
-
-
-def noise_of(seed: int) -> Callable[[int, float, int], IntArray]:
-    """What draws noise of the same law, and the same whenever the tests are run: no test may fail once in a while."""
-    random = np.random.default_rng(seed)
-
-    def draw(size: int, epsilon: float, sensitivity: int = 1) -> IntArray:
-        success = -math.expm1(-1 / scale_of(epsilon, sensitivity))
-        return random.geometric(success, size) - random.geometric(success, size)
-
-    return draw
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from scipy import stats
 from funnel import EntropyError, SpecError
 from funnel.frequencies import Noise
 from funnel.frequencies.noise import draw_noise, scale_of
+from tests import chance
 
 # A test that is right errs less often than this.
 FALSE_ALARM = 1e-9
@@ -26,6 +28,13 @@ DRAWS = 30_000
 def mass(epsilon: float, k: int) -> float:
     """P(Z = k) of the discrete Laplace law."""
     return math.tanh(epsilon / 2) * math.exp(-epsilon * abs(k))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opendp() -> Iterator[None]:
+    """Also where all other tests have the same noise in every run."""
+    with chance.by_opendp():
+        yield
 
 
 @pytest.fixture(scope="module", params=[0.25, 0.75, 1.0, 3.7])

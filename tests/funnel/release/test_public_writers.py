@@ -133,13 +133,17 @@ WRITING_MODES = set("wax+")
 
 
 @functools.cache
-def parsed() -> dict[str, ast.Module]:
-    """All of them, parsed once for all tests here; nothing changes them."""
-    return dict(modules())
+def modules() -> dict[str, Path]:
+    """The file of every module of the package, by the name that it is imported by."""
+    return dict(_modules())
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Every module of the package, by the name that it is imported by."""
+def parsed(name: str) -> ast.Module:
+    """One of them; all of them at once would be a million objects for as long as the tests run."""
+    return ast.parse(modules()[name].read_text(encoding="utf-8"))
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
     for package, folder in SOURCES.items():
         for path in sorted(folder.rglob("*.py")):
             inside = path.relative_to(folder)
@@ -151,7 +155,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
             if package == "funnel" and inside.parts[:2] == ("pipeline", "expectations"):
                 continue
             parts = [package, *inside.with_suffix("").parts]
-            yield ".".join(parts).removesuffix(".__init__"), ast.parse(path.read_text(encoding="utf-8"))
+            yield ".".join(parts).removesuffix(".__init__"), path
 
 
 def written(tree: ast.Module) -> set[str]:
@@ -195,7 +199,7 @@ def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None:
-    found = {name: files for name, tree in parsed().items() if (files := written(tree))}
+    found = {name: files for name in modules() if (files := written(parsed(name)))}
     assert found == WRITERS
 
 
@@ -267,7 +271,7 @@ def test_at_run_time_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_makers_of_public_documents_import_nothing_exact(name: str) -> None:
-    tree = parsed()[name]
+    tree = parsed(name)
     imported = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
