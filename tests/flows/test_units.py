@@ -20,11 +20,13 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.flows.way import go
 from funnel.planning import plan as compare
+from funnel.progress import quiet
 from funnel.recount.histories import recount_histories
 from funnel.register.forget import digests_of, forget
 from funnel.register.planning import plan_version
 from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
+from funnel.release.preview import preview
 from funnel.release.secret import find_register_secret
 from funnel.spec import ReleaseSpec
 from tests.public import previewed
@@ -254,9 +256,7 @@ def _planned(path: Path) -> dict[str, object]:
     return found.to_dict()
 
 
-@pytest.mark.parametrize(
-    "step", [lambda spec: go(spec, False, False), lambda spec: _planned(spec.folder / "spec.toml")]
-)
+@pytest.mark.parametrize("step", [lambda spec: go(spec, False, False), lambda spec: preview(spec, quiet)])
 def test_without_a_history_rows_of_a_unit_are_refused_with_what_to_do(tmp_path: Path, step: object) -> None:
     text = SPEC.replace('[history]\npeople = "same"\n', "").replace('record_key = ["patient"]\n', "")
     path = project(tmp_path, text)
