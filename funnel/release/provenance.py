@@ -29,18 +29,24 @@ def code_digest() -> str:
 
 def software_name() -> str:
     """This package and its version, as documents name what wrote them."""
-    return f"funnel {version('funnel')}"
+    return f"funnel {software()['funnel']}"
 
 
 def software() -> dict[str, str]:
     """Versions of this package and of the libraries that compute, by name; those not installed are left out."""
-    found = {}
-    for name in ("funnel", *_COMPUTES):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found for name in ("funnel", *_COMPUTES) if (found := installed(name)) is not None}
+
+
+@lru_cache
+def installed(name: str) -> str | None:
+    """The version of a package; None if it is not installed.
+
+    Looked up once: what a process has imported stays what it is, and every release names a dozen of them several times.
+    """
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 @lru_cache(maxsize=1)

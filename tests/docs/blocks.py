@@ -49,6 +49,8 @@ _PROGRESS = re.compile(r"^ *\d+\.\d s  .*\n", re.MULTILINE)
 _ROWS = re.compile(r"(?<=\n)(?:[a-z]+(?:-[a-z]+)* {2,}.*\n)+")
 # Whatever the shell would read, not the command.
 _SHELL = re.compile(r"[|&;<>$`*~]|^\w+=")
+# An argument with a variable in it.
+_VARIABLE = re.compile(r'(?<= )"([^"$]*)\$([A-Z_]+)([^"$]*)"')
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,17 @@ class Reader:
             said = self._shell(f"printf %s {found[2]}")
             self.environment[found[1]] = said
             return
-        expected, printed = shown, self._funnel(command) if _is_plain(command) else self._shell(command)
+        told = _VARIABLE.sub(self._told, command)
+        expected, printed = shown, self._funnel(told) if _is_plain(told) else self._shell(command)
         fails = re.search(r'^funnel: |^FAIL |"status": "failed"', expected, re.MULTILINE) is not None
         assert (self.status != 0) == fails, f"{command}\nended with {self.status}\n{printed}"
         assert not expected.strip() or agree(expected, printed), f"{command}\nprinted\n{printed}"
+
+    def _told(self, argument: re.Match[str]) -> str:
+        """An argument with what its variable stands for; as it is where that was never set."""
+        before, name, after = argument.groups()
+        known = {"PWD": str(self.folder), **self.environment}
+        return shlex.quote(before + known[name] + after) if name in known else argument[0]
 
     def _funnel(self, command: str) -> str:
         """In this process, which has imported what a command needs."""

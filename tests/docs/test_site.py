@@ -50,17 +50,18 @@ def text_of(page: Path) -> str:
 
 def navigation(site: Path) -> set[Path]:
     """Every page that is reached from the first one by links of the navigation, page after page."""
-    first = site / "index.html"
+    first = str((site / "index.html").resolve())
     found, waiting = {first}, [first]
     while waiting:
         page = waiting.pop()
         # Of the tabs above and the list beside, which shows what is below the tab that is open.
-        for link in re.findall(r'<a href="([^"#]+\.html)" class="md-(?:nav|tabs)__link', text_of(page)):
-            target = (page.parent / unquote(link)).resolve()
+        for link in set(re.findall(r'<a href="([^"#]+\.html)" class="md-(?:nav|tabs)__link', text_of(Path(page)))):
+            # Tens of thousands of links: as texts, without asking the disk of each.
+            target = os.path.normpath(f"{page.rpartition('/')[0]}/{unquote(link)}")
             if target not in found:
                 found.add(target)
                 waiting.append(target)
-    return found
+    return set(map(Path, found))
 
 
 def test_every_page_is_in_the_navigation(site: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from funnel.release.internal_report import (
     RareCombination,
     Sparse,
 )
+from funnel.release.provenance import installed
 from funnel.release.public_report import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
@@ -93,13 +93,7 @@ def internal_report(
 
 
 def _beside() -> dict[str, str]:
-    found = {}
-    for name in _JUDGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found for name in _JUDGES if (found := installed(name)) is not None}
 
 
 def _figures(found: Findings, audited: Audited) -> ExactFigures:

@@ -12,7 +12,7 @@ import pytest
 from funnel.mechanisms import _MECHANISMS
 from funnel.mechanisms.identity import Identity
 from funnel.release.cache import Cache
-from funnel.release.provenance import code_digest, software
+from funnel.release.provenance import code_digest, installed, software
 
 MINE = """
 from funnel.mechanisms.identity import Identity
@@ -113,6 +113,7 @@ def test_a_package_that_is_not_installed_has_no_version(monkeypatch: pytest.Monk
         return "1"
 
     monkeypatch.setattr("funnel.release.provenance.version", version)
+    monkeypatch.setattr("funnel.release.provenance.installed", installed.__wrapped__)
     found = software()
     assert "numba" not in found
     assert {"funnel", "numpy"} <= set(found)
