@@ -49,12 +49,14 @@ def _of_groups(spec: ReleaseSpec, counted: Joint, rules: Rules) -> dict[str, Rec
     changed = True
     while changed:
         changed = False
+        records = Records.of(counted)
         for group in spec.groups.known(spec.publish):
-            found = suggest(spec, Records.of(counted).marginal(group), rules, named_from=rules.minimum_cell)
+            found = suggest(spec, records.marginal(group), rules, named_from=rules.minimum_cell)
             if found is None:
                 continue
             changed = True
             recode.update(found.recode)
             counted = found.applied(spec, counted)
+            records = Records.of(counted)
             spec = spec.model_copy(update={"recode": {**spec.recode, **found.recode}})
     return recode

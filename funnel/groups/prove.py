@@ -78,13 +78,14 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
         table, inputs = tables[number][channel], readings[number][rows]
         if not table[:, inputs].any(axis=0).all():
             raise SolverError("a class of a grouped protocol has records that its channel is not made for")
+        # All who draw for one input draw by the same weights: they are added up once for all outputs.
+        there, behind = _by_input(counts[:, rows], weights, inputs)
         for row, after in zip(table, following, strict=True):
-            some = np.flatnonzero(row[inputs])
-            if not len(some):
+            drawn = row[there]
+            if not drawn.any():
                 continue
-            shown = weights[some] * row[inputs[some]].astype(object)
             decided += 1
-            sums = _by_secret(counts[:, rows[some]], shown)
+            sums = [int(one) for one in behind @ drawn.astype(object)]
             for side, ratio in _ratios(sums, prior, allowed):
                 if ratio is None:
                     impossible, holds = True, False
@@ -93,7 +94,9 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
             if holds:
                 holds = allowed.within_exactly(np.array(sums, dtype=object)[:, None], prior)
             if after != SILENT:
-                left.append((number + 1, after, rows[some], shown))
+                of_rows = row[inputs]
+                some = np.flatnonzero(of_rows)
+                left.append((number + 1, after, rows[some], weights[some] * of_rows[some].astype(object)))
     levels = [(_nats(guarantee, side, ratio), stage) for side, (ratio, stage) in worst.items()]
     level, at = max(levels, default=(0.0, 0))
     return Proof(holds, float("inf") if impossible else level, at, decided)
@@ -111,16 +114,15 @@ def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
     wanted = [*stage.columns, *([stage.ahead.column] if stage.ahead else [])]
     if missing := [column for column in wanted if column not in columns]:
         raise DataError(f"the joint law has no column {missing[0]!r}, which the protocol reads")
-    places = [columns.index(column) for column in stage.columns]
-    known = {symbol: x for x, symbol in enumerate(stage.symbols)}
-    classes = dict(zip(stage.ahead.values, stage.ahead.classes, strict=True)) if stage.ahead else {}
-    ahead = columns.index(stage.ahead.column) if stage.ahead else 0
-    inputs = np.full(len(joint.inputs), -1, dtype=np.int64)
-    for r, symbol in enumerate(joint.inputs.symbols):
-        x = known.get(tuple(symbol[j] for j in places), -1)
-        place = classes.get(symbol[ahead], -1) if stage.ahead else 0
-        if x >= 0 and place >= 0:
-            inputs[r] = x * stage.folds + place
+    symbols = joint.inputs.symbols
+    known = {symbol: x * stage.folds for x, symbol in enumerate(stage.symbols)}
+    of_columns = [[symbol[place] for symbol in symbols] for place in map(columns.index, stage.columns)]
+    inputs = np.array([known.get(texts, -1) for texts in zip(*of_columns, strict=True)], dtype=np.int64)
+    if stage.ahead is not None:
+        classes = dict(zip(stage.ahead.values, stage.ahead.classes, strict=True))
+        ahead = columns.index(stage.ahead.column)
+        places = np.array([classes.get(symbol[ahead], -1) for symbol in symbols], dtype=np.int64)
+        inputs = np.where((inputs >= 0) & (places >= 0), inputs + places, -1)
     if (joint.counts.any(axis=0) & (inputs < 0)).any():
         raise DataError(
             f"the joint law has values of {', '.join(wanted)} that the protocol does not know; make it for this table"
@@ -128,13 +130,14 @@ def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
     return inputs
 
 
-def _by_secret(counts: IntArray, shown: WholeNumbers) -> list[int]:
-    """P(s, h, y) up to a factor: Σ_r n(s, r) w(r)."""
-    sums = []
-    for row in counts:
-        some = np.flatnonzero(row)
-        sums.append(int((row[some].astype(object) * shown[some]).sum()) if len(some) else 0)
-    return sums
+def _by_input(counts: IntArray, weights: WholeNumbers, inputs: IntArray) -> tuple[IntArray, WholeNumbers]:
+    """The inputs (k,) that some records have, and who is behind each, up to a factor: Σ_r n(s, r) w(r), (c, k)."""
+    order = np.argsort(inputs, kind="stable")
+    there, starts = np.unique(inputs[order], return_index=True)
+    behind = np.zeros((len(counts), len(there)), dtype=object)
+    for s, row in enumerate(counts[:, order]):
+        behind[s] = np.add.reduceat(row.astype(object) * weights[order], starts)
+    return there, behind
 
 
 def _ratios(sums: list[int], prior: IntArray, allowed: Allowed) -> Iterator[tuple[str, Fraction | None]]:

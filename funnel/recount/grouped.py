@@ -300,6 +300,7 @@ class _Walk:
         self._inputs = [_read(stage, text.columns, self._sources) for stage in text.stages]
         self._own = [[_own_terms(channel.inputs) for channel in stage.channels] for stage in text.stages]
         self._outputs = _Worst(self._sizes)
+        self._nobody = [0] * len(self._sizes)
         self._masses: dict[Values, list[int]] = {}
         self._numbers: dict[Values, int] = {}
         self._entries = array("q"), array("q"), array("d")
@@ -349,12 +350,22 @@ class _Walk:
         which, following = stage.classes[place]
         channel = stage.channels[which]
         known, own = channel.inputs, self._own[number][which]
+        # Records with one input draw by the same weights: whoever is behind it is added up once.
+        members: dict[int, tuple[list[int], list[int]]] = {}
+        for r, weight in zip(rows, weights, strict=True):
+            of_input = members.get(inputs[r])
+            if of_input is None:
+                of_input = members[inputs[r]] = [], []
+            of_input[0].append(r)
+            of_input[1].append(weight)
         some: list[tuple[list[int], list[int]]] = [([], []) for _ in channel.labels]
+        behind: dict[int, list[int]] = {}
+        masses_of = [[0] * len(self._sizes) for _ in channel.labels]
         before, told, strangers = 0, 0.0, 0
         depth = BITS * number
-        for r, weight in zip(rows, weights, strict=True):
-            x = inputs[r]
-            people = self._totals[r] * weight
+        for x, (of_x, weights_of_x) in members.items():
+            of_secret = behind[x] = self._by_secret(of_x, weights_of_x)
+            people = sum(of_secret)
             before += people
             if x in known:
                 ways = known[x]
@@ -364,15 +375,15 @@ class _Walk:
                 strangers += 1
             for y, likely in ways:
                 of_output, shown = some[y]
-                of_output.append(r)
-                shown.append(weight * likely)
+                of_output += of_x
+                shown += [weight * likely for weight in weights_of_x]
+                masses_of[y] = [mass + one * likely for mass, one in zip(masses_of[y], of_secret, strict=True)]
         self._strangers += bool(strangers)
         longer: list[_Prefix] = []
         expected = before / (1 << depth)
-        for (of_output, shown), label, then in zip(some, channel.labels, following, strict=True):
+        for (of_output, shown), masses, label, then in zip(some, masses_of, channel.labels, following, strict=True):
             if not of_output:
                 continue
-            masses = self._by_secret(of_output, shown)
             self._outputs.meet(masses)
             self._decided += 1
             part = sum(masses) / (1 << (depth + BITS))
@@ -387,21 +398,16 @@ class _Walk:
             exact = Fraction(before, 1 << depth)
             most, fewest = self._people.get((number, which), (exact, exact))
             self._people[number, which] = (max(most, exact), min(fewest, exact))
-            self._behind(number, which, rows, weights)
+            self._behind(number, which, behind)
         return longer
 
-    def _behind(self, number: int, which: int, rows: list[int], weights: list[int]) -> None:
-        """Add the people of a prefix to the rows that they draw by."""
-        row_of = self._text.stages[number].channels[which].rows
-        inputs, counts, table = self._inputs[number], self._counts, self._tables.setdefault((number, which), {})
-        for r, weight in zip(rows, weights, strict=True):
+    def _behind(self, number: int, which: int, behind: Mapping[int, Sequence[int]]) -> None:
+        """Add the people of a prefix, by input and secret, to the rows that they draw by."""
+        row_of, table = self._text.stages[number].channels[which].rows, self._tables.setdefault((number, which), {})
+        for x, of_secret in behind.items():
             # What the channel does not know draws by the one row of its marginal.
-            row = row_of.get(inputs[r], -1)
-            if row not in table:
-                table[row] = [0] * len(self._sizes)
-            masses = table[row]
-            for s, count in counts[r]:
-                masses[s] += count * weight
+            row = row_of.get(x, -1)
+            table[row] = [mass + one for mass, one in zip(table.get(row, self._nobody), of_secret, strict=True)]
 
     def _row_table(self, number: int, which: int) -> RowTable:
         stage = self._text.stages[number]
