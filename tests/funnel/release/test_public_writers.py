@@ -124,7 +124,7 @@ READING = {
     # Who estimates only reads.
     *("output_counts_by", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
-    *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
+    *("estimate", "first_csv_difference", "recount_published", "json_in", "json_of", "Evidence", "reread"),
     *("opened", "first_difference"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
     *("grouped_report_claims", "_bytes", "estimate", "read_channels", "read_channel_rows"),
