@@ -113,7 +113,7 @@ def test_a_mechanism_that_fails_is_a_reason_and_no_number(monkeypatch: pytest.Mo
         def fail(*_: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(mechanism("optimal"), "fitted", fail)
+        monkeypatch.setattr(mechanism("optimal"), "fitted_to", fail)
         for rows in (
             plan(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5), ("optimal", "grr")),
             contenders(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5)),
