@@ -15,6 +15,7 @@ from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
+from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.ball_law import worst_law
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
@@ -72,46 +73,6 @@ class RobustOptimum:
     finished: bool
     fell_short: bool
     cuts: int
-
-
-class _Cuts:
-    """Half-spaces of rows: two secrets under two conditional laws that one law in F has together."""
-
-    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags) -> None:
-        counts, self._reads_secret = secret_by_input(read)
-        self._shape = counts.shape
-        self._seen = np.flatnonzero(seen)
-        self._law = read.p_input
-        self._pairs: list[tuple[FloatArray, FloatArray]] = []
-        c = counts.shape[0]
-        for s in range(c):
-            for t in range(c):
-                if s != t:
-                    self.add(s, t, near.law[s], near.law[t])
-
-    def __len__(self) -> int:
-        return len(self._pairs)
-
-    def add(self, high: int, low: int, one: FloatArray, other: FloatArray) -> None:
-        """``T_s·R_s <= e^ε T_s'·R_s'`` for laws R_s and R_s' of the input, each (u,)."""
-        self._pairs.append((self._functional(high, one), self._functional(low, other)))
-
-    def rows(self, epsilon: float) -> FloatArray:
-        """The half-spaces for a budget, on rows T over the inputs that occur."""
-        first, second = (np.array(side) for side in zip(*self._pairs, strict=True))
-        return np.asarray(first - capped_exp(epsilon) * second)
-
-    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
-        c, u = self._shape
-        full = np.zeros(len(self._law))
-        if self._reads_secret:
-            full.reshape(c, u)[secret] = law
-        else:
-            full[:] = law
-        # An input that never occurred gets the marginal: its share of the law goes to the average row.
-        unseen = np.ones(len(full), dtype=bool)
-        unseen[self._seen] = False
-        return np.asarray(full[self._seen] + full[unseen].sum() * self._law[self._seen])
 
 
 def robust_weights(
@@ -175,7 +136,7 @@ def robust_weights(
         if not found.finished or bound - kept.value <= gap:
             weights = _proven(guarantee, cone_of(finishing), kept)
             return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.cuts)
-    cuts = _Cuts(read, near, seen)
+    cuts = BallCuts(read, near, seen)
     worst, columns, finished = np.inf, np.zeros((0, len(law))), False
     value, still, ended = np.inf, 0, False
     while True:
@@ -214,7 +175,7 @@ def robust_weights(
     return RobustOptimum(weights, bound, finished, finishing.fell_short, len(cuts))
 
 
-def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
+def _cut(cuts: BallCuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
     """Add the half-spaces that the worst laws for each output give; how many, and the largest ratio there was."""
     rows = rows_by_secret(read, matrix)
     pairs = pair_ratios(rows, near)
@@ -246,7 +207,7 @@ def _moved_inside(
     read: Joint,
     guarantee: RLDP,
     near: Neighbourhood,
-    cuts: _Cuts,
+    cuts: BallCuts,
     split: Split,
     law: FloatArray,
     seen: Flags,

@@ -10,11 +10,14 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
+from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.budget import CALL, Budget
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
 from funnel.solver.mixture import Trace
+from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_told
 from funnel.solver.robust_pricing import RobustPricer
 
@@ -25,13 +28,16 @@ _LEAST_INPUTS = 13
 # The share of the deviation that goes to the secret that is likelier, where the deviation is more than so much of the
 # rarest secret, and where it is less. Any proves its bounds; these are closest of .25, .35 and .5 for 1,000 and 10,000.
 _SHARE, _WIDE, _SHARE_OF_LITTLE = 0.35, 0.05, 0.5
-# Prices to begin with: such a share of ln p.
+# Prices to begin with: such a share of ln p; where the deviation is less than so much of the rarest secret, those of
+# the optimum under the estimate, which is climbed to until it gains as few nats.
 _FIRST = (0.35, 0.5, 0.65, 0.8, 0.95)
-# How far prices may move at first, at most and at least; what that grows by where they did so and gained, or falls by.
-_WIDTH, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 1.0, 0.01, 1.3, 0.85
+_NEARLY_NONE, _CLIMBED = 0.01, 0.01
+# How far prices may move at first, also from those of the estimate, at most and at least; what that grows by where they
+# did so and gained, or falls by.
+_WIDTH, _WIDTH_OF_ESTIMATE, _WIDEST, _NARROWEST, _GROW, _FALL = 0.4, 0.1, 1.0, 0.01, 1.3, 0.85
 # Cuts in two of a search: at first, and when prices hardly change the bound; more where the deviation is little, since
-# corners are few there.
-_SPLITS, _CLOSELY, _CLOSELY_OF_LITTLE = 30, 120, 300
+# corners are few there, and the first time in the round after the first prices, which are good ones.
+_SPLITS, _CLOSELY, _CLOSELY_OF_LITTLE, _CLOSE_AT_ONCE = 30, 120, 300, 2
 # Rounds without a gain of this share of the gap before bounds are closer, and before the search ends.
 _STILL, _UNCHANGED, _END = 3, 0.1, 14
 # Rounds whose posteriors an ascent starts from, the rounds after which there is one, those after which what
@@ -109,15 +115,24 @@ def searched(
     best = nothing = nothing_told(cone)
     recent: list[FloatArray] = []
     ascents: list[Kept] = []
+    if near.deviation > _NEARLY_NONE * float(near.prior.min()):
+        width, splits, at_once, first = _WIDTH, 0, 0, [share * np.log(law) for share in _FIRST]
+    else:
+        # Without a deviation prices of the estimate would be the best ones, and its outputs nearly what can be told.
+        estimated = ColumnGeneration(Region.of(BallCuts(read, near, seen).rows(epsilon) / law, law), budget)
+        recent.append(estimated.run(_CLIMBED, proving=False).split.posteriors)
+        ascents.append(ascended(cone, recent[0], nothing, budget))
+        best = max(best, ascents[0], key=lambda one: one.value)
+        width, splits, at_once, first = _WIDTH_OF_ESTIMATE, _SPLITS, _CLOSE_AT_ONCE, [estimated.prices]
     # At prices of nothing a row is worth nothing at most.
-    bound, width, rounds, cuts, still = 0.0, _WIDTH, 0, 0, 0
+    bound, rounds, cuts, still = 0.0, 0, 0, 0
     prices = centre = np.zeros(len(law))
     while not budget.expired:
         if not rounds:
-            tried = [(share * np.log(law), pricer.search(share * np.log(law), 0)) for share in _FIRST]
+            tried = [(prices, pricer.search(prices, splits)) for prices in first]
             prices, priced = min(tried, key=lambda one: float(one[0] @ law) + one[1].bound)
         else:
-            priced = pricer.search(prices, closely if still >= _STILL else _SPLITS)
+            priced = pricer.search(prices, closely if still >= _STILL or rounds == at_once else _SPLITS)
         programme.add(priced.mixtures, priced.worth)
         rounds += 1
         found = float(prices @ law) + priced.bound

@@ -11,7 +11,7 @@ import funnel
 from funnel import Joint
 from funnel.guarantees.chi2_ball import extreme_law
 from funnel.guarantees.worst_case import Neighbourhood
-from funnel.solver import robust
+from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.ball_law import worst_law
 
 
@@ -52,13 +52,13 @@ def test_every_cut_is_of_laws_that_are_possible(monkeypatch: pytest.MonkeyPatch)
     """Of two secrets at once: Σ_s P̂_s sqrt(Σ P̂²/R_s) <= sqrt(1 + B), all others being as estimated."""
     joint = Joint.from_counts([[200, 31, 5], [40, 150, 60], [9, 70, 300]])
     made: list[tuple[int, int, np.ndarray, np.ndarray]] = []
-    add = robust._Cuts.add
+    add = BallCuts.add
 
-    def listened(cuts: robust._Cuts, high: int, low: int, one: np.ndarray, other: np.ndarray) -> None:
+    def listened(cuts: BallCuts, high: int, low: int, one: np.ndarray, other: np.ndarray) -> None:
         made.append((high, low, one, other))
         add(cuts, high, low, one, other)
 
-    monkeypatch.setattr(robust._Cuts, "add", listened)
+    monkeypatch.setattr(BallCuts, "add", listened)
     guarantee = funnel.RLDP(0.8, set="chi2")
     funnel.optimal(joint, guarantee, gap=1e-2, time_limit=1)
     near: Neighbourhood = guarantee.neighbourhood(joint)

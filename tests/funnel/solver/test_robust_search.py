@@ -116,6 +116,16 @@ def test_where_the_data_leave_nothing_open_it_is_plain_ldp() -> None:
     assert plain.value <= found.bound
 
 
+def test_where_the_data_leave_little_open_it_begins_at_the_optimum_of_the_estimate() -> None:
+    """From shares of ln p nothing is found yet after so much work, and the bound is 1.97 nats."""
+    joint = Joint.from_counts(LARGER.counts * 100)
+    read = joint.with_secret()
+    near = RLDP(1.0, set="chi2").neighbourhood(read)
+    found = searched(read, near, np.asarray(read.p_input > 0), 1.0, float(np.exp(1.0)), 1e-3, Budget.of(0.7))
+    kept, bound = found.kept.value + read.entropy, found.bound + read.entropy
+    assert 0 < kept <= bound <= 1.1 * kept
+
+
 @pytest.fixture(scope="module")
 def by_limit() -> dict[float, funnel.Solution]:
     guarantee = RLDP(1.0, set="chi2")

@@ -1,0 +1,62 @@
+"""Half-spaces of rows over the χ² set: two secrets under two conditional laws that one law of the set has together."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.rldp import secret_by_input
+from funnel.guarantees.worst_case import Neighbourhood
+from funnel.joint import FloatArray, Joint
+
+Flags = npt.NDArray[np.bool_]
+
+
+class BallCuts:
+    """Half-spaces of rows, to begin with those of the estimate.
+
+    Parameters
+    ----------
+    read : Joint
+        The joint law (c, a) over what the channel reads.
+    near : Neighbourhood
+    seen : ndarray of bool, shape (a,)
+        The inputs that rows are over; all others get the average row.
+    """
+
+    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags) -> None:
+        counts, self._reads_secret = secret_by_input(read)
+        self._shape = counts.shape
+        self._seen = np.flatnonzero(seen)
+        self._law = read.p_input
+        self._pairs: list[tuple[FloatArray, FloatArray]] = []
+        c = counts.shape[0]
+        for s in range(c):
+            for t in range(c):
+                if s != t:
+                    self.add(s, t, near.law[s], near.law[t])
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def add(self, high: int, low: int, one: FloatArray, other: FloatArray) -> None:
+        """``T_s·R_s <= e^ε T_s'·R_s'`` for laws R_s and R_s' of the input, each (u,)."""
+        self._pairs.append((self._functional(high, one), self._functional(low, other)))
+
+    def rows(self, epsilon: float) -> FloatArray:
+        """The half-spaces for a budget, on rows T over the inputs that occur."""
+        first, second = (np.array(side) for side in zip(*self._pairs, strict=True))
+        return np.asarray(first - capped_exp(epsilon) * second)
+
+    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
+        c, u = self._shape
+        full = np.zeros(len(self._law))
+        if self._reads_secret:
+            full.reshape(c, u)[secret] = law
+        else:
+            full[:] = law
+        # An input that never occurred gets the marginal: its share of the law goes to the average row.
+        unseen = np.ones(len(full), dtype=bool)
+        unseen[self._seen] = False
+        return np.asarray(full[self._seen] + full[unseen].sum() * self._law[self._seen])
