@@ -127,7 +127,9 @@ class Console:
         self._progress.update(self._task, description=Text(what).markup, completed=done, total=total)
         if self._live:
             return
-        told = what if not done or total is None else f"{what}: {done:,} of {total:,}"
+        so_far = "" if not done or total is None else f"{done:,} of {total:,}"
+        # Some say it themselves, and of what.
+        told = what if so_far in what else f"{what}: {so_far}"
         # "fitting optimal: 0.61 nats" is how far "fitting optimal" is.
         further = what.split(":")[0] == self._said.split(":")[0]
         if told != self._said and not (further and now - self._said_at < _OFTEN):

@@ -141,6 +141,14 @@ def test_without_a_terminal_it_is_told_how_far_long_work_is(
     assert len(lines) > 10
 
 
+def test_how_far_work_is_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(False) as console:
+        console.progress("figure 2: 1,200 of 2,580 points", 1200, 2580)
+        console.progress("counting", 3, 4)
+    lines = [line.split("s  ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["figure 2: 1,200 of 2,580 points", "counting: 3 of 4"]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_warnings_stay_to_be_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
