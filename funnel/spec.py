@@ -139,10 +139,13 @@ class ReleaseSpec(Section):
         return cls.parse(read_spec_text(path), path)
 
     @classmethod
-    def parse(cls, text: str, path: str | os.PathLike[str], hierarchies: Known | None = None) -> Self:
+    def parse(
+        cls, text: str, path: str | os.PathLike[str], hierarchies: Known | None = None, kept: bool = False
+    ) -> Self:
         """Validate the text of a spec file that was read already; ``path`` says whose it is.
 
-        What its hierarchies came to may be given, as `hierarchies` has it; by default they are read.
+        What its hierarchies came to may be given, as `hierarchies` has it; by default they are read. A copy that is
+        ``kept`` in a release lies in the output folder, and nothing is ever read or written where it says.
 
         Raises
         ------
@@ -158,7 +161,7 @@ class ReleaseSpec(Section):
         except RecursionError as error:
             raise SpecError(f"{file.name} is not a spec: its lists or tables are nested too deeply") from error
         try:
-            spec = cls.of(settings, file.parent, hierarchies)
+            spec = cls.of(settings, file.parent, hierarchies, kept)
         except SpecError as error:
             raise SpecError(f"{file.name}: {error}") from error
         spec._text = text
@@ -166,11 +169,15 @@ class ReleaseSpec(Section):
 
     @classmethod
     def of(
-        cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".", hierarchies: Known | None = None
+        cls,
+        settings: Mapping[str, Any],
+        folder: str | os.PathLike[str] = ".",
+        hierarchies: Known | None = None,
+        kept: bool = False,
     ) -> Self:
         """Validate settings that are in memory already; relative paths start at ``folder``.
 
-        Hierarchies as `parse` has them.
+        Hierarchies, and whether it is a copy that is kept, as `parse` has them.
 
         Raises
         ------
@@ -183,7 +190,8 @@ class ReleaseSpec(Section):
             raise SpecError(complaint(error, cls)) from error
         spec = spec.with_declared_bins()
         spec._folder = Path(folder).absolute()
-        spec._require_apart()
+        if not kept:
+            spec._require_apart()
         return spec
 
     def with_declared_bins(self) -> Self:

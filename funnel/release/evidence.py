@@ -48,9 +48,9 @@ def read_spec(folder: ReleaseFolder, text: str, hierarchies: str | bytes | None)
         If what its hierarchies came to cannot be read.
     """
     if hierarchies is None:
-        return ReleaseSpec.parse(text, folder.spec)
+        return ReleaseSpec.parse(text, folder.spec, kept=True)
     try:
         known = dict(json.loads(hierarchies))
     except (ValueError, TypeError, RecursionError):
         raise DataError(f"{folder.hierarchies} cannot be read; restore it from a backup") from None
-    return ReleaseSpec.parse(text, folder.spec, known)
+    return ReleaseSpec.parse(text, folder.spec, known, kept=True)
