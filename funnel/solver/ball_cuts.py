@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
-
-Flags = npt.NDArray[np.bool_]
+from funnel.solver.cuts import Flags
 
 
 class BallCuts:

@@ -19,6 +19,7 @@ from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.ball_law import worst_law
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
+from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
@@ -28,7 +29,6 @@ from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split, channel_of, value_of
 from funnel.solver.work import Deciding
 
-Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 
 # Rounds until the worst case is this close to the budget, relatively; the rest is moved inside at the end.
