@@ -47,11 +47,13 @@ from funnel.measures.lifts import (
 from funnel.measures.orders import arimoto_information, sibson_information
 from funnel.measures.robust_lifts import RobustLifts, robust_lifts
 from funnel.measures.shares import changed_share, changed_share_by_column
+from funnel.measures.unchanged import Unchanged, unchanged
 
 __all__ = [
     "Breach",
     "Counted",
     "RobustLifts",
+    "Unchanged",
     "alpha_lift",
     "alpha_lift_inverse",
     "arimoto_information",
@@ -84,5 +86,6 @@ __all__ = [
     "secret_posterior",
     "sibson_information",
     "total_variation",
+    "unchanged",
     "upward_breach",
 ]
