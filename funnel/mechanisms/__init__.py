@@ -15,6 +15,7 @@ from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.independent_reporting import IndependentReporting
+from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.memory import LARGEST, check_size, require_memory
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
@@ -34,6 +35,7 @@ _MECHANISMS: dict[str, Mechanism] = {
     kind.name: kind()
     for kind in (
         Optimal,
+        Invariant,
         SubsetRandomResponse,
         SubsetMerging,
         Watchdog,

@@ -3,6 +3,7 @@
 Whatever is asked for, the answer is a protocol of integer weights that were decided to meet the guarantee exactly, its
 utility, and a bound. Which programme is solved depends on the request:
 
+- the channel that leaves most records unchanged and every table right on average (`invariant`);
 - X as it is, where the guarantee allows that (`unchanged`);
 - for estimates, a design over the rows of a cone (`designed`);
 - over a set of laws, cutting planes or a search by levels (`over_laws`);
@@ -21,10 +22,11 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures import Counted
 from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_of
-from funnel.progress import Progress
+from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
 from funnel.solver.choice import METHODS
 from funnel.solver.designed import design_optimum
+from funnel.solver.invariant import Weighting, invariant_optimum
 from funnel.solver.over_cone import cone_optimum
 from funnel.solver.over_laws import set_optimum
 from funnel.solver.request import Request, Solution
@@ -42,6 +44,7 @@ def optimal(
     reads_secret: bool = False,
     counts: Counted = "inputs",
     utility: str | Utility = "information",
+    weights: Weighting = "root",
 ) -> Solution:
     """Maximise the utility over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
@@ -70,9 +73,15 @@ def optimal(
         useful as Conditional Reporting. Columns only, in dimension c a.
     counts : "inputs" or "secret and inputs"
         What the utility counts of a protocol that reads the secret: X, or (S, X) as in RLDP.
-    utility : "information", "variance", "estimation" or Utility
+    utility : "information", "variance", "estimation", "unchanged" or Utility
         I(X;Y) in nats; or Var E[X|Y] / Var X of one column of numbers (METHOD section 9), where gap, utility and bound
-        are shares of the variance. Values that are no numbers are given theirs by `funnel.Variance`.
+        are shares of the variance. Values that are no numbers are given theirs by `funnel.Variance`. Or the weighted
+        share of records unchanged, over the protocols whose outputs are the inputs and have the same distribution
+        (invariant post-randomisation, METHOD section 17), where gap, utility and bound are such shares.
+    weights : "root", "share" or "uniform"
+        What an unchanged record with value x counts under ``utility="unchanged"``: in proportion to ``1/√p_x``, to 1 or
+        to ``1/p_x``, so that all values together count by √p_x, p_x or alike. "share" leaves most records unchanged,
+        "root" nearly as many, without giving up rare values.
 
     Returns
     -------
@@ -110,6 +119,8 @@ def optimal(
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
     if counts not in ("inputs", "secret and inputs"):
         raise SpecError(f"the utility of an optimum counts inputs, or secret and inputs, not {counts!r}")
+    if utility == "unchanged":
+        return invariant_optimum(joint, guarantee, weights, gap, Budget.of(time_limit), progress or quiet)
     useful = utility_of(utility, joint.inputs)
     if useful != INFORMATION and counts != "inputs":
         raise SpecError(f"utility by {useful.name} counts the published columns; leave counts out")

@@ -1,0 +1,40 @@
+"""Invariant post-randomisation: outputs are the inputs, tables are right on average, most records stay unchanged."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from funnel.guarantees.base import Guarantee
+from funnel.joint import Joint
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.memory import table_memory
+from funnel.progress import Progress, quiet
+from funnel.solver import optimal
+from funnel.solver.budget import Budget
+
+# Of the records: what more rounds could leave unchanged is of no use to anybody.
+_GAP = 1e-4
+# Tables of all inputs by all outputs that the search holds at a time.
+_TABLES = 8
+
+
+class Invariant(Mechanism):
+    """The invariant channel with the largest weighted share of records unchanged (METHOD section 17).
+
+    Statisticians know the family as invariant PRAM (Gouweleeuw, Kooiman, Willenborg, de Wolf 1998): under the
+    distribution it is made for the published records have the distribution of the true ones.
+    """
+
+    name: ClassVar[str] = "invariant"
+    summary: ClassVar[str] = "publishes the values themselves; tables are right on average, most records are unchanged"
+    optimises: ClassVar[bool] = True
+
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
+        """Protocol of `funnel.optimal` with ``utility="unchanged"``, to a gap of 1e-4 of the records."""
+        found = optimal(joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged")
+        # Its bound is one on records unchanged, not on I(X;Y).
+        return Fitted(found.protocol, None, found.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """Some tables of all inputs by all outputs."""
+        return _TABLES * table_memory(len(joint.inputs), len(joint.inputs))

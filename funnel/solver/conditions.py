@@ -1,0 +1,144 @@
+"""Conditions: what one or several guarantees ask of each row of a channel, as half-spaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.reading import reads_secret
+from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.sided import over_set
+from funnel.joint import FloatArray, Joint
+
+Places = npt.NDArray[np.intp]
+
+# Half-spaces that one row asks for in one round, at most; steps towards the edge of what a
+# set allows, and the share of a constant row where they begin.
+_MOST, _STEPS, _LEAST_SHARE = 4, 10, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Half-spaces ``h · P(·, y) <= 0`` that every output y of a channel has to meet.
+
+    Attributes
+    ----------
+    joint : Joint
+        The distribution (c, a) over what the channel reads.
+    extension : ndarray, shape (a, n)
+        A row over the n values that occur to the row over all a: what a value draws that nobody has.
+    fixed : ndarray, shape (m, n)
+        Conditions of cones, which are all known; of masses P(x, y), a constant row being of size one.
+    inside : ndarray, shape (m, n)
+        The same for a budget that is smaller by a relative margin, so that rounding does not leave the bound.
+    sets : tuple of SetGuarantee
+        Guarantees over a set of distributions, whose conditions are found one by one.
+    """
+
+    joint: Joint
+    extension: FloatArray
+    fixed: FloatArray
+    inside: FloatArray
+    sets: tuple[SetGuarantee, ...]
+
+    @classmethod
+    def of(cls, joint: Joint, guarantee: Guarantee, margin: float) -> Conditions:
+        """The conditions of a guarantee.
+
+        Parameters
+        ----------
+        joint : Joint
+        guarantee : Guarantee
+            Or several.
+        margin : float
+            Of `inside`.
+
+        Raises
+        ------
+        SpecError
+            If it, or one of several, is not linear in the rows of a channel.
+        """
+        law = joint.p_input[joint.p_input > 0]
+        source = drawn_as(joint)
+        extension = np.where(source[:, None] < 0, law, np.arange(len(law)) == source[:, None])
+        fixed, inside = [np.zeros((0, len(law)))], [np.zeros((0, len(law)))]
+        sets: list[SetGuarantee] = []
+        for part in getattr(guarantee, "parts", (guarantee,)):
+            over = None if isinstance(part, RLDP) and not part.over_boxes else over_set(part, joint)
+            if over is not None:
+                sets.append(over)
+                cone = closer = over.starting_cone(joint)
+            elif isinstance(part, ConeGuarantee):
+                cone, closer = part.cone(joint), part.tightened(margin).cone(joint)
+            else:
+                raise SpecError(
+                    f"{part} sets no linear conditions on the outputs one by one, so there is no invariant optimum "
+                    "under it; use lip, alip, ldp, pml, srlip, attribute, perfect or a robust form of these"
+                )
+            fixed.append(_of_masses(cone @ extension, law))
+            inside.append(_of_masses(closer @ extension, law))
+        return cls(joint, extension, np.vstack(fixed), np.vstack(inside), tuple(sets))
+
+    def beyond(self, rows: FloatArray) -> tuple[FloatArray, float]:
+        """What rows T (n, n) over the values that occur break of the sets.
+
+        Returns
+        -------
+        spaces : ndarray, shape (k, n)
+            Further half-spaces. They touch the set where the way from a constant row to the broken one leaves it:
+            those of the broken row alone would need several times as many rounds.
+        share : float
+            The share of a constant row to mix into every row so that none breaks any; 0 if none does.
+        """
+        law = self.joint.p_input[self.joint.p_input > 0]
+        found, share = [np.zeros((0, len(law)))], 0.0
+        every = rows @ self.extension.T
+        for over in self.sets:
+            outside = np.flatnonzero(over.output_levels(self.joint, every) > over.budget)
+            if not len(outside):
+                continue
+            out = every[outside]
+            constant = np.repeat(law[outside, None], out.shape[1], axis=1)
+            # Shares of the constant row: below, a row breaks the set; above, it does not.
+            below, above = np.full((len(out), 1), _LEAST_SHARE), np.ones((len(out), 1))
+            for _ in range(_STEPS):
+                middle = np.sqrt(below * above)
+                mixed = (1 - middle) * out + middle * constant
+                broken = (over.output_levels(self.joint, mixed) > over.budget)[:, None]
+                below, above = np.where(broken, middle, below), np.where(broken, above, middle)
+            share = max(share, float(above.max()))
+            for there in ((1 - below) * out + below * constant, out):
+                spaces, _, _ = over.half_spaces(self.joint, there, _MOST)
+                found.append(_of_masses(spaces @ self.extension, law))
+        return np.vstack(found), share
+
+
+def drawn_as(joint: Joint) -> Places:
+    """Which of the n values that occur every value draws as, shape (a,); -1 draws from the marginal.
+
+    A value that no record has draws from the marginal: it discloses nothing (METHOD section 8). Where the channel reads
+    the secret, a pair (s, u) that no record has draws as a pair (s', u) that some have, so that an output tells the
+    secrets of a record apart no more than those that occur.
+    """
+    law = joint.p_input
+    seen = np.flatnonzero(law > 0)
+    source = np.full(len(law), -1)
+    source[seen] = np.arange(len(seen))
+    if reads_secret(joint):
+        c = len(joint.secret)
+        table = source.reshape(c, -1)
+        likeliest = table[law.reshape(c, -1).argmax(axis=0), np.arange(table.shape[1])]
+        source = np.where(table < 0, likeliest, table).ravel()
+    return source
+
+
+def _of_masses(spaces: FloatArray, law: FloatArray) -> FloatArray:
+    """Conditions on a row T as conditions on masses P(x, y), a constant row being of size one; none that is empty."""
+    sizes = np.abs(spaces).sum(axis=1)
+    kept = sizes > 0
+    return np.asarray(spaces[kept] / sizes[kept, None] / law)

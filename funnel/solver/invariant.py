@@ -1,0 +1,289 @@
+"""The invariant channel that leaves most records unchanged under a guarantee, with a bound on all others (METHOD 17).
+
+Outputs are the inputs, and under the distribution that the channel is made for the output has the distribution of the
+input, so that tables are right on average. That is a linear programme: its pairs (x, y) and conditions are added as
+they are needed, and prices of any of its rounds prove a bound on the optimum.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from funnel.errors import SolverError, SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.guarantees.exact import secret_output
+from funnel.joint import FloatArray, Joint
+from funnel.progress import Progress, quiet
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
+from funnel.rounding import integer_weights, marginal_weights, mix
+from funnel.solver.budget import CALL, Budget, Ended
+from funnel.solver.conditions import Conditions, drawn_as
+from funnel.solver.exchange import Exchanged, ExchangeProgramme
+from funnel.solver.request import Request, Solution
+
+Weighting = Literal["root", "share", "uniform"]
+WEIGHTINGS = ("root", "share", "uniform")
+
+#: How far the distribution of the output may be from that of the input, in every value.
+IMBALANCE = Fraction(1, 10**12)
+
+# Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
+_PAIRS, _LEAST_GAIN = 4, 1e-9
+# Conditions broken by less are none that a linear programme could tell from rounding.
+_BROKEN = 1e-9
+# The bound at which a round is thought to be near the end, so that sets are asked for conditions.
+_NEAR = 1e-2
+_ROUNDS = 2_000
+# The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
+_MARGIN = 1e-7
+# The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
+_FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
+# How close the margins of flows are brought to the distribution, and in how many steps at most.
+_IN_BALANCE, _BALANCINGS = 1e-15, 5
+# Roundings of sums, relative to their largest term.
+_ROUNDING = 2.0**-40
+
+
+def invariant_optimum(
+    joint: Joint,
+    guarantee: Guarantee,
+    weights: Weighting = "root",
+    gap: float = 1e-6,
+    budget: Budget | None = None,
+    progress: Progress = quiet,
+) -> Solution:
+    """The invariant protocol with the largest weighted share of records unchanged.
+
+    Parameters
+    ----------
+    joint : Joint
+        The distribution (c, a) over what the protocol reads and publishes: beliefs, conditions, balance and target are
+        functions of it.
+    guarantee : Guarantee
+        One or several, each a cone on rows or over a set of distributions.
+    weights : "root", "share" or "uniform"
+        What values count that stay as they are: by √p_x, p_x, or alike.
+    gap : float
+        Requested bound - utility.
+    budget : Budget, optional
+    progress : callable
+
+    Returns
+    -------
+    Solution
+        Verified: the guarantee holds and the output has the distribution of the input to `IMBALANCE`, in whole numbers.
+
+    Raises
+    ------
+    SpecError
+        If the guarantee is not linear in the rows of a channel, or weights are of another name.
+    SolverError
+        If a linear programme fails.
+
+    Notes
+    -----
+    For prices π >= 0 of conditions and β of balance every invariant channel leaves at most ``Σ_y β_y + Σ_x max_y
+    (v_x 1[x = y] - (p_x / p_y) (Σ_k π_yk h_kx + β_y))`` unchanged, v what values count: a bound whatever the solver's
+    tolerances are.
+    """
+    request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
+    search = _Search(joint, guarantee, counted(joint, weights), gap, request.budget, progress)
+    with request.budget.interruptible():
+        flows = search.run()
+    found = _proven(joint, guarantee, flows)
+    protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, "invariant", str(guarantee))
+    unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
+    finished = search.ended is None
+    return request.answer(protocol, unchanged, search.bound, search.pairs, "exchange", finished, search.ended)
+
+
+def counted(joint: Joint, weights: Weighting) -> FloatArray:
+    """What every value counts that stays as it is, shape (a,), summing to 1; zero for values that nobody has.
+
+    Raises
+    ------
+    SpecError
+        If there are no weights of this name.
+    """
+    if weights not in WEIGHTINGS:
+        raise SpecError(f"records unchanged are weighted by {', '.join(WEIGHTINGS)}, not by {weights!r}")
+    law = joint.p_input
+    by = {"root": np.sqrt(law), "share": law, "uniform": (law > 0).astype(np.float64)}[weights]
+    return np.asarray(by / by.sum())
+
+
+def imbalance(joint: Joint, weights: WeightArray) -> Fraction:
+    """The largest ``|Σ_x p_x W(y|x) - p_y|`` over all outputs y of integer weights (a, a), exactly."""
+    counts = joint.counts.sum(axis=0)
+    drawn = secret_output(counts[None], weights)[0]
+    worst = max(abs(int(mass) - int(number) * DENOMINATOR) for mass, number in zip(drawn, counts, strict=True))
+    return Fraction(worst, joint.n * DENOMINATOR)
+
+
+class _Search:
+    """Rounds of the linear programme, with further pairs and conditions in each."""
+
+    def __init__(
+        self,
+        joint: Joint,
+        guarantee: Guarantee,
+        worth: FloatArray,
+        gap: float,
+        budget: Budget,
+        progress: Progress,
+    ) -> None:
+        seen = joint.p_input > 0
+        self._law, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
+        self._budget, self._progress = budget, progress
+        self._conditions = Conditions.of(joint, guarantee, _MARGIN)
+        self._programme = ExchangeProgramme(self._law, self._worth, budget)
+        self._programme.know(self._conditions.inside)
+        # The half-spaces of the programme as they are without the margin: what the bound is proven with.
+        self._all = self._conditions.fixed
+        self._further_conditions(np.diag(self._law))
+        self.bound = 1.0
+        self.ended: Ended | None = None
+        self._gains = np.zeros((0, 0))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs looked at."""
+        return self._programme.size[0]
+
+    def run(self) -> FloatArray:
+        """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
+        programme, most = self._programme, max(_NEAR, self._gap)
+        constant = float(self._worth @ self._law)
+        for _ in range(_ROUNDS):
+            found = programme.solve()
+            self._prove(found)
+            self._progress(f"{found.value:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+            apart = self.bound - found.value
+            pairs, known = self._further_pairs(), self._further_conditions(found.flows)
+            settled = not pairs or apart <= most
+            new, share = self._further_of_sets(found.flows) if settled else (0, 0.0)
+            # What would be left if every output moved inside.
+            inside = (1 - share) * found.value + share * constant
+            if found.broken > _BROKEN:
+                if settled:
+                    programme.raise_prices()
+            elif not known and (self.bound - inside <= self._gap or not (pairs or new)):
+                return found.flows
+            if (ended := self._budget.ended_by) is not None:
+                self.ended = ended
+                return found.flows
+        raise SolverError("the search for an invariant channel does not end; change epsilon slightly")
+
+    def _prove(self, found: Exchanged) -> None:
+        """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
+        law, n = self._law, len(self._law)
+        asked = np.asarray(found.conditions @ self._all) + found.balance[:, None]
+        asked *= law / law[:, None]
+        gains = -asked
+        gains[np.arange(n), np.arange(n)] += self._worth
+        best = gains.max(axis=0)
+        self.bound = min(self.bound, float(found.balance.sum() + best.sum()) + _ROUNDING * float(np.abs(asked).max()))
+        # What an output y would gain by records of x, by the mass that can move between them.
+        stay = gains[np.arange(n), np.arange(n)]
+        self._gains = (gains - stay) / law * np.minimum.outer(law, law)
+        self._budget.spend(CALL * 20 + 10.0 * n * n + 2.0 * found.conditions.nnz * n)
+
+    def _further_pairs(self) -> int:
+        """Add the pairs that are worth most, to every value and to every output; how many are new."""
+        gains, n = self._gains, len(self._law)
+        most = min(_PAIRS, n)
+        into = np.argpartition(-gains, most - 1, axis=0)[:most]
+        out = np.argpartition(-gains, most - 1, axis=1)[:, :most]
+        every = np.arange(n)
+        places = np.concatenate([into.ravel(), np.repeat(every, most)])
+        sources = np.concatenate([np.tile(every, most), out.ravel()])
+        worth_it = gains[places, sources] > _LEAST_GAIN * self._gap
+        return self._programme.add_pairs(places[worth_it], sources[worth_it])
+
+    def _further_conditions(self, flows: FloatArray) -> int:
+        """Add the conditions, of all that are known, which flows break; how many they are."""
+        programme = self._programme
+        by = flows @ programme.spaces.T / self._law[:, None]
+        outputs, spaces = np.nonzero((by > _BROKEN) & ~programme.has_condition())
+        programme.add_conditions(outputs, spaces)
+        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(programme.spaces))
+        return len(outputs)
+
+    def _further_of_sets(self, flows: FloatArray) -> tuple[int, float]:
+        """Find and add conditions of sets of distributions: how many, and the share that would bring flows inside."""
+        spaces, share = self._conditions.beyond(flows / self._law)
+        if not len(spaces):
+            return 0, share
+        self._programme.know(spaces)
+        self._all = np.vstack([self._all, spaces])
+        return self._further_conditions(flows), share
+
+
+def _proven(joint: Joint, guarantee: Guarantee, flows: FloatArray) -> WeightArray:
+    """Integer weights (a, a) near flows (n, n) between the values that occur, verified exactly.
+
+    Raises
+    ------
+    SolverError
+        If there are none, which is a defect: the constant channel meets every guarantee.
+    """
+    weights = _whole(joint, integer_weights(_in_balance(flows, joint.p_input[joint.p_input > 0])))
+    marginal = marginal_weights(joint, weights)
+
+    def meets(candidate: WeightArray) -> bool:
+        return guarantee.holds_for(joint, candidate) and imbalance(joint, candidate) <= IMBALANCE
+
+    if meets(weights):
+        return weights
+    below, share = 0.0, _FIRST_SHARE
+    while not meets(found := mix(weights, marginal, share)):
+        if share == 1.0:
+            raise SolverError(
+                f"no invariant channel was found that meets {guarantee}; this is a defect, please report it"
+            )
+        below, share = share, min(1.0, share * _GROWTH)
+    for _ in range(_HALVINGS):
+        middle = (below + share) / 2
+        if meets(closer := mix(weights, marginal, middle)):
+            found, share = closer, middle
+        else:
+            below = middle
+    return found
+
+
+def _in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
+    """A channel T (n, n) from flows that keep balance up to a solver's tolerance: zeros stay, and balance is exact.
+
+    Entries grow by factors 1 + α_y + β_x, the least ones that make both margins those of the distribution.
+    """
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import lsqr
+
+    n = len(law)
+    for _ in range(_BALANCINGS):
+        missing = np.concatenate([law - flows.sum(axis=1), law - flows.sum(axis=0)])
+        if np.abs(missing).max() <= _IN_BALANCE:
+            break
+        y, x = np.nonzero(flows)
+        into = sp.csr_array((flows[y, x], (y, x)), shape=(n, n))
+        system = sp.block_array(
+            [[sp.diags_array(flows.sum(axis=1)), into], [into.T, sp.diags_array(flows.sum(axis=0))]]
+        )
+        root = np.sqrt(np.concatenate([law, law]))
+        scaled = sp.diags_array(1 / root) @ system @ sp.diags_array(1 / root)
+        grown = lsqr(scaled, missing / root, atol=1e-15, btol=1e-15, iter_lim=20 * n)[0] / root
+        flows = flows * np.maximum(1 + grown[:n, None] + grown[None, n:], 0.0)
+    return np.asarray(flows / flows.sum(axis=0))
+
+
+def _whole(joint: Joint, weights: WeightArray) -> WeightArray:
+    """Weights (n, n) of the values that occur as weights (a, a) over all."""
+    seen = np.flatnonzero(joint.p_input > 0)
+    source = drawn_as(joint)
+    columns = np.column_stack([weights, marginal_weights(joint.occurring, weights)])
+    whole = np.zeros((len(source), len(source)), dtype=np.uint64)
+    whole[seen] = columns[:, source]
+    return whole
