@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.conditions import are_linear
 
 # Of the records: what more rounds could leave unchanged is of no use to anybody.
 _GAP = 1e-4
@@ -30,7 +33,18 @@ class Invariant(Mechanism):
     optimises: ClassVar[bool] = True
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
-        """Protocol of `funnel.optimal` with ``utility="unchanged"``, to a gap of 1e-4 of the records."""
+        """Protocol of `funnel.optimal` with ``utility="unchanged"``, to a gap of 1e-4 of the records.
+
+        Raises
+        ------
+        SpecError
+            If the guarantee is not linear in what one output discloses.
+        """
+        if not are_linear(guarantee, joint):
+            raise SpecError(
+                f"{self.name} needs a bound that is linear in what one output discloses, and {guarantee} is not; use "
+                f"{best_for(guarantee)} under {guarantee.name}"
+            )
         found = optimal(joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged")
         # Its bound is one on records unchanged, not on I(X;Y).
         return Fitted(found.protocol, None, found.finished)

@@ -69,17 +69,14 @@ class Conditions:
         fixed, inside = [np.zeros((0, len(law)))], [np.zeros((0, len(law)))]
         sets: list[SetGuarantee] = []
         for part in getattr(guarantee, "parts", (guarantee,)):
-            over = None if isinstance(part, RLDP) and not part.over_boxes else over_set(part, joint)
+            over = _over_set(part, joint)
             if over is not None:
                 sets.append(over)
                 cone = closer = over.starting_cone(joint)
             elif isinstance(part, ConeGuarantee):
                 cone, closer = part.cone(joint), part.tightened(margin).cone(joint)
             else:
-                raise SpecError(
-                    f"{part} sets no linear conditions on the outputs one by one, so there is no invariant optimum "
-                    "under it; use lip, alip, ldp, pml, srlip, attribute, perfect or a robust form of these"
-                )
+                raise SpecError(f"{part} is not linear in what one output discloses; lip, ldp and srlip are")
             fixed.append(_of_masses(cone @ extension, law))
             inside.append(_of_masses(closer @ extension, law))
         return cls(joint, extension, np.vstack(fixed), np.vstack(inside), tuple(sets))
@@ -116,6 +113,17 @@ class Conditions:
                 spaces, _, _ = over.half_spaces(self.joint, there, _MOST)
                 found.append(_of_masses(spaces @ self.extension, law))
         return np.vstack(found), share
+
+
+def are_linear(guarantee: Guarantee, joint: Joint) -> bool:
+    """Whether a guarantee, or each of several, asks for half-spaces of every row alone."""
+    parts = getattr(guarantee, "parts", (guarantee,))
+    return all(isinstance(part, ConeGuarantee) or _over_set(part, joint) is not None for part in parts)
+
+
+def _over_set(part: Guarantee, joint: Joint) -> SetGuarantee | None:
+    # The χ² set has no finite description by half-spaces that is proven.
+    return None if isinstance(part, RLDP) and not part.over_boxes else over_set(part, joint)
 
 
 def drawn_as(joint: Joint) -> Places:

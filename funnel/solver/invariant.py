@@ -155,6 +155,8 @@ class _Search:
 
     def run(self) -> FloatArray:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
+        if len(self._law) == 1:
+            return np.ones((1, 1))
         programme, most = self._programme, max(_NEAR, self._gap)
         constant = float(self._worth @ self._law)
         for _ in range(_ROUNDS):
