@@ -28,8 +28,8 @@ TWO = Joint(
 )
 EXAMPLES = ["lip:0.5", "alip:1.3,0.7", "ldp:0.5", "srlip:0.5", "rldp:2.0,0.05,chi2", "perfect"]
 EXAMPLES += ["pml:0.5", "rlip:2.0", "ralip:2.0,1.5,0.1", "rldp:2.0", "rpml:2.0"]
-EXAMPLES += ["l1-lift:0.5,0.5", "chi2-lift:0.5,0.5", "alpha-lift:0.5,0.5,3", "mi:0.05"]
 EXAMPLES += ["attribute:0.5", "rsrlip:2.0", "rattribute:2.0", "lip:0.5 & ldp:0.8", "rlip:2.0 & srlip:0.8"]
+EXAMPLES += ["l1-lift:0.5,0.5", "chi2-lift:0.5,0.5", "alpha-lift:0.5,0.5,3", "mi:0.05"]
 
 
 def test_every_kind_of_guarantee_has_an_example_here() -> None:
