@@ -97,8 +97,8 @@ def plain_level(
 
     Notes
     -----
-    O(a b c) products of whole numbers; ``srlip`` and its kind 2^m times as many for m published columns. Definitions: PF
-    (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
+    O(a b c) products of whole numbers; ``srlip`` and its kind 2^m times as many for m published columns. Definitions:
+    PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     channel = Channel.of(counts, weights, denominator, reads_secret)

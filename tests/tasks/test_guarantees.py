@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def test_a_release_is_made_checked_and_told_from_a_forgery(case: str, tmp_path: 
     assert protocol.size[0] > 1
     assert (("{Black, White}",) in protocol.outputs.symbols) == (case == "sets")
     assert json.loads(release.package.read_text())["funnel:privacy"]["guarantee"] == str(bound)
-    report = release.report.read_text()
+    report = html.unescape(release.report.read_text())
     assert str(bound) in report
     assert bound.title in report.replace("&#39;", "'")
     tamper(release)
