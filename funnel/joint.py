@@ -118,16 +118,18 @@ class Joint:
         ----------
         table : pandas.DataFrame, pyarrow.Table or path of a parquet file
         secret, inputs : sequence of str
-            Column names; no column may be in both.
+            Column names. Where inputs name the secret's columns too, a protocol reads (and may publish) secret and
+            inputs: the joint law is that of `with_secret` over the others, the secret's columns first.
 
         Raises
         ------
         SpecError
-            If no column is named or one is named twice.
+            If no column is named, one is named twice, or inputs have some of the secret's columns but not all, or these
+            alone.
         DataError
             If a column is missing, holds nulls, or there is no row.
         """
-        columns = _names(secret) + _names(inputs)
+        columns = dict.fromkeys(_names(secret) + _names(inputs))
         return cls.from_batches(read_batches(table, list(columns), BATCH_ROWS), secret, inputs)
 
     @classmethod
@@ -151,13 +153,13 @@ class Joint:
             As `from_table`; also if a value is missing from its column's order.
         """
         secret_columns, input_columns = _names(secret), _names(inputs)
+        reads_secret = _reads_secret(secret_columns, input_columns)
+        if reads_secret:
+            input_columns = tuple(column for column in input_columns if column not in secret_columns)
         columns = secret_columns + input_columns
-        if not secret_columns or not input_columns:
-            raise SpecError("name at least one secret column and one input column")
-        if len(set(columns)) != len(columns):
-            raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
         counted, ranks = _count_combinations(batches, columns)
-        return cls._in_order(counted, ranks, secret_columns, input_columns, order)
+        found = cls._in_order(counted, ranks, secret_columns, input_columns, order)
+        return found.with_secret() if reads_secret else found
 
     @classmethod
     def from_parts(cls, parts: Iterable[Joint], order: Mapping[str, Sequence[str]]) -> Joint:
@@ -316,6 +318,26 @@ class Joint:
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _reads_secret(secret: tuple[str, ...], inputs: tuple[str, ...]) -> bool:
+    """Whether inputs name the secret's columns too."""
+    if not secret or not inputs:
+        raise SpecError("name at least one secret column and one input column")
+    for columns in (secret, inputs):
+        if len(set(columns)) != len(columns):
+            raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
+    common = set(secret) & set(inputs)
+    if not common:
+        return False
+    if common != set(secret):
+        raise SpecError(
+            f"the inputs {list(inputs)} have some columns of the secret {list(secret)} but not all; "
+            "name all of them or none"
+        )
+    if len(inputs) == len(secret):
+        raise SpecError(f"the inputs {list(inputs)} are the secret alone; name at least one other column")
+    return True
 
 
 def _checked_counts(counts: npt.ArrayLike) -> IntArray:

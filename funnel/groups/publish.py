@@ -33,7 +33,7 @@ from funnel.groups.records import Records
 from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
 from funnel.groups.telling import told_by
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.history.allowed import require_posterior
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
@@ -360,7 +360,7 @@ def _robustly(
     records: Records,
     halves: Halves,
     ways: Sequence[tuple[tuple[str, ...], ...]],
-    guarantee: Robust,
+    guarantee: RobustRatio,
     schedules: Sequence[Schedule],
     people: int,
     budget: Budget,

@@ -35,7 +35,7 @@ from funnel.guarantees.exact import log_above
 from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.rlip import RLIP
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -102,7 +102,7 @@ class RobustlyMade:
     proven: Proven
 
 
-def robust_kind(guarantee: Guarantee) -> Robust | None:
+def robust_kind(guarantee: Guarantee) -> RobustRatio | None:
     """The guarantee, if it is one over limits that hold in the population; None if it is nominal.
 
     Raises
@@ -110,7 +110,7 @@ def robust_kind(guarantee: Guarantee) -> Robust | None:
     SpecError
         If it is robust in another way.
     """
-    if not isinstance(guarantee, Robust):
+    if not isinstance(guarantee, RobustRatio):
         return None
     if not isinstance(guarantee, KINDS) or not guarantee.over_boxes:
         raise SpecError(f"groups of columns are published under rlip, ralip or rldp over boxes, not under {guarantee}")
@@ -131,7 +131,7 @@ def make_robustly(
     records: Records,
     halves: Halves,
     ways: Sequence[tuple[tuple[str, ...], ...]],
-    guarantee: Robust,
+    guarantee: RobustRatio,
     schedules: Sequence[Schedule],
     people: int,
     budget: Budget,
@@ -147,7 +147,7 @@ def make_robustly(
     halves : Halves
     ways : sequence of groups
         Known from those who make.
-    guarantee : Robust
+    guarantee : RobustRatio
     schedules : sequence of Schedule
     people : int
         Expected ones of those who make, for a channel.
@@ -216,7 +216,7 @@ def make_robustly(
     )
 
 
-def _tail(guarantee: Robust, number: int, cells: int) -> Fraction:
+def _tail(guarantee: RobustRatio, number: int, cells: int) -> Fraction:
     """What each limit of so many secrets may miss.
 
     Besides the cells the shares of the secrets have a part of α, and one is for words that are not real numbers but
@@ -225,7 +225,7 @@ def _tail(guarantee: Robust, number: int, cells: int) -> Fraction:
     return Fraction(repr(float(guarantee.alpha))) / (statements(guarantee.sides, number) * (cells + 2))
 
 
-def _level(guarantee: Robust, leaf: Cell) -> float:
+def _level(guarantee: RobustRatio, leaf: Cell) -> float:
     budgets = dict(guarantee.sides.finite())
     levels = []
     for kind, ratio in (*leaf.ratios, *leaf.counted):

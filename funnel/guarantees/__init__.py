@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.alpha_lift import AlphaLift
+from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import (
     ConeGuarantee,
     Guarantee,
@@ -23,9 +24,12 @@ from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.parsing import make_guarantee, read_guarantee, words_of
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML, RPML
+from funnel.guarantees.published import check_published_secret, protects_published_secret
 from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.rlip import RLIP
+from funnel.guarantees.rsrlip import RSRLIP, RAttribute
+from funnel.guarantees.several import Several, as_guarantee, parts_of
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 
@@ -37,15 +41,19 @@ _KINDS: dict[str, type[Guarantee]] = {
         LDP,
         PML,
         SRLIP,
+        Attribute,
         RLIP,
         RALIP,
         RLDP,
         RPML,
+        RSRLIP,
+        RAttribute,
         PerfectPrivacy,
         L1Lift,
         Chi2Lift,
         AlphaLift,
         MutualInformation,
+        Several,
     )
 }
 
@@ -62,7 +70,7 @@ def examples() -> tuple[str, ...]:
 
 def words_in(kind: str) -> tuple[str, ...]:
     """The names of the settings of a guarantee that are words, not numbers."""
-    return words_of(_KINDS[kind])
+    return ("parts",) if kind == Several.name else words_of(_KINDS[kind])
 
 
 def parse_guarantee(text: str) -> Guarantee:
@@ -70,7 +78,8 @@ def parse_guarantee(text: str) -> Guarantee:
 
     Several numbers are separated by commas, in order or by name: ``"alip:1.3,0.7"`` is
     ``"alip:lower=1.3,upper=0.7"``; ``inf`` leaves a side free where two sides are bounded. The set of a robust one is
-    a word: ``"rldp:1.0,0.05,chi2"``. ``str`` of a guarantee is read back as the same guarantee.
+    a word: ``"rldp:1.0,0.05,chi2"``. Several guarantees that all hold have ``&`` between them:
+    ``"rlip:1.0,0.05 & srlip:1.0"``. ``str`` of a guarantee is read back as the same guarantee.
 
     Raises
     ------
@@ -97,6 +106,8 @@ def guarantee_of(kind: str, values: Mapping[str, float | str]) -> Guarantee:
     SpecError
         If a value is of another name, missing or out of range.
     """
+    if kind == Several.name and isinstance(values.get("parts"), str):
+        return read_guarantee(str(values["parts"]), _KINDS)
     return make_guarantee(_KINDS[kind], values)
 
 
@@ -109,8 +120,10 @@ __all__ = [
     "RLDP",
     "RLIP",
     "RPML",
+    "RSRLIP",
     "SRLIP",
     "AlphaLift",
+    "Attribute",
     "Chi2Lift",
     "ConeGuarantee",
     "Guarantee",
@@ -120,12 +133,18 @@ __all__ = [
     "OutputGuarantee",
     "PerfectPrivacy",
     "PosteriorGuarantee",
+    "RAttribute",
     "SetGuarantee",
+    "Several",
     "Witness",
+    "as_guarantee",
+    "check_published_secret",
     "examples",
     "guarantee_of",
     "names",
     "over_set",
     "parse_guarantee",
+    "parts_of",
+    "protects_published_secret",
     "words_in",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol, WeightArray
 from funnel.sparse_weights import SparseWeights
+
+if TYPE_CHECKING:
+    from funnel.guarantees.over_laws import SetGuarantee
 
 # Outputs of a sparse protocol that are judged at once.
 _OUTPUTS = 256
@@ -166,6 +169,10 @@ class Guarantee(ABC):
             return self.sparse_holds(read.occurring, protocol.sparse_for(read.occurring.inputs))
         return self.holds_for(read, protocol.weights_for(read.inputs))
 
+    def over_set(self, joint: Joint) -> SetGuarantee | None:
+        """The same as one over a set of distributions of this joint law; None where it is decided for its counts."""
+        return None
+
     @property
     def is_perfect(self) -> bool:
         """Whether it asks for independence: equations, which mixing never reaches (`funnel.solver.lattice`)."""
@@ -219,6 +226,11 @@ class Guarantee(ABC):
     def ratio_limit(self) -> float | None:
         """Largest P(y|s)/P(y|s') allowed, where the guarantee compares secrets; for reports."""
         return None
+
+    @property
+    def settings(self) -> dict[str, float | str]:
+        """Its numbers and words by name, as a spec's table states them (`guarantee_of` reads them)."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         values = [repr(getattr(self, field.name)) for field in dataclasses.fields(self)]  # type: ignore[arg-type]

@@ -81,6 +81,17 @@ class CountBox(Laws):
             return None
         return replace(self, upper=upper, most=most)
 
+    def restricted(self, inside: npt.NDArray[np.bool_]) -> CountBox:
+        """All tables of the entries (u,) inside, as parts of the tables of this box.
+
+        Totals of the rest range over ``Σ lower … Σ upper`` of it, so that a part is one of these if and only if it is
+        within its own cells and within what that leaves of the totals.
+        """
+        lower, upper = self.lower[:, inside], self.upper[:, inside]
+        least = np.maximum(self.least - self.upper[:, ~inside].sum(axis=1), lower.sum(axis=1))
+        most = np.minimum(self.most - self.lower[:, ~inside].sum(axis=1), upper.sum(axis=1))
+        return CountBox(lower, upper, least, most)
+
     @cached_property
     def _occurring(self) -> IntArray:
         """The least numbers of records (c,) of secrets that do occur."""

@@ -114,3 +114,16 @@ def square_root_above(value: Fraction) -> Fraction:
 def log_level(witness: Witness) -> Level:
     """The level of a guarantee on ratios: ln of the worst one, rounded up; infinite where there is none."""
     return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)
+
+
+def scaled_up(nats: float, side: float, budget: float) -> float:
+    """A leakage of so many nats against a budget ``side`` as a level of the larger ``budget``, rounded up."""
+    if nats <= 0 or math.isinf(side):
+        return 0.0
+    if side == budget:
+        return nats
+    if math.isinf(nats) or side == 0:
+        return math.inf
+    exact = Fraction(nats) * Fraction(budget) / Fraction(side)
+    value = float(exact)
+    return math.nextafter(value, math.inf) if Fraction(value) < exact else value

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.by_event import ByEvent, Part, SideChannels
 from funnel.guarantees.laws import Laws
-from funnel.guarantees.over_laws import SetGuarantee, Sides
+from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
-class KnownInputs(SetGuarantee):
+class KnownInputs(RatioGuarantee):
     """What a guarantee asks of the rows of a channel at some inputs, whatever it does with the others.
 
     A channel that meets the guarantee under every law of a set does so under those laws under which nobody has the
@@ -24,13 +26,13 @@ class KnownInputs(SetGuarantee):
 
     Parameters
     ----------
-    base : SetGuarantee
+    base : RatioGuarantee
         Over boxes.
     known : ndarray of bool, shape (a,)
         The inputs that are looked at, of what the channel reads.
     """
 
-    base: SetGuarantee
+    base: RatioGuarantee
     known: npt.NDArray[np.bool_]
 
     @property
@@ -86,8 +88,63 @@ class KnownInputs(SetGuarantee):
         return str(self.base)
 
 
+@dataclass(frozen=True, eq=False)
+class KnownInputsByEvent(ByEvent):
+    """The same of a guarantee that is asked for event by event.
+
+    Parameters
+    ----------
+    base : ByEvent
+    known : ndarray of bool, shape (a,)
+        The inputs that are looked at, of what the channel reads.
+    """
+
+    base: ByEvent
+    known: npt.NDArray[np.bool_]
+
+    @property
+    def asked(self) -> SideChannels:
+        """As the base has it."""
+        return self.base.asked
+
+    @property
+    def budget(self) -> float:
+        """That of the base."""
+        return self.base.budget
+
+    def with_budget(self, budget: float) -> Self:
+        """With the base of another budget."""
+        return type(self)(self.base.with_budget(budget), self.known)
+
+    def parts(self, joint: Joint) -> Iterator[Part]:
+        """Those events that some distribution has without the other inputs."""
+        for event, part in self.base.parts(joint):
+            found = _limited_ratios(part, event.joint, self.known[event.inside])
+            if found is not None:
+                yield event, found
+
+    def label_inputs(self, joint: Joint) -> npt.NDArray[np.bool_] | None:
+        """Those that are looked at."""
+        labels = self.base.label_inputs(joint)
+        return None if labels is None else labels & self.known.reshape(labels.shape)
+
+    def __str__(self) -> str:
+        return str(self.base)
+
+
 def limited(guarantee: SetGuarantee, joint: Joint, known: npt.NDArray[np.bool_]) -> SetGuarantee | None:
-    """A guarantee as it is on some inputs alone: itself if no law has others, None if all of them have."""
+    """A guarantee as it is on some inputs alone: itself if none has others, None if nothing is left to be asked.
+
+    Of several guarantees at once nothing is, which is less than could be.
+    """
+    if isinstance(guarantee, RatioGuarantee):
+        return _limited_ratios(guarantee, joint, known)
+    if known.all():
+        return guarantee
+    return KnownInputsByEvent(guarantee, known) if isinstance(guarantee, ByEvent) else None
+
+
+def _limited_ratios(guarantee: RatioGuarantee, joint: Joint, known: npt.NDArray[np.bool_]) -> RatioGuarantee | None:
     laws = guarantee.laws(joint)
     others = ~known.reshape(laws.shape if reads_secret(joint) else (1, -1))
     if not (laws.conceivable & others).any():

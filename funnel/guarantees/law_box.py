@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
-from funnel.guarantees.count_box import count_box
+from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.greedy import Places, exact_sum, filled, ranked
 from funnel.guarantees.laws import Laws
 from funnel.joint import FloatArray, IntArray, Joint
@@ -169,15 +169,39 @@ def law_box(joint: Joint, alpha: float) -> LawBox:
     """
     # Where the counts are known exactly they are all that is within their bounds.
     box = count_box(joint)
-    lower, upper, least, most = box.lower, box.upper, box.least, box.most
-    c, u = box.shape
-    tail = Fraction(repr(float(alpha))) / (2 * (c * u + c))
-    if (most == 0).any():
-        never = joint.secret.labels[int(np.flatnonzero(most == 0)[0])]
+    check_every_secret(joint, box)
+    return limits_of(box, Fraction(repr(float(alpha))) / limit_number(box))
+
+
+def check_every_secret(joint: Joint, box: CountBox) -> None:
+    """Refuse a secret that never occurs.
+
+    Raises
+    ------
+    DataError
+        With its value.
+    """
+    if (box.most == 0).any():
+        never = joint.secret.labels[int(np.flatnonzero(box.most == 0)[0])]
         raise DataError(
             f"no record has {', '.join(joint.secret.columns)} {never!r}, so the data set no bound on what could be "
             "said about it; leave the value out, or use a guarantee that is not robust"
         )
+
+
+def limit_number(box: CountBox) -> int:
+    """How many limits the box around some tables of counts has: of every p(x|s) and p(s), two each."""
+    c, u = box.shape
+    return 2 * (c * u + c)
+
+
+def limits_of(box: CountBox, tail: Fraction) -> LawBox:
+    """The box around tables of counts, each limit of which misses with ``tail`` at most.
+
+    Nothing is known of p(x|s) for a secret without records: its limits are 0 and 1.
+    """
+    lower, upper, least, most = box.lower, box.upper, box.least, box.most
+    c, u = box.shape
     low, high = np.zeros((c, u), dtype=np.int64), np.zeros((c, u), dtype=np.int64)
     for s in range(c):
         fewest, largest = int(least[s]), int(most[s])

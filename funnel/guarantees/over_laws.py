@@ -26,7 +26,7 @@ _AT_ONCE = 2**21
 # Floats find the outputs that come this close to the largest; whole numbers decide among them.
 _CLOSE = 1e-9
 # A half-space that is broken by less, relatively, is none that an optimiser could tell from rounding.
-_BROKEN = 1e-13
+BROKEN = 1e-13
 
 
 @dataclass(frozen=True)
@@ -52,21 +52,56 @@ class Sides:
 
 
 class SetGuarantee(OutputGuarantee):
-    """A guarantee that holds for every law of a set: LDP, LIP, ALIP or PML whatever the data leave open.
+    """A guarantee that holds for every distribution of a set, whatever the data leave open.
 
-    Each law of the set gives rows of a channel half-spaces, infinitely many in all. `starting_cone` has those of one
-    law, `half_spaces` those of the worst laws for given rows: an optimum is found by adding them until none is broken.
+    Each distribution of the set gives rows of a channel half-spaces, infinitely many in all. `starting_cone` has those
+    of one distribution, `half_spaces` those of the worst ones for given rows: an optimum is found by adding them until
+    none is broken.
     """
-
-    @property
-    @abstractmethod
-    def sides(self) -> Sides:
-        """What is bounded."""
 
     @property
     def over_boxes(self) -> bool:
         """Whether the set is one of boxes: what is below is about these."""
         return True
+
+    def over_set(self, joint: Joint) -> SetGuarantee | None:
+        """Itself, over boxes."""
+        return self if self.over_boxes else None
+
+    @abstractmethod
+    def starting_cone(self, joint: Joint) -> FloatArray:
+        """Half-spaces (m, a) that every feasible row T >= 0 meets, ``G T <= 0``: to begin with."""
+
+    @abstractmethod
+    def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
+        """The worst distributions for rows that break the guarantee, as half-spaces that every feasible row meets.
+
+        Parameters
+        ----------
+        joint : Joint
+            The distribution that the channel reads, a inputs.
+        rows : ndarray, shape (k, a)
+        most : int
+            Half-spaces for each row at most, the most broken ones.
+
+        Returns
+        -------
+        half_spaces : ndarray, shape (m, a)
+            G with ``G T <= 0``, as differences of two probabilities of an output.
+        of : ndarray of int64, shape (m,)
+            The row that breaks each.
+        by : ndarray, shape (m,)
+            How far: ratio over limit - 1, infinite where a distribution excludes a secret.
+        """
+
+
+class RatioGuarantee(SetGuarantee):
+    """LDP, LIP, ALIP or PML for every distribution of one set (`Laws`)."""
+
+    @property
+    @abstractmethod
+    def sides(self) -> Sides:
+        """What is bounded."""
 
     @abstractmethod
     def laws(self, joint: Joint) -> Laws:
@@ -83,7 +118,7 @@ class SetGuarantee(OutputGuarantee):
         return nats
 
     def starting_cone(self, joint: Joint) -> FloatArray:
-        """Half-spaces (m, a) that every feasible row T >= 0 meets, ``G T <= 0``: those of the counts themselves."""
+        """Those of the counts themselves."""
         counts, _ = secret_by_input(joint)
         seen = np.flatnonzero(counts.any(axis=1))
         sizes = counts.sum(axis=1)
@@ -100,29 +135,7 @@ class SetGuarantee(OutputGuarantee):
         return np.vstack(blocks)
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
-        """The worst laws of rows that break the guarantee, as half-spaces that every feasible row meets.
-
-        Parameters
-        ----------
-        joint : Joint
-            The law that the channel reads, a inputs.
-        rows : ndarray, shape (k, a)
-        most : int
-            Half-spaces for each row at most, the most broken ones.
-
-        Returns
-        -------
-        half_spaces : ndarray, shape (m, a)
-            G with ``G T <= 0``, as differences of two probabilities of an output.
-        of : ndarray of int64, shape (m,)
-            The row that breaks each.
-        by : ndarray, shape (m,)
-            How far: ratio over limit - 1, infinite where a law excludes a secret.
-
-        Notes
-        -----
-        Empty where all rows meet the guarantee, but for rounding. O(k c u (log u + c)).
-        """
+        """As declared; empty where all rows meet the guarantee, but for rounding. O(k c u (log u + c))."""
         found = [self._half_spaces(joint, rows[start:end], most, start) for start, end in self._chunks(joint, rows)]
         if not found:
             return np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -143,7 +156,7 @@ class SetGuarantee(OutputGuarantee):
         order = np.argsort(-broken, axis=1, kind="stable")[:, :most]
         y = np.repeat(np.arange(len(rows)), order.shape[1])
         place, by = order.ravel(), np.take_along_axis(broken, order, axis=1).ravel()
-        kept = by > _BROKEN
+        kept = by > BROKEN
         y, place, by = y[kept], place[kept], by[kept]
         spaces = np.zeros((len(y), rows.shape[1]))
         edge, c = 0, laws.shape[0]
@@ -159,7 +172,7 @@ class SetGuarantee(OutputGuarantee):
             with np.errstate(divide="ignore", invalid="ignore"):
                 by[mine] = (one * told).sum(axis=1) / (limit * (two * told).sum(axis=1)) - 1
             edge += size
-        kept = by > _BROKEN
+        kept = by > BROKEN
         return spaces[kept], y[kept] + first, by[kept]
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.several import Several
 from funnel.wording import did_you_mean
 
 # What float() takes besides, such as 1_0 or digits of other scripts, is a slip of the pen here.
@@ -23,6 +24,8 @@ def read_guarantee(text: str, kinds: Mapping[str, type[Guarantee]]) -> Guarantee
     SpecError
         If there is no such kind, or a number is none, of another name, one too many, missing or out of range.
     """
+    if "&" in text:
+        return Several([read_guarantee(part, kinds) for part in text.split("&")])
     name, colon, rest = text.strip().partition(":")
     kind = _kind(name.strip().lower(), kinds)
     fields = numbers_of(kind)

@@ -10,7 +10,7 @@ from funnel.guarantees.alip import ALIP
 from funnel.guarantees.base import Level
 from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
@@ -93,7 +93,7 @@ class PML(_UpperOnly, Sided):
 
 
 @dataclass(frozen=True)
-class RPML(Robust, _UpperOnly):
+class RPML(RobustRatio, _UpperOnly):
     """ε-pointwise maximal leakage under every law in the boxes that the data do not rule out (METHOD section 5).
 
     Parameters

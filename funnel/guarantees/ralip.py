@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray
 
 
 @dataclass(frozen=True)
-class RALIP(Robust, TwoSided):
+class RALIP(RobustRatio, TwoSided):
     """(ε_l, ε_u)-ALIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
 
     Parameters

@@ -19,7 +19,7 @@ from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_laws import Sides
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -30,7 +30,7 @@ _BELOW = 1 - Fraction(1, 2**52)
 
 
 @dataclass(frozen=True)
-class RLDP(Robust, OneBudget):
+class RLDP(RobustRatio, OneBudget):
     """(ε, F)-robust LDP with respect to S (RLDP definition 2, equation (3)).
 
     ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every law P of (S, X) in a set that holds the

@@ -9,13 +9,13 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.lip import LIP, posterior_range
 from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust import RobustRatio
 from funnel.joint import FloatArray
 from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
-class RLIP(Robust, OneBudget):
+class RLIP(RobustRatio, OneBudget):
     """ε-LIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
 
     ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y, every secret s and every law P of (S, X) with p(x|s) and

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import checked_number
+from funnel.guarantees.base import ConeGuarantee, checked_number
 from funnel.guarantees.law_box import LawBox, law_box
-from funnel.guarantees.over_laws import SetGuarantee
-from funnel.guarantees.sided import Sided
+from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee
 from funnel.joint import Joint
 
 
@@ -50,23 +49,13 @@ class Robust(SetGuarantee):
 
     @property
     @abstractmethod
-    def nominal(self) -> Sided:
+    def nominal(self) -> ConeGuarantee:
         """The same for one law: what it tends to as the records grow in number."""
 
     @property
     def over_boxes(self) -> bool:
         """Whether the set is made of Clopper–Pearson limits."""
         return self.set == "boxes"
-
-    def laws(self, joint: Joint) -> LawBox:
-        """The box around the counts, widened by their noise.
-
-        Raises
-        ------
-        DataError
-            If a secret never occurs.
-        """
-        return law_box(joint, self.alpha)
 
     @property
     def covers_noise(self) -> bool:
@@ -90,3 +79,17 @@ class Robust(SetGuarantee):
         values = [getattr(self, field.name) for field in dataclasses.fields(self)]
         told = values[:-1] if self.set == "boxes" else values
         return f"{self.name}:{','.join(value if isinstance(value, str) else repr(value) for value in told)}"
+
+
+class RobustRatio(Robust, RatioGuarantee):
+    """A robust guarantee over one box around all records."""
+
+    def laws(self, joint: Joint) -> LawBox:
+        """The box around the counts, widened by their noise.
+
+        Raises
+        ------
+        DataError
+            If a secret never occurs.
+        """
+        return law_box(joint, self.alpha)

@@ -8,7 +8,7 @@ from typing import Self
 
 from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee
 from funnel.guarantees.count_box import CountBox, count_box
-from funnel.guarantees.over_laws import SetGuarantee, Sides
+from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
@@ -39,27 +39,28 @@ class Sided(PosteriorGuarantee):
         """It is decided for every table within the bounds of the joint law."""
         return True
 
+    def over_set(self, joint: Joint) -> SetGuarantee | None:
+        """Over every table within the bounds, if there are any."""
+        return None if joint.bounds is None else OverCounts(self)
+
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """The worst ratio, rounded up: under the counts, or under the worst table within their bounds."""
-        if joint.bounds is not None:
-            return OverCounts(self).level_for(joint, weights)
-        return self.counted_level(joint, weights)
+        over = self.over_set(joint)
+        return self.counted_level(joint, weights) if over is None else over.level_for(joint, weights)
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the worst ratio is at most a rational just below e^ε: under all tables within the bounds, if any."""
-        if joint.bounds is not None:
-            return OverCounts(self).holds_for(joint, weights)
-        return self.counted_holds(joint, weights)
+        over = self.over_set(joint)
+        return self.counted_holds(joint, weights) if over is None else over.holds_for(joint, weights)
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row, over the bounds of the counts if there are any."""
-        if joint.bounds is not None:
-            return OverCounts(self).output_levels(joint, rows)
-        return self.counted_levels(joint, rows)
+        over = self.over_set(joint)
+        return self.counted_levels(joint, rows) if over is None else over.output_levels(joint, rows)
 
 
 @dataclass(frozen=True)
-class OverCounts(SetGuarantee):
+class OverCounts(RatioGuarantee):
     """A guarantee over every table of counts that noise does not rule out: METHOD section 10, without any sampling.
 
     Parameters
@@ -111,8 +112,4 @@ def over_set(guarantee: Guarantee, joint: Joint) -> SetGuarantee | None:
 
     None where it is decided for the counts alone, or over the χ² set (`funnel.guarantees.worst_case`).
     """
-    if isinstance(guarantee, SetGuarantee):
-        return guarantee if guarantee.over_boxes else None
-    if isinstance(guarantee, Sided) and joint.bounds is not None:
-        return OverCounts(guarantee)
-    return None
+    return guarantee.over_set(joint)

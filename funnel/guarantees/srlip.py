@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
-from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Level, Witness
+from funnel.guarantees.by_event import OverKnown, SideChannels
 from funnel.guarantees.events import Comparisons, extremes
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
-from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.known_columns import Given, known_values
+from funnel.guarantees.over_laws import SetGuarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
-class SRLIP(OneBudget, ConeGuarantee):
+class SRLIP(SideChannels, ConeGuarantee):
     """ε-SRLIP with respect to S for several published columns X = X¹ × … × Xᵐ (PF definition 4, equation (19)).
 
     ``e^-ε P(y|x_J) <= P(y|s, x_J) <= e^ε P(y|x_J)`` for every output y, every set J of columns (the empty one
@@ -72,7 +72,7 @@ class SRLIP(OneBudget, ConeGuarantee):
         SpecError
             If the joint law has one published column.
         """
-        return side_channel_comparisons(joint)
+        return side_channel_comparisons(joint, self.every_set(joint))
 
     def cone(self, joint: Joint) -> FloatArray:
         """Two rows for every (s, x_J) that occurs, shape (m, a)."""
@@ -80,6 +80,10 @@ class SRLIP(OneBudget, ConeGuarantee):
         given = compared.counts / compared.counts.sum(axis=1, keepdims=True)
         part, whole = given[compared.part], given[compared.whole]
         return np.vstack([part - capped_exp(self.epsilon) * whole, np.exp(-self.epsilon) * whole - part])
+
+    def label_equations(self, joint: Joint) -> IntArray:
+        """Rows (m, a) of whole numbers that a row meets besides with 0 where nothing is disclosed: none."""
+        return np.zeros((0, len(joint.inputs)), dtype=np.int64)
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """Where P(y|s, x_J) and P(y|x_J) are furthest apart, exactly."""
@@ -90,12 +94,24 @@ class SRLIP(OneBudget, ConeGuarantee):
         secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
         return Witness(found.output, secret, None, found.ratio, upward, given)
 
+    @property
+    def covers_noise(self) -> bool:
+        """It is decided for every table within the bounds of the joint law."""
+        return True
+
+    def over_set(self, joint: Joint) -> SetGuarantee | None:
+        """Over every table within the bounds, if there are any."""
+        return None if joint.bounds is None else OverKnown(self)
+
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the worst ratio, rounded up."""
-        return log_level(self.worst(joint, weights))
+        """ln of the worst ratio, rounded up: under the counts, or under the worst table within their bounds."""
+        over = self.over_set(joint)
+        return log_level(self.worst(joint, weights)) if over is None else over.level_for(joint, weights)
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
-        """Whether the worst ratio is at most a rational just below e^ε."""
+        """Whether the worst ratio is at most a rational just below e^ε: under all tables within the bounds, if any."""
+        if (over := self.over_set(joint)) is not None:
+            return over.holds_for(joint, weights)
         ratio = self.worst(joint, weights).ratio
         return ratio is not None and ratio <= exp_below(self.epsilon)
 
@@ -109,51 +125,38 @@ class SRLIP(OneBudget, ConeGuarantee):
         )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
-        """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row."""
+        """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row, over the bounds of the counts if there are any."""
+        if (over := self.over_set(joint)) is not None:
+            return over.output_levels(joint, rows)
         ratios = self.comparisons(joint).ratios(rows)
         with np.errstate(divide="ignore"):
             return np.asarray(np.abs(np.log(np.where(np.isnan(ratios), 1.0, ratios))).max(axis=0))
 
 
-def side_channel_comparisons(joint: Joint) -> Comparisons:
-    """Every (s, x_J) that occurs against x_J, for all sets J of published columns that can make a difference."""
-    columns = joint.inputs.columns
-    published = [k for k, column in enumerate(columns) if column not in joint.secret.columns]
-    if len(published) < 2:
-        raise SpecError(
-            f"srlip protects against observers who know some of several published columns, but only "
-            f"{', '.join(columns[k] for k in published)} is published; publish two columns or use lip"
-        )
-    reads_secret = len(published) < len(columns)
-    symbols = np.array([[symbol[k] for k in published] for symbol in joint.inputs.symbols], dtype=object)
+def side_channel_comparisons(joint: Joint, every: bool) -> Comparisons:
+    """Every (s, x_J) that occurs against x_J, for all sets J of published columns that can make a difference.
+
+    every: whether J may be all columns.
+    """
     events: list[IntArray] = []
     part: list[int] = []
     whole: list[int] = []
     secrets: list[int] = []
-    given: list[tuple[tuple[str, str], ...]] = []
+    given: list[Given] = []
     number = 0
-    # All columns together are the whole input: no further news, unless the channel also reads the secret.
-    for size in range(len(published) + 1 if reads_secret else len(published)):
-        for known in combinations(range(len(published)), size):
-            groups: dict[tuple[str, ...], list[int]] = {}
-            for x, symbol in enumerate(symbols):
-                groups.setdefault(tuple(symbol[k] for k in known), []).append(x)
-            for values, members in groups.items():
-                inside = np.zeros(joint.counts.shape[1], dtype=np.int64)
-                inside[members] = 1
-                counts = joint.counts * inside
-                occurring = np.flatnonzero(counts.any(axis=1))
-                if len(occurring) < 2:
-                    # Only one secret has these values: nothing about it is left to learn.
-                    continue
-                knowledge = tuple((columns[published[k]], value) for k, value in zip(known, values, strict=True))
-                events.append(counts[occurring])
-                events.append(counts.sum(axis=0, keepdims=True))
-                part.extend(range(number, number + len(occurring)))
-                whole.extend([number + len(occurring)] * len(occurring))
-                secrets.extend(occurring.tolist())
-                given.extend([knowledge] * len(occurring))
-                number += len(occurring) + 1
+    for knowledge, inside in known_values(joint, every):
+        counts = joint.counts * inside
+        occurring = np.flatnonzero(counts.any(axis=1))
+        if len(occurring) < 2:
+            # Only one secret has these values: nothing about it is left to learn.
+            continue
+        events.append(counts[occurring])
+        events.append(counts.sum(axis=0, keepdims=True))
+        part.extend(range(number, number + len(occurring)))
+        whole.extend([number + len(occurring)] * len(occurring))
+        secrets.extend(occurring.tolist())
+        given.extend([knowledge] * len(occurring))
+        number += len(occurring) + 1
     if not events:
         # One secret in all: it is compared with itself.
         seen = int(np.flatnonzero(joint.counts.any(axis=1))[0])

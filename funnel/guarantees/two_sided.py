@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Self
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, checked_number
+from funnel.guarantees.exact import scaled_up
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,4 @@ class TwoSided(Guarantee):
 
     def scaled(self, nats: float, side: float) -> float:
         """What a leakage of so many nats on the side of this budget is as a level, rounded up."""
-        if nats <= 0 or math.isinf(side):
-            return 0.0
-        if side == self.budget:
-            return nats
-        if math.isinf(nats) or side == 0:
-            return math.inf
-        exact = Fraction(nats) * Fraction(self.budget) / Fraction(side)
-        value = float(exact)
-        return math.nextafter(value, math.inf) if Fraction(value) < exact else value
+        return scaled_up(nats, side, self.budget)

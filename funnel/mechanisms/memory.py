@@ -7,8 +7,10 @@ from math import isqrt
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.attribute import Attribute
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.ldp import LDP
+from funnel.guarantees.several import Several
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
@@ -56,7 +58,10 @@ def condition_number(joint: Joint, guarantee: Guarantee) -> int:
         return c * c + _CUTS * len(joint.inputs)
     if isinstance(guarantee, LDP):
         return c * (c - 1)
-    return 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
+    if isinstance(guarantee, Several):
+        return sum(condition_number(joint, part) for part in guarantee.parts)
+    labels = (c - 1) * len(joint.inputs) if isinstance(guarantee, Attribute) else 0
+    return labels + 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
 
 
 def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> float:
@@ -85,7 +90,7 @@ def distinct_inputs(joint: Joint, guarantee: Guarantee) -> int:
     """Inputs that an optimisation tells apart, at most: those of the same p(S|x) are one."""
     counts = joint.counts[:, joint.counts.any(axis=0)]
     over_counts = over_set(guarantee, joint) is not None
-    if over_counts or isinstance(guarantee, SRLIP) or not isinstance(guarantee, ConeGuarantee):
+    if over_counts or not isinstance(guarantee, PosteriorGuarantee):
         return int(counts.shape[1])
     return int(np.unique(counts // np.gcd.reduce(counts, axis=0), axis=1).shape[1])
 

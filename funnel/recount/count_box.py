@@ -62,6 +62,20 @@ class CountBox:
         table = _table(counts)
         return cls(table, table, tuple((sum(row), sum(row)) for row in table))
 
+    def part(self, inputs: Sequence[int]) -> CountBox:
+        """Every table of some inputs alone that is part of a table in the box.
+
+        The others take from a total what their cells allow: between the sum of their least and of their largest.
+        """
+        inside = set(inputs)
+        others = [u for u in range(len(self.lower[0])) if u not in inside]
+        totals = tuple(
+            (least - sum(highs[u] for u in others), most - sum(lows[u] for u in others))
+            for (least, most), lows, highs in zip(self.totals, self.lower, self.upper, strict=True)
+        )
+        lower, upper = (tuple(tuple(row[u] for u in inputs) for row in table) for table in (self.lower, self.upper))
+        return CountBox(lower, upper, totals)
+
     def hold(self, counts: Sequence[Sequence[int]]) -> bool:
         """Whether a table is within the limits."""
         table = _table(counts)

@@ -37,7 +37,18 @@ class LawBox:
 
 
 def law_box(counts: CountBox, alpha: Fraction) -> LawBox:
-    """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit.
+    """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit."""
+    return limits_at(counts, alpha / sides_of(counts))
+
+
+def sides_of(counts: CountBox) -> int:
+    """How many sides all limits of P(u|s) and of P(s) have: 2 (c a + c)."""
+    c, a = len(counts.lower), len(counts.lower[0])
+    return 2 * (c * a + c)
+
+
+def limits_at(counts: CountBox, tail: Fraction) -> LawBox:
+    """The laws that no table within the limits rules out, each side of each limit at ``tail``.
 
     For one table these are the limits of Clopper and Pearson (1934). For a box of tables each limit is the one of its
     worst table: few records of the cell among as many as may have the secret, or many among few.
@@ -46,8 +57,6 @@ def law_box(counts: CountBox, alpha: Fraction) -> LawBox:
     -----
     O(c a) limits, each by about ten incomplete beta functions.
     """
-    c, a = len(counts.lower), len(counts.lower[0])
-    tail = alpha / (2 * (c * a + c))
     inputs = tuple(
         tuple(
             (lower_limit(low, most, tail), upper_limit(min(high, least), least, tail))

@@ -14,11 +14,19 @@ from funnel.recount.information import SecretInformation
 from funnel.recount.law_box import law_box
 from funnel.recount.lift_averages import average_of, worst_averages
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled
+from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, worse
 from funnel.recount.robust import worst_robust_odds
-from funnel.recount.side_channels import worst_side_channel
+from funnel.recount.side_channels import worst_attribute, worst_srlip
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
 from funnel.recount.worst_laws import largest_lifts_over_laws, largest_odds_over_laws
+
+# What is about observers who know published columns.
+_SIDE_CHANNELS = {
+    "srlip": worst_srlip,
+    "rsrlip": worst_srlip,
+    "attribute": worst_attribute,
+    "rattribute": worst_attribute,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ def plain_level(
     reads_secret : bool
         Whether inputs are pairs (s, u).
     published : tuple of a tuples of text, optional
-        The values of the published columns of every input u: only ``srlip`` asks for them.
+        The values of the published columns of every input u: ``srlip``, ``attribute`` and their robust forms need them.
     box : CountBox, optional
         Where the counts are known up to noise: every table that they may be. A promise that covers noise is then
         about all of these; any other about ``counts`` alone.
@@ -83,24 +91,33 @@ def plain_level(
     Raises
     ------
     SpecError
-        If the text is no guarantee, or ``srlip`` is asked about without ``published``.
+        If the text is no guarantee, or one about what observers know is asked about without ``published``.
     DataError
         If counts and weights are no protocol over these inputs, or the counts are not in their box.
 
     Notes
     -----
-    O(a b c) products of whole numbers; ``srlip`` 2^m times as many for m published columns. Definitions: PF (1), (2),
-    (19); ALIP (5), (31)–(36); RLDP (2), (3).
+    O(a b c) products of whole numbers; ``srlip`` and its kind 2^m times as many for m published columns. Definitions:
+    PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     channel = Channel.of(counts, weights, denominator, reads_secret)
-    if promise.kind == "srlip":
-        if published is None or len(published) != channel.a:
-            raise SpecError("srlip is about what an observer knows of the published columns: name the value of each")
-        worst = worst_side_channel(channel, published)
-        return _of_one(promise, worst, promise.budget)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
+    return _level(promise, channel, published, box)
+
+
+def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:
+    if promise.parts:
+        return _of_all(promise, [_level(part, channel, published, box) for part in promise.parts])
+    if promise.kind in _SIDE_CHANNELS:
+        if published is None or len(published) != channel.a:
+            raise SpecError(
+                f"{promise.kind} is about what an observer knows of the published columns: name the value of each"
+            )
+        alpha = promise.number("alpha") if promise.laws else None
+        worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
+        return _of_one(promise, worst, promise.budget)
     if promise.laws == "boxes":
         limits = law_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
         if promise.kind == "rldp":
@@ -113,7 +130,7 @@ def plain_level(
         lifts = largest_lifts(channel) if box is None else largest_lifts_over_counts(channel, box)
         return _of_lifts(promise, *lifts)
     if promise.kind == "perfect":
-        return _of_one(promise, _worse(*largest_lifts(channel)), promise.budget)
+        return _of_one(promise, worse(*largest_lifts(channel)), promise.budget)
     if promise.kind == "mi":
         return _of_one(promise, SecretInformation.of(channel), promise.budget)
     if promise.kind == "rldp":
@@ -141,6 +158,13 @@ def _of_one(promise: Promise, worst: _Leakage, budget: Fraction) -> PlainLevel:
     return PlainLevel(promise, worst.nats, worst.within(budget), worst.output, worst.secret)
 
 
+def _of_all(promise: Promise, levels: Sequence[PlainLevel]) -> PlainLevel:
+    """Of guarantees that all hold: the largest level, each as what the largest budget would have to be."""
+    scales = [scaled(one.nats, one.promise.budget, promise.budget) for one in levels]
+    worst = levels[scales.index(max(scales))]
+    return PlainLevel(promise, max(scales), all(one.holds for one in levels), worst.output, worst.secret)
+
+
 def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
     """Of a measure of lifts and one of inverse lifts, each with a budget of its own; None bounds nothing."""
     sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
@@ -155,10 +179,4 @@ def _of_lifts(promise: Promise, up: Ratio, down: Ratio) -> PlainLevel:
         return _of_one(promise, up, promise.budget)
     if promise.kind in ("alip", "ralip"):
         return _of_two(promise, up, down)
-    return _of_one(promise, _worse(up, down), promise.budget)
-
-
-def _worse(one: Ratio, other: Ratio) -> Ratio:
-    if one.value is None or (other.value is not None and one.value >= other.value):
-        return one
-    return other
+    return _of_one(promise, worse(up, down), promise.budget)

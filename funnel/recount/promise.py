@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,11 +19,14 @@ NUMBERS: dict[str, dict[str, Fraction | None]] = {
     "alip": {"lower": None, "upper": None},
     "ldp": {"epsilon": None},
     "srlip": {"epsilon": None},
+    "attribute": {"epsilon": None},
     "pml": {"epsilon": None},
     "rlip": {"epsilon": None, "alpha": Fraction(1, 20)},
     "ralip": {"lower": None, "upper": None, "alpha": Fraction(1, 20)},
     "rldp": {"epsilon": None, "alpha": Fraction(1, 20)},
     "rpml": {"epsilon": None, "alpha": Fraction(1, 20)},
+    "rsrlip": {"epsilon": None, "alpha": Fraction(1, 20)},
+    "rattribute": {"epsilon": None, "alpha": Fraction(1, 20)},
     "perfect": {},
     "l1-lift": {"lower": None, "upper": None},
     "chi2-lift": {"lower": None, "upper": None},
@@ -36,7 +39,11 @@ SETS: dict[str, tuple[str, ...]] = {
     "ralip": ("boxes",),
     "rldp": ("boxes", "chi2"),
     "rpml": ("boxes",),
+    "rsrlip": ("boxes",),
+    "rattribute": ("boxes",),
 }
+# Several guarantees that all hold, written with this between them.
+SEVERAL, _AND = "several", "&"
 # An infinite budget bounds nothing.
 _UNBOUNDED = ("lower", "upper")
 _DECIMAL = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -53,11 +60,14 @@ class Promise:
         In nats where they are budgets; None is no bound on that side.
     laws : str or None
         The set of laws of a robust guarantee, "boxes" or "chi2"; None where it is about one law.
+    parts : tuple of Promise
+        Of several guarantees, each of them; else empty.
     """
 
     kind: str
     numbers: Mapping[str, Fraction | None]
     laws: str | None = None
+    parts: tuple[Promise, ...] = ()
 
     def number(self, name: str) -> Fraction:
         """A number that is finite.
@@ -75,11 +85,15 @@ class Promise:
     @property
     def covers_noise(self) -> bool:
         """Whether it is about every table that noise leaves possible, where counts are known up to noise."""
-        return self.laws == "boxes" or self.kind in ("lip", "alip", "ldp", "pml")
+        if self.parts:
+            return all(part.covers_noise for part in self.parts)
+        return self.laws == "boxes" or self.kind in ("lip", "alip", "ldp", "pml", "srlip", "attribute")
 
     @property
     def budget(self) -> Fraction:
-        """What a level is compared with, in nats: the one budget, or the larger finite one of two."""
+        """What a level is compared with, in nats: the one budget, the larger finite one of two, the largest part's."""
+        if self.parts:
+            return max(part.budget for part in self.parts)
         if self.kind == "perfect":
             return Fraction(0)
         if "lower" in self.numbers:
@@ -95,6 +109,8 @@ def read_promise(text: str) -> Promise:
     SpecError
         If there is no such guarantee, or its numbers are not those that it has.
     """
+    if _AND in text:
+        return _together(text.split(_AND))
     name, colon, rest = text.strip().partition(":")
     kind = name.strip().lower()
     if kind not in NUMBERS:
@@ -110,6 +126,21 @@ def read_promise(text: str) -> Promise:
     return _read(kind, said)
 
 
+def _together(texts: Sequence[str]) -> Promise:
+    """The promise that all of some texts make."""
+    parts = tuple(read_promise(text) for text in texts)
+    if len(parts) < 2 or any(part in parts[:place] for place, part in enumerate(parts)):
+        raise SpecError(f"several guarantees are at least two different ones, not {' & '.join(texts)!r}")
+    idle = [part for part in parts if _asks_independence(part)]
+    if idle and len(idle) < len(parts):
+        raise SpecError(f"{idle[0].kind} with a budget of 0 cannot be scaled with others; ask for it alone")
+    return Promise(SEVERAL, {}, None, parts)
+
+
+def _asks_independence(part: Promise) -> bool:
+    return part.budget == 0 or any(part.numbers.get(side) == 0 for side in _UNBOUNDED)
+
+
 def declared_promise(text: str) -> Promise:
     """The promise that the text of a spec file declares; settings that never were a file are JSON.
 
@@ -121,6 +152,10 @@ def declared_promise(text: str) -> Promise:
     declared = _settings(text).get("guarantee")
     if isinstance(declared, str):
         return read_promise(declared)
+    if isinstance(declared, list) and declared and all(isinstance(one, str) for one in declared):
+        return read_promise(declared[0]) if len(declared) == 1 else _together(declared)
+    if isinstance(declared, dict) and declared.get("kind") == SEVERAL and isinstance(declared.get("parts"), str):
+        return read_promise(declared["parts"])
     if not isinstance(declared, dict) or not isinstance(declared.get("kind"), str):
         raise SpecError(
             'the spec declares no guarantee that the gate can read; write for instance guarantee = "lip:1.0"'

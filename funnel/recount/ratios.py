@@ -42,6 +42,13 @@ def larger(best: Ratio, above: int, below: int, output: int, secret: int) -> Rat
     return Ratio(Fraction(above, below) if below else None, output, secret)
 
 
+def worse(one: Ratio, other: Ratio) -> Ratio:
+    """The larger of two ratios, the first of equal ones."""
+    if one.value is None or (other.value is not None and one.value >= other.value):
+        return one
+    return other
+
+
 def largest_lifts(channel: Channel) -> tuple[Ratio, Ratio]:
     """The largest ``P(y|s)/P(y)`` and the largest ``P(y)/P(y|s)`` over outputs and secrets that occur."""
     up = down = Ratio(Fraction(1), *starting_place(channel))

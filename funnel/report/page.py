@@ -124,11 +124,11 @@ _LETTERS = {"epsilon": "ε", "alpha": "α"}
 
 def bound(guarantee: Guarantee) -> str:
     """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name."""
-    values = [(field, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
+    usual = {field.name: field.default for field in fields(guarantee)}  # type: ignore[arg-type]
     told = [
-        (_LETTERS.get(field.name, field.name), value if isinstance(value, str) else numbers.plain(value))
-        for field, value in values
-        if not isinstance(value, str) or value != field.default
+        (_LETTERS.get(name, name), value if isinstance(value, str) else numbers.plain(value))
+        for name, value in guarantee.settings.items()
+        if not isinstance(value, str) or value != usual[name]
     ]
     # No line ends between a name and its value.
     texts = [f"{name}\u00a0=\u00a0{value}" for name, value in told]

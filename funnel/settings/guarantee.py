@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictStr, field_validator, model_validator
@@ -41,11 +40,12 @@ class GuaranteeSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: object) -> object:
-        from funnel.guarantees import guarantee_of, parse_guarantee, words_in
+        from funnel.guarantees import guarantee_of, parse_guarantee, parts_of, words_in
 
         try:
             if isinstance(value, str):
-                cls._known(value.partition(":")[0])
+                for text in value.split("&"):
+                    cls._known(text.partition(":")[0])
                 guarantee = parse_guarantee(value)
             elif isinstance(value, Mapping) and isinstance(value.get("kind"), str):
                 kind = cls._known(value["kind"])
@@ -67,8 +67,9 @@ class GuaranteeSettings(Section):
                 return value
         except SpecError as error:
             raise ValueError(str(error)) from error
-        _within_reason(guarantee)
-        return {"kind": guarantee.name, **asdict(guarantee)}  # type: ignore[call-overload]
+        for part in parts_of(guarantee):
+            _within_reason(part)
+        return {"kind": guarantee.name, **guarantee.settings}
 
     @field_validator("kind")
     @classmethod
@@ -100,7 +101,7 @@ def _within_reason(guarantee: Guarantee) -> None:
             'guarantee = "perfect"'
         )
     if budget > MAX_EPSILON:
-        name = next((name for name, number in asdict(guarantee).items() if number == budget), "a budget")  # type: ignore[call-overload]
+        name = next((name for name, number in guarantee.settings.items() if number == budget), "a budget")
         raise ValueError(f"{name} of {budget:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from flint import fmpz_mat, nmod_mat
 
-from funnel.guarantees.base import ConeGuarantee
+from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.events import secret_comparisons
+from funnel.guarantees.several import parts_of
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
@@ -62,11 +63,17 @@ def exact_channel(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) ->
 
 def _equations(joint: Joint, guarantee: ConeGuarantee) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
     """Integer rows E, shape (k, a), such that a row T of a channel tells nothing iff E T = 0."""
+    return np.vstack([_part_equations(joint, part) for part in parts_of(guarantee)])
+
+
+def _part_equations(joint: Joint, guarantee: Guarantee) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
     compared = guarantee.comparisons(joint) if isinstance(guarantee, SRLIP) else secret_comparisons(joint)
     counts = compared.counts.astype(object)
     sizes = counts.sum(axis=1)
     part, whole = compared.part, compared.whole
-    return np.asarray(counts[part] * sizes[whole, None] - counts[whole] * sizes[part, None])
+    equations = counts[part] * sizes[whole, None] - counts[whole] * sizes[part, None]
+    labels = guarantee.label_equations(joint) if isinstance(guarantee, SRLIP) else equations[:0]
+    return np.vstack([equations, labels.astype(object)])
 
 
 def _independent(

@@ -10,7 +10,7 @@ from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.law_box import LawBox
 from funnel.guarantees.laws import Laws
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_laws import RatioGuarantee
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
@@ -40,7 +40,7 @@ class LawCuts(Cuts):
     def __init__(
         self,
         read: Joint,
-        guarantee: SetGuarantee,
+        guarantee: RatioGuarantee,
         image: FloatArray | None,
         seen: Flags | None = None,
         goal: Goal = ENTROPY,
@@ -113,7 +113,7 @@ class LevelCuts(LawCuts):
     def __init__(
         self,
         read: Joint,
-        guarantee: SetGuarantee,
+        guarantee: RatioGuarantee,
         image: FloatArray | None,
         seen: Flags | None = None,
         goal: Goal = ENTROPY,

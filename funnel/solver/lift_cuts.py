@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
 from funnel.solver.cells import Limits
@@ -48,7 +48,12 @@ class LiftCuts(LawCuts):
     """
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, widest: tuple[int, Limits], seen: Flags | None, goal: Goal = ENTROPY
+        self,
+        read: Joint,
+        guarantee: RatioGuarantee,
+        widest: tuple[int, Limits],
+        seen: Flags | None,
+        goal: Goal = ENTROPY,
     ) -> None:
         super().__init__(read, guarantee, None, seen, goal)
         self._up, self._down = capped_exp(guarantee.sides.up), capped_exp(guarantee.sides.down)
@@ -158,6 +163,8 @@ def cuts_for(
     goal: Goal = ENTROPY,
 ) -> Cuts:
     """Law by law where pairs of secrets are compared, or lifts and a law leaves much open; else as half-spaces."""
+    if not isinstance(guarantee, RatioGuarantee):
+        return PlainCuts(read, guarantee, image, seen, goal)
     sides = guarantee.sides
     if sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf:
         return LevelCuts(read, guarantee, image, seen, goal)

@@ -9,6 +9,7 @@ import numpy as np
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.published import check_every_pair
 from funnel.joint import FloatArray
 from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
@@ -55,6 +56,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
             f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use grr or another explicit "
             "mechanism"
         )
+    check_every_pair(guarantee, request.read)
     reads, counts_all = request.reads_secret, request.counts_all
     problem = Problem.of(joint, guarantee, reads, utility=request.utility, counts_all=counts_all)
     # Σ P(y) g(v_y) of a protocol, and of the best one at most, lie this much below its utility.

@@ -8,7 +8,9 @@ from math import prod
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.by_event import SideChannels
 from funnel.guarantees.rldp import RLDP, secret_by_input
+from funnel.guarantees.several import Several
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
@@ -87,8 +89,11 @@ def levels_work(joint: Joint, guarantee: Guarantee, rows: int) -> float:
     """Units of finding the levels of so many rows (a,) of a channel in floats."""
     c, a = len(joint.secret), len(joint.inputs)
     entries = float(rows * a)
+    if isinstance(guarantee, Several):
+        return sum(levels_work(joint, part, rows) for part in guarantee.parts)
     if over_set(guarantee, joint) is not None:
-        return 60 * CALL + _LIMITS * c * a + _GREEDY * entries * (1 if secret_by_input(joint)[1] else c)
+        sets = 2 ** len(joint.inputs.columns) if isinstance(guarantee, SideChannels) else 1
+        return sets * (60 * CALL + _LIMITS * c * a + _GREEDY * entries * (1 if secret_by_input(joint)[1] else c))
     if isinstance(guarantee, RLDP):
         # A channel that reads the secret has its own entries for each.
         return 200 * CALL + _ROBUST * entries * (1 if secret_by_input(joint)[1] else c)

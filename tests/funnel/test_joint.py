@@ -98,7 +98,11 @@ def test_tables_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'y' is not in"):
         Joint.from_table(table, ["x"], ["y"])
     with pytest.raises(SpecError, match="named twice"):
+        Joint.from_table(table, ["x"], ["s", "s"])
+    with pytest.raises(SpecError, match="the secret alone"):
         Joint.from_table(table, ["x"], ["x"])
+    with pytest.raises(SpecError, match="some columns of the secret"):
+        Joint.from_table(table, ["x", "s"], ["x", "y"])
     with pytest.raises(SpecError, match="at least one"):
         Joint.from_table(table, [], ["x"])
     with pytest.raises(DataError, match="no rows"):

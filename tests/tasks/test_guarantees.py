@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -35,6 +36,10 @@ RELEASES = {
     "chi2-lift": ("chi2-lift:1.0,0.5", "auto", "marital-status", ["relationship"]),
     "alpha-lift": ("alpha-lift:1.0,0.5,3", "auto", "marital-status", ["relationship"]),
     "mi": ("mi:0.05", "auto", "marital-status", ["relationship"]),
+    "attribute": ("attribute:1.0", "auto", "income", ["sex", "race"]),
+    "rsrlip": ("rsrlip:1.5", "auto", "income", ["sex", "race"]),
+    "rattribute": ("rattribute:1.5,0.05", "auto", "income", ["sex", "race"]),
+    "several": ("rlip:1.0,0.05 & srlip:1.0", "auto", "income", ["sex", "race"]),
     "product": ("srlip:1.0", "side-channel-product", "income", ["sex", "race"]),
     "with the secret": ("lip:0.5", "optimal-with-secret", "sex", ["race"]),
     "sets": ("lip:1.0", "oue", "marital-status", ["race"]),
@@ -107,7 +112,7 @@ def test_a_release_is_made_checked_and_told_from_a_forgery(case: str, tmp_path: 
     assert protocol.size[0] > 1
     assert (("{Black, White}",) in protocol.outputs.symbols) == (case == "sets")
     assert json.loads(release.package.read_text())["funnel:privacy"]["guarantee"] == str(bound)
-    report = release.report.read_text()
+    report = html.unescape(release.report.read_text())
     assert str(bound) in report
     assert bound.title in report.replace("&#39;", "'")
     tamper(release)

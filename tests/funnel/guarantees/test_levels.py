@@ -15,7 +15,6 @@ import funnel
 from funnel import ALIP, LDP, LIP, Joint, Protocol, SpecError
 from funnel.alphabet import Alphabet
 from funnel.guarantees.exact import exp_below
-from funnel.guarantees.srlip import side_channel_comparisons
 from funnel.rounding import integer_weights, marginal_weights
 from tests.brute import given_secret, ldp_ratio, lip_ratio
 from tests.strategies import budgets, joints
@@ -165,7 +164,7 @@ def test_side_channels_compare_what_leaves_something_to_learn_and_nothing_else(j
             left = int(joint.counts[:, inside].any(axis=1).sum())
             if left > 1:
                 expected[((read.inputs.columns[column], value),)] = left
-    found = side_channel_comparisons(read)
+    found = funnel.SRLIP(1.0).comparisons(read)
     assert Counter(found.given) == expected
     for part, whole in zip(found.part, found.whole, strict=True):
         assert (found.counts[part] <= found.counts[whole]).all()

@@ -36,6 +36,10 @@ KINDS = [
     "rldp:1,0.05,chi2",
     "rpml:1",
     "srlip:1",
+    "rsrlip:1",
+    "attribute:1",
+    "rattribute:1",
+    "lip:1 & srlip:1.5",
     "alip:1.3,0.7",
     "alip:inf,0.7",
     "alip:0.7,inf",
@@ -61,7 +65,7 @@ def declared(text: str, protocol: Protocol, share: float = 1.05) -> Guarantee:
 
 def numbers_of(guarantee: Guarantee) -> list[str]:
     """Words are told where they are not the usual ones."""
-    told = [value for value in vars(guarantee).values() if value != "boxes"]
+    told = [value for value in guarantee.settings.values() if value != "boxes"]
     return [value if isinstance(value, str) else f"{value:.15g}" for value in told]
 
 

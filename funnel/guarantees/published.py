@@ -1,0 +1,56 @@
+"""A secret that is published itself: which guarantees protect it there."""
+
+from __future__ import annotations
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.guarantees.by_event import SideChannels
+from funnel.guarantees.reading import reads_secret
+from funnel.guarantees.several import parts_of
+from funnel.joint import Joint
+
+
+def protects_published_secret(guarantee: Guarantee) -> bool:
+    """Whether it bounds what the secret of a record discloses to an observer who knows all its other columns."""
+    return any(isinstance(part, SideChannels) and part.bounds_labels for part in parts_of(guarantee))
+
+
+def check_published_secret(guarantee: Guarantee, joint: Joint) -> None:
+    """Refuse to publish the secret's columns under a bound that an observer of the other columns gets around.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    joint : Joint
+        Over what is published; its inputs begin with the secret's columns where these are published.
+
+    Raises
+    ------
+    SpecError
+        With the columns, why, and what to ask for.
+    """
+    if not reads_secret(joint) or protects_published_secret(guarantee):
+        return
+    secret = ", ".join(joint.secret.columns)
+    ask = f"attribute:{guarantee.budget or 1.0!r}"
+    raise SpecError(
+        f"{guarantee} does not protect {secret} as a published column: an observer who finds a record by its other "
+        f'columns would read {secret} in it; ask for {ask}, alone or as "{guarantee} & {ask}", or do not publish '
+        f"{secret}"
+    )
+
+
+def check_every_pair(guarantee: Guarantee, joint: Joint) -> None:
+    """Refuse pairs of secret and input that never occur, where their channel is bounded but left to the marginal.
+
+    Raises
+    ------
+    SpecError
+        With what to do.
+    """
+    if not (reads_secret(joint) and protects_published_secret(guarantee)) or joint.counts.any(axis=0).all():
+        return
+    raise SpecError(
+        f"{guarantee} bounds pairs of {', '.join(joint.secret.columns)} and published values that never occur, which "
+        "an optimum by information leaves to the marginal; group rare values, or use invariant"
+    )
