@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 from funnel.errors import SpecError
+from funnel.guarantees import as_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.agglomeration import Agglomeration
@@ -85,7 +87,9 @@ def mechanism(name: str) -> Mechanism:
     return _MECHANISMS[name]
 
 
-def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budget | None = None) -> Protocol:
+def fit(
+    name: str, joint: Joint, guarantee: Guarantee | Sequence[Guarantee], time_limit: float | Budget | None = None
+) -> Protocol:
     """Protocol of a registered mechanism, calibrated to a guarantee, which it meets exactly.
 
     Parameters
@@ -94,7 +98,8 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budge
         One of `names()`.
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : Guarantee
+    guarantee : Guarantee or sequence of Guarantee
+        One, or several that all hold.
     time_limit : float or Budget, optional
         Seconds, as work that is counted; what is found by then is returned.
 
@@ -116,7 +121,7 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budge
     >>> protocol.matrix.round(4).tolist()
     [[0.8166, 0.1834], [0.1834, 0.8166]]
     """
-    chosen = mechanism(name)
+    chosen, guarantee = mechanism(name), as_guarantee(guarantee)
     needed = chosen.memory(joint, guarantee)
     if needed > LARGEST:
         # Where no table of all inputs by all outputs fits, that says more than what this mechanism would need.

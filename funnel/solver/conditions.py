@@ -12,7 +12,7 @@ from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.rldp import RLDP
-from funnel.guarantees.sided import over_set
+from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, Joint
 
 Places = npt.NDArray[np.intp]
@@ -68,7 +68,7 @@ class Conditions:
         extension = np.where(source[:, None] < 0, law, np.arange(len(law)) == source[:, None])
         fixed, inside = [np.zeros((0, len(law)))], [np.zeros((0, len(law)))]
         sets: list[SetGuarantee] = []
-        for part in getattr(guarantee, "parts", (guarantee,)):
+        for part in parts_of(guarantee):
             over = _over_set(part, joint)
             if over is not None:
                 sets.append(over)
@@ -117,13 +117,13 @@ class Conditions:
 
 def are_linear(guarantee: Guarantee, joint: Joint) -> bool:
     """Whether a guarantee, or each of several, asks for half-spaces of every row alone."""
-    parts = getattr(guarantee, "parts", (guarantee,))
+    parts = parts_of(guarantee)
     return all(isinstance(part, ConeGuarantee) or _over_set(part, joint) is not None for part in parts)
 
 
 def _over_set(part: Guarantee, joint: Joint) -> SetGuarantee | None:
     # The χ² set has no finite description by half-spaces that is proven.
-    return None if isinstance(part, RLDP) and not part.over_boxes else over_set(part, joint)
+    return None if isinstance(part, RLDP) and not part.over_boxes else part.over_set(joint)
 
 
 def drawn_as(joint: Joint) -> Places:

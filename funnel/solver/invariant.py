@@ -15,6 +15,7 @@ import numpy as np
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import secret_output
+from funnel.guarantees.published import check_published_secret
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
@@ -79,7 +80,8 @@ def invariant_optimum(
     Raises
     ------
     SpecError
-        If the guarantee is not linear in the rows of a channel, or weights are of another name.
+        If the guarantee is not linear in the rows of a channel, does not protect a secret that is published itself, or
+        weights are of another name.
     SolverError
         If a linear programme fails.
 
@@ -89,6 +91,7 @@ def invariant_optimum(
     (v_x 1[x = y] - (p_x / p_y) (Σ_k π_yk h_kx + β_y))`` unchanged, v what values count: a bound whatever the solver's
     tolerances are.
     """
+    check_published_secret(guarantee, joint)
     request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
     search = _Search(joint, guarantee, counted(joint, weights), gap, request.budget, progress)
     with request.budget.interruptible():

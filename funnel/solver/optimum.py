@@ -14,8 +14,10 @@ utility, and a bound. Which programme is solved depends on the request:
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from funnel.errors import SpecError
+from funnel.guarantees import as_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
@@ -36,7 +38,7 @@ from funnel.solver.wide import is_binary, is_wide, needs_no_table, wide_optimum
 
 def optimal(
     joint: Joint,
-    guarantee: Guarantee,
+    guarantee: Guarantee | Sequence[Guarantee],
     gap: float = 1e-6,
     time_limit: float | Budget | None = None,
     method: str = "auto",
@@ -55,9 +57,9 @@ def optimal(
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : Guarantee
-        One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law
-        has bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
+    guarantee : Guarantee or sequence of Guarantee
+        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_laws`). Where the
+        joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within them.
     gap : float
         Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional
@@ -112,7 +114,7 @@ def optimal(
     >>> round(best.utility, 4), round(best.bound, 4)
     (0.2434, 0.2434)
     """
-    started = time.perf_counter()
+    started, guarantee = time.perf_counter(), as_guarantee(guarantee)
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
