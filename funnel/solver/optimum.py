@@ -58,8 +58,8 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee or sequence of Guarantee
-        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_laws`). Where the
-        joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within them.
+        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_laws`). Where
+        the joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within them.
     gap : float
         Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional
