@@ -20,6 +20,10 @@ _INFINITY = highspy.kHighsInf
 _PRIMAL = 4
 # Units of work of a programme, of an iteration, and of a row or a column that an iteration looks at.
 _PROGRAMME, _ITERATION, _ROW, _COLUMN = 40 * CALL, 3 * CALL, 60.0, 2.0
+# The same of an entry of the matrix in a step of the interior point method.
+_ENTRY = 300.0
+# Steps of the simplex method in a round, for every row, after which it is left.
+_STEPS = 2
 # What breaking a condition costs at first, as a multiple of what the value of the output is worth.
 _FIRST_PRICE = 3.0
 # The least share of a condition that is broken by publishing its value as it is, for this price.
@@ -35,7 +39,7 @@ class Exchanged:
     flows : ndarray, shape (n, n)
         ``P(x, y)`` at [y, x]: what moves from value x to output y, what stays on the diagonal.
     value : float
-        Weighted share of records unchanged, less what broken conditions cost.
+        Weighted share of records unchanged.
     broken : float
         By how much conditions are broken, in all.
     balance : ndarray, shape (n,)
@@ -66,6 +70,11 @@ class ExchangeProgramme:
         What a value is worth that stays as it is, summing to 1.
     budget : Budget
         Charged for every iteration.
+
+    Attributes
+    ----------
+    is_interior : bool
+        Whether it is solved by the interior point method: each round costs the same then, however little is new.
     """
 
     def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
@@ -88,6 +97,7 @@ class ExchangeProgramme:
         self._is_pair = np.eye(n, dtype=bool)
         self._output, self._space, self._breaking = _ints([]), _ints([]), _ints([])
         self._price = _FIRST_PRICE
+        self.is_interior = False
 
     @property
     def spaces(self) -> FloatArray:
@@ -198,26 +208,47 @@ class ExchangeProgramme:
         self._solver.changeColsCost(len(costs), self._breaking, costs)
 
     def solve(self) -> Exchanged:
-        """The best solution of what it has.
+        """The best solution of what it has, by the simplex method until that takes too many steps in one round.
 
         Raises
         ------
         SolverError
             If the linear programme fails.
         """
+        n = len(self._law)
+        for _ in range(3):
+            self._run()
+            status = self._solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                return self._solution(n)
+            # Where many conditions meet, the simplex method takes steps that gain nothing; and a basis may be bad.
+            if status == highspy.HighsModelStatus.kIterationLimit:
+                self._by_interior_points()
+            else:
+                self._solver.clearSolver()
+        raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
+
+    def _run(self) -> None:
+        rows = 2 * len(self._law) + len(self._output)
+        if self.is_interior:
+            self._solver.run()
+            entries = float(self._solver.getNumNz())
+            self._budget.spend(_PROGRAMME + _ENTRY * entries * max(1, self._solver.getInfo().ipm_iteration_count))
+            return
+        self._solver.setOptionValue("simplex_iteration_limit", _STEPS * rows)
+        self._solver.run()
+        done = max(0, int(self._solver.getInfo().simplex_iteration_count))
+        self._budget.spend(_PROGRAMME + done * (_ITERATION + _ROW * rows + _COLUMN * self._columns))
+
+    def _by_interior_points(self) -> None:
+        self.is_interior = True
+        self._solver.clearSolver()
+        self._solver.setOptionValue("solver", "ipm")
+        self._solver.setOptionValue("run_crossover", "off")
+
+    def _solution(self, n: int) -> Exchanged:
         import scipy.sparse as sp
 
-        n = len(self._law)
-        for _ in range(2):
-            self._solver.run()
-            done = max(0, int(self._solver.getInfo().simplex_iteration_count))
-            each = _ITERATION + _ROW * (2 * n + len(self._output)) + _COLUMN * self._columns
-            self._budget.spend(_PROGRAMME + done * each)
-            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                break
-            self._solver.clearSolver()
-        else:
-            raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
         solution = self._solver.getSolution()
         amounts, duals = np.maximum(np.array(solution.col_value), 0.0), np.array(solution.row_dual)
         flows = amounts[n] * np.outer(self._law, self._law)
@@ -228,13 +259,8 @@ class ExchangeProgramme:
         used = np.flatnonzero(priced)
         prices = sp.csr_array((priced[used], (self._output[used], self._space[used])), shape=(n, len(self._spaces)))
         own = (prices @ self._spaces)[np.arange(n), np.arange(n)] if len(used) else np.zeros(n)
-        return Exchanged(
-            flows,
-            1.0 - float(self._solver.getInfo().objective_function_value),
-            float(amounts[self._breaking].sum()),
-            -duals[n : 2 * n] - own,
-            prices,
-        )
+        value = float(self._worth @ (np.diagonal(flows) / self._law))
+        return Exchanged(flows, value, float(amounts[self._breaking].sum()), -duals[n : 2 * n] - own, prices)
 
     def has_condition(self) -> npt.NDArray[np.bool_]:
         """Which half-spaces are conditions of which outputs, shape (n, K)."""

@@ -33,6 +33,8 @@ IMBALANCE = Fraction(1, 10**12)
 
 # Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
 _PAIRS, _LEAST_GAIN = 4, 1e-9
+# Values of which all pairs are taken at once, and conditions that are, where a round costs the same whatever is new.
+_FEW, _FEW_CONDITIONS = 150, 60_000
 # Conditions broken by less are none that a linear programme could tell from rounding.
 _BROKEN = 1e-9
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
@@ -42,8 +44,8 @@ _ROUNDS = 2_000
 _MARGIN = 1e-7
 # The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
 _FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
-# How close the margins of flows are brought to the distribution, and in how many steps at most.
-_IN_BALANCE, _BALANCINGS = 1e-15, 5
+# How many times what an entry gives up it has to have.
+_UNNOTICED = 4.0
 # Roundings of sums, relative to their largest term.
 _ROUNDING = 2.0**-40
 
@@ -160,23 +162,25 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
-        programme, most = self._programme, max(_NEAR, self._gap)
+        programme, most, interior = self._programme, max(_NEAR, self._gap), False
         constant = float(self._worth @ self._law)
         for _ in range(_ROUNDS):
             found = programme.solve()
             self._prove(found)
-            self._progress(f"{found.value:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
-            apart = self.bound - found.value
-            pairs, known = self._further_pairs(), self._further_conditions(found.flows)
-            settled = not pairs or apart <= most
-            new, share = self._further_of_sets(found.flows) if settled else (0, 0.0)
-            # What would be left if every output moved inside.
+            settled = self.bound - found.value <= most
+            pairs = self._further_pairs(programme.is_interior and not interior)
+            known, share = self._further_conditions(found.flows, programme.is_interior and not interior)
+            interior, new = programme.is_interior, 0
+            if not pairs or settled:
+                new, further = self._further_of_sets(found.flows)
+                share = max(share, further)
+            # What is left if every output is moved inside.
             inside = (1 - share) * found.value + share * constant
-            if found.broken > _BROKEN:
-                if settled:
-                    programme.raise_prices()
-            elif not known and (self.bound - inside <= self._gap or not (pairs or new)):
+            self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+            if self.bound - inside <= self._gap or not (pairs or known or new or found.broken > _BROKEN):
                 return found.flows
+            if found.broken > _BROKEN and (settled or not pairs):
+                programme.raise_prices()
             if (ended := self._budget.ended_by) is not None:
                 self.ended = ended
                 return found.flows
@@ -196,26 +200,39 @@ class _Search:
         self._gains = (gains - stay) / law * np.minimum.outer(law, law)
         self._budget.spend(CALL * 20 + 10.0 * n * n + 2.0 * found.conditions.nnz * n)
 
-    def _further_pairs(self) -> int:
-        """Add the pairs that are worth most, to every value and to every output; how many are new."""
+    def _further_pairs(self, every_one: bool) -> int:
+        """Add the pairs that are worth most, to every value and to every output, or all; how many are new."""
         gains, n = self._gains, len(self._law)
+        every = np.arange(n)
+        if every_one and n <= _FEW:
+            return self._programme.add_pairs(np.repeat(every, n), np.tile(every, n))
         most = min(_PAIRS, n)
         into = np.argpartition(-gains, most - 1, axis=0)[:most]
         out = np.argpartition(-gains, most - 1, axis=1)[:, :most]
-        every = np.arange(n)
         places = np.concatenate([into.ravel(), np.repeat(every, most)])
         sources = np.concatenate([np.tile(every, most), out.ravel()])
         worth_it = gains[places, sources] > _LEAST_GAIN * self._gap
         return self._programme.add_pairs(places[worth_it], sources[worth_it])
 
-    def _further_conditions(self, flows: FloatArray) -> int:
-        """Add the conditions, of all that are known, which flows break; how many they are."""
+    def _further_conditions(self, flows: FloatArray, every_one: bool = False) -> tuple[int, float]:
+        """Add the conditions, of all that are known, which flows break, or all.
+
+        Returns
+        -------
+        number : int
+            How many are new.
+        share : float
+            Of a constant row to mix into every row, so that none breaks any of them.
+        """
         programme = self._programme
         by = flows @ programme.spaces.T / self._law[:, None]
-        outputs, spaces = np.nonzero((by > _BROKEN) & ~programme.has_condition())
-        programme.add_conditions(outputs, spaces)
         self._budget.spend(CALL * 20 + 2.0 * flows.size * len(programme.spaces))
-        return len(outputs)
+        all_of_them = every_one and by.size <= _FEW_CONDITIONS
+        outputs, spaces = np.nonzero(((by > _BROKEN) | all_of_them) & ~programme.has_condition())
+        programme.add_conditions(outputs, spaces)
+        excess = by.max(axis=0, initial=0.0)
+        room = -(programme.spaces @ self._law)
+        return len(outputs), float(np.max(excess / np.maximum(excess + room, 1e-300), initial=0.0))
 
     def _further_of_sets(self, flows: FloatArray) -> tuple[int, float]:
         """Find and add conditions of sets of distributions: how many, and the share that would bring flows inside."""
@@ -224,7 +241,7 @@ class _Search:
             return 0, share
         self._programme.know(spaces)
         self._all = np.vstack([self._all, spaces])
-        return self._further_conditions(flows), share
+        return self._further_conditions(flows)[0], share
 
 
 def _proven(joint: Joint, guarantee: Guarantee, flows: FloatArray) -> WeightArray:
@@ -260,28 +277,32 @@ def _proven(joint: Joint, guarantee: Guarantee, flows: FloatArray) -> WeightArra
 
 
 def _in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
-    """A channel T (n, n) from flows that keep balance up to a solver's tolerance: zeros stay, and balance is exact.
+    """A channel T (n, n) from flows that keep balance up to a solver's tolerance: in balance exactly.
 
-    Entries grow by factors 1 + α_y + β_x, the least ones that make both margins those of the distribution.
+    What an output receives too much goes to outputs that receive too little, from values that both may come from alike,
+    in proportion to their probability: as a constant row would.
     """
-    import scipy.sparse as sp
-    from scipy.sparse.linalg import lsqr
-
-    n = len(law)
-    for _ in range(_BALANCINGS):
-        missing = np.concatenate([law - flows.sum(axis=1), law - flows.sum(axis=0)])
-        if np.abs(missing).max() <= _IN_BALANCE:
-            break
-        y, x = np.nonzero(flows)
-        into = sp.csr_array((flows[y, x], (y, x)), shape=(n, n))
-        system = sp.block_array(
-            [[sp.diags_array(flows.sum(axis=1)), into], [into.T, sp.diags_array(flows.sum(axis=0))]]
-        )
-        root = np.sqrt(np.concatenate([law, law]))
-        scaled = sp.diags_array(1 / root) @ system @ sp.diags_array(1 / root)
-        grown = lsqr(scaled, missing / root, atol=1e-15, btol=1e-15, iter_lim=20 * n)[0] / root
-        flows = flows * np.maximum(1 + grown[:n, None] + grown[None, n:], 0.0)
-    return np.asarray(flows / flows.sum(axis=0))
+    flows = flows / flows.sum(axis=0) * law
+    excess = flows.sum(axis=1) - law
+    order = np.argsort(excess)
+    low, high = 0, len(law) - 1
+    while low < high:
+        y, o = int(order[low]), int(order[high])
+        amount = min(-excess[y], excess[o])
+        if amount > 0:
+            # Entries that could give their part and not notice.
+            giving = flows[o] > _UNNOTICED * amount * law / law[o]
+            part = np.where(giving, law, 0.0)
+            part *= amount / part.sum()
+            flows[o] -= part
+            flows[y] += part
+        excess[y] += amount
+        excess[o] -= amount
+        if excess[y] >= 0:
+            low += 1
+        if excess[o] <= 0:
+            high -= 1
+    return np.asarray(flows / law)
 
 
 def _whole(joint: Joint, weights: WeightArray) -> WeightArray:
