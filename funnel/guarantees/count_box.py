@@ -230,13 +230,17 @@ class _Sums:
 
     def beyond(self, threshold: FloatArray, below: bool) -> Places:
         """How many entries come before a threshold (b, q) in the order: shape (b, c or 1, q)."""
-        b, c, _ = self.entries.shape
-        places = np.empty((b, c, threshold.shape[1]), dtype=np.intp)
+        b, c, u = self.entries.shape
         sign = 1.0 if below else -1.0
-        for y in range(b):
-            for t in range(c):
-                places[y, t] = np.searchsorted(sign * self.entries[y, t], sign * threshold[y])
-        return places
+        sought = np.broadcast_to(sign * threshold[:, None, :], (b, c, threshold.shape[1]))
+        # Bisection of all at once; whatever is no number comes last.
+        low, high = np.zeros(sought.shape, dtype=np.intp), np.full(sought.shape, u)
+        for _ in range(u.bit_length()):
+            middle = (low + high) // 2
+            entries = np.take_along_axis(self.entries, np.minimum(middle, u - 1), axis=-1)
+            before = (middle < high) & ~(sign * entries >= sought)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        return low
 
 
 def _most_apart(

@@ -136,11 +136,13 @@ class RatioGuarantee(SetGuarantee):
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
         """As declared; empty where all rows meet the guarantee, but for rounding. O(k c u (log u + c))."""
-        found = [self._half_spaces(joint, rows[start:end], most, start) for start, end in self._chunks(joint, rows)]
+        uneven = _uneven(rows)
+        some = rows[uneven]
+        found = [self._half_spaces(joint, some[start:end], most, start) for start, end in self._chunks(joint, some)]
         if not found:
             return np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), np.zeros(0)
         spaces, of, by = zip(*found, strict=True)
-        return np.vstack(spaces), np.concatenate(of), np.concatenate(by)
+        return np.vstack(spaces), uneven[np.concatenate(of)], np.concatenate(by)
 
     def _half_spaces(
         self, joint: Joint, rows: FloatArray, most: int, first: int
@@ -178,14 +180,15 @@ class RatioGuarantee(SetGuarantee):
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
         levels = np.zeros(len(rows))
-        laws = self.laws(joint)
-        for start, end in self._chunks(joint, rows):
-            stack = stacked(joint, rows[start:end])
+        laws, uneven = self.laws(joint), _uneven(rows)
+        for start, end in self._chunks(joint, rows[uneven]):
+            some = uneven[start:end]
+            stack = stacked(joint, rows[some])
             for kind, budget in self.sides.finite():
                 ratio = np.nan_to_num(_ratios(laws, stack, kind), nan=1.0, posinf=np.inf).max(axis=(1, 2))
                 nats = np.log(np.maximum(ratio, 1.0))
                 side = np.array([self.as_level(float(value), budget) for value in nats])
-                levels[start:end] = np.maximum(levels[start:end], side)
+                levels[some] = np.maximum(levels[some], side)
         return levels
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
@@ -238,16 +241,23 @@ class RatioGuarantee(SetGuarantee):
 
     def _all_ratios(self, joint: Joint, laws: Laws, weights: WeightArray, kind: Kind) -> FloatArray:
         """Ratios (b, c, c or 1) of all outputs; below 1 where there is nothing to compare."""
-        rows = weights / np.float64(DENOMINATOR)
-        found = [_ratios(laws, stacked(joint, rows[start:end]), kind) for start, end in self._chunks(joint, rows)]
-        ratios = np.nan_to_num(np.concatenate(found), nan=0.0, posinf=np.inf)
-        # Outputs as likely from every input tell nothing: there is nothing to compare, whatever rounding says.
-        ratios[(weights == weights[:, :1]).all(axis=1)] = 0.0
-        return np.asarray(ratios)
+        c = len(joint.secret)
+        ratios = np.zeros((len(weights), c, c if kind == "pairs" else 1))
+        uneven = _uneven(weights)
+        rows = weights[uneven] / np.float64(DENOMINATOR)
+        for start, end in self._chunks(joint, rows):
+            found = _ratios(laws, stacked(joint, rows[start:end]), kind)
+            ratios[uneven[start:end]] = np.nan_to_num(found, nan=0.0, posinf=np.inf)
+        return ratios
 
     def _chunks(self, joint: Joint, rows: FloatArray) -> Iterator[tuple[int, int]]:
         size = max(1, _AT_ONCE // (len(joint.secret) * rows.shape[1]))
         yield from ((start, min(start + size, len(rows))) for start in range(0, len(rows), size))
+
+
+def _uneven(rows: FloatArray | WeightArray) -> Places:
+    """The rows (k, a) that are not as likely from every input: others disclose nothing, whatever rounding says."""
+    return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 
 
 def _ratios(laws: Laws, stack: FloatArray, kind: Kind) -> FloatArray:
