@@ -19,7 +19,7 @@ Places = npt.NDArray[np.intp]
 
 # Half-spaces that one row asks for in one round, at most; steps towards the edge of what a
 # set allows, and the share of a constant row where they begin.
-_MOST, _STEPS, _LEAST_SHARE = 4, 10, 1e-11
+_MOST, _STEPS, _LEAST_SHARE = 16, 10, 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Conditions:
             inside.append(_of_masses(closer @ extension, law))
         return cls(joint, extension, np.vstack(fixed), np.vstack(inside), tuple(sets))
 
-    def beyond(self, rows: FloatArray) -> tuple[FloatArray, float]:
+    def beyond(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What rows T (n, n) over the values that occur break of the sets.
 
         Returns
@@ -89,11 +89,11 @@ class Conditions:
         spaces : ndarray, shape (k, n)
             Further half-spaces. They touch the set where the way from a constant row to the broken one leaves it:
             those of the broken row alone would need several times as many rounds.
-        share : float
-            The share of a constant row to mix into every row so that none breaks any; 0 if none does.
+        shares : ndarray, shape (n,)
+            The share of a constant row to mix into each row so that it breaks none; 0 if it does not.
         """
         law = self.joint.p_input[self.joint.p_input > 0]
-        found, share = [np.zeros((0, len(law)))], 0.0
+        found, shares = [np.zeros((0, len(law)))], np.zeros(len(law))
         every = rows @ self.extension.T
         for over in self.sets:
             outside = np.flatnonzero(over.output_levels(self.joint, every) > over.budget)
@@ -108,11 +108,11 @@ class Conditions:
                 mixed = (1 - middle) * out + middle * constant
                 broken = (over.output_levels(self.joint, mixed) > over.budget)[:, None]
                 below, above = np.where(broken, middle, below), np.where(broken, above, middle)
-            share = max(share, float(above.max()))
+            shares[outside] = np.maximum(shares[outside], above[:, 0])
             for there in ((1 - below) * out + below * constant, out):
                 spaces, _, _ = over.half_spaces(self.joint, there, _MOST)
                 found.append(_of_masses(spaces @ self.extension, law))
-        return np.vstack(found), share
+        return np.vstack(found), shares
 
 
 def are_linear(guarantee: Guarantee, joint: Joint) -> bool:

@@ -20,10 +20,8 @@ _INFINITY = highspy.kHighsInf
 _PRIMAL = 4
 # Units of work of a programme, of an iteration, and of a row or a column that an iteration looks at.
 _PROGRAMME, _ITERATION, _ROW, _COLUMN = 40 * CALL, 3 * CALL, 60.0, 2.0
-# The same of an entry of the matrix in a step of the interior point method.
-_ENTRY = 300.0
-# Steps of the simplex method in a round, for every row, after which it is left.
-_STEPS = 2
+# Steps of the simplex method in a round, for every row, after which it is left where there are few values.
+_STEPS, _MANY_STEPS, _FEW = 2, 2**30, 150
 # What breaking a condition costs at first, as a multiple of what the value of the output is worth.
 _FIRST_PRICE = 3.0
 # The least share of a condition that is broken by publishing its value as it is, for this price.
@@ -70,11 +68,6 @@ class ExchangeProgramme:
         What a value is worth that stays as it is, summing to 1.
     budget : Budget
         Charged for every iteration.
-
-    Attributes
-    ----------
-    is_interior : bool
-        Whether it is solved by the interior point method: each round costs the same then, however little is new.
     """
 
     def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
@@ -97,7 +90,6 @@ class ExchangeProgramme:
         self._is_pair = np.eye(n, dtype=bool)
         self._output, self._space, self._breaking = _ints([]), _ints([]), _ints([])
         self._price = _FIRST_PRICE
-        self.is_interior = False
 
     @property
     def spaces(self) -> FloatArray:
@@ -207,8 +199,8 @@ class ExchangeProgramme:
         costs = self._prices(0)
         self._solver.changeColsCost(len(costs), self._breaking, costs)
 
-    def solve(self) -> Exchanged:
-        """The best solution of what it has, by the simplex method until that takes too many steps in one round.
+    def solve(self) -> Exchanged | None:
+        """The best solution of what it has; None where the simplex method takes too many steps that gain nothing.
 
         Raises
         ------
@@ -216,35 +208,20 @@ class ExchangeProgramme:
             If the linear programme fails.
         """
         n = len(self._law)
-        for _ in range(3):
-            self._run()
+        rows = 2 * n + len(self._output)
+        self._solver.setOptionValue("simplex_iteration_limit", _STEPS * rows)
+        for _ in range(2):
+            self._solver.run()
+            done = max(0, int(self._solver.getInfo().simplex_iteration_count))
+            self._budget.spend(_PROGRAMME + done * (_ITERATION + _ROW * rows + _COLUMN * self._columns))
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 return self._solution(n)
-            # Where many conditions meet, the simplex method takes steps that gain nothing; and a basis may be bad.
-            if status == highspy.HighsModelStatus.kIterationLimit:
-                self._by_interior_points()
-            else:
-                self._solver.clearSolver()
+            if status == highspy.HighsModelStatus.kIterationLimit and n <= _FEW:
+                return None
+            self._solver.clearSolver()
+            self._solver.setOptionValue("simplex_iteration_limit", _MANY_STEPS)
         raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
-
-    def _run(self) -> None:
-        rows = 2 * len(self._law) + len(self._output)
-        if self.is_interior:
-            self._solver.run()
-            entries = float(self._solver.getNumNz())
-            self._budget.spend(_PROGRAMME + _ENTRY * entries * max(1, self._solver.getInfo().ipm_iteration_count))
-            return
-        self._solver.setOptionValue("simplex_iteration_limit", _STEPS * rows)
-        self._solver.run()
-        done = max(0, int(self._solver.getInfo().simplex_iteration_count))
-        self._budget.spend(_PROGRAMME + done * (_ITERATION + _ROW * rows + _COLUMN * self._columns))
-
-    def _by_interior_points(self) -> None:
-        self.is_interior = True
-        self._solver.clearSolver()
-        self._solver.setOptionValue("solver", "ipm")
-        self._solver.setOptionValue("run_crossover", "off")
 
     def _solution(self, n: int) -> Exchanged:
         import scipy.sparse as sp

@@ -8,9 +8,10 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
@@ -23,6 +24,7 @@ from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions, drawn_as
 from funnel.solver.exchange import Exchanged, ExchangeProgramme
+from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
 
 Weighting = Literal["root", "share", "uniform"]
@@ -33,8 +35,8 @@ IMBALANCE = Fraction(1, 10**12)
 
 # Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
 _PAIRS, _LEAST_GAIN = 4, 1e-9
-# Values of which all pairs are taken at once, and conditions that are, where a round costs the same whatever is new.
-_FEW, _FEW_CONDITIONS = 150, 60_000
+_TINY = 1e-300
+_NO_END = "the search for an invariant channel does not end; change epsilon slightly"
 # Conditions broken by less are none that a linear programme could tell from rounding.
 _BROKEN = 1e-9
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
@@ -46,6 +48,8 @@ _MARGIN = 1e-7
 _FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
 # How many times what an entry gives up it has to have.
 _UNNOTICED = 4.0
+# Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
+_MORE, _OTHERS, _REDRAWN = 1.05, 10.0, 12
 # Roundings of sums, relative to their largest term.
 _ROUNDING = 2.0**-40
 
@@ -98,7 +102,7 @@ def invariant_optimum(
     search = _Search(joint, guarantee, counted(joint, weights), gap, request.budget, progress)
     with request.budget.interruptible():
         flows = search.run()
-    found = _proven(joint, guarantee, flows)
+    found = _proven(joint, guarantee, search, flows)
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, "invariant", str(guarantee))
     unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
     finished = search.ended is None
@@ -145,10 +149,10 @@ class _Search:
         self._budget, self._progress = budget, progress
         self._conditions = Conditions.of(joint, guarantee, _MARGIN)
         self._programme = ExchangeProgramme(self._law, self._worth, budget)
-        self._programme.know(self._conditions.inside)
-        # The half-spaces of the programme as they are without the margin: what the bound is proven with.
-        self._all = self._conditions.fixed
-        self._further_conditions(np.diag(self._law))
+        # The same half-spaces without the margin are what the bound is proven with.
+        self._spaces, self._all = self._conditions.inside, self._conditions.fixed
+        self._programme.know(self._spaces)
+        self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
         self.bound = 1.0
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
@@ -162,29 +166,70 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
-        programme, most, interior = self._programme, max(_NEAR, self._gap), False
-        constant = float(self._worth @ self._law)
+        programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
             found = programme.solve()
+            if found is None:
+                return self._run_inside()
             self._prove(found)
             settled = self.bound - found.value <= most
-            pairs = self._further_pairs(programme.is_interior and not interior)
-            known, share = self._further_conditions(found.flows, programme.is_interior and not interior)
-            interior, new = programme.is_interior, 0
+            pairs, broken = self._further_pairs(), self._broken(found.flows)
+            programme.add_conditions(*np.nonzero(broken.where & ~programme.has_condition()))
+            new, shares = broken.where.any(), broken.shares
             if not pairs or settled:
-                new, further = self._further_of_sets(found.flows)
-                share = max(share, further)
-            # What is left if every output is moved inside.
-            inside = (1 - share) * found.value + share * constant
-            self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
-            if self.bound - inside <= self._gap or not (pairs or known or new or found.broken > _BROKEN):
+                spaces, further = self._conditions.beyond(found.flows / self._law)
+                self._know(spaces)
+                programme.know(spaces)
+                again = self._broken(found.flows).where & ~programme.has_condition()
+                programme.add_conditions(*np.nonzero(again))
+                new, shares = new or again.any(), np.maximum(shares, further)
+            if self._is_done(found, shares, bool(pairs or new or found.broken > _BROKEN)):
                 return found.flows
             if found.broken > _BROKEN and (settled or not pairs):
                 programme.raise_prices()
-            if (ended := self._budget.ended_by) is not None:
-                self.ended = ended
+        raise SolverError(_NO_END)
+
+    def _run_inside(self) -> FloatArray:
+        """`run` by interior points, over all pairs."""
+        programme = InteriorProgramme(self._law, self._worth, self._spaces, self._budget)
+        programme.ask(np.ones((len(self._law), len(self._spaces)), dtype=bool))
+        for _ in range(_ROUNDS):
+            found = programme.solve()
+            self._prove(found)
+            shares = self._broken(found.flows).shares
+            spaces, further = self._conditions.beyond(found.flows / self._law)
+            self._know(spaces)
+            programme.know(spaces)
+            new = programme.ask(self._broken(found.flows).where)
+            if self._is_done(found, np.maximum(shares, further), new > 0):
                 return found.flows
-        raise SolverError("the search for an invariant channel does not end; change epsilon slightly")
+        raise SolverError(_NO_END)
+
+    def _is_done(self, found: Exchanged, shares: FloatArray, more: bool) -> bool:
+        """Whether flows, once moved inside, are near enough to the bound; or nothing is left to do, or no time."""
+        inside = found.value - float(self._worth @ _pooled(shares, self._law))
+        self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+        if self.bound - inside <= self._gap or not more:
+            return True
+        self.ended = self._budget.ended_by
+        return self.ended is not None
+
+    def inside(self, flows: FloatArray) -> FloatArray:
+        """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""
+        law, shares = self._law, np.zeros(len(self._law))
+        balanced = moved = _in_balance(flows, law)
+        for _ in range(_REDRAWN):
+            further = np.maximum(self._broken(moved * law).shares, self._conditions.beyond(moved)[1])
+            if not further.any():
+                break
+            shares = np.minimum(1.0, np.maximum(2 * shares, shares + further))
+            drawn = _pooled(shares, law)
+            pool = drawn @ balanced / (drawn @ law)
+            moved = (1 - drawn)[:, None] * balanced + (drawn * law)[:, None] * pool
+        return moved
+
+    def _know(self, spaces: FloatArray) -> None:
+        self._spaces, self._all = np.vstack([self._spaces, spaces]), np.vstack([self._all, spaces])
 
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
@@ -200,51 +245,43 @@ class _Search:
         self._gains = (gains - stay) / law * np.minimum.outer(law, law)
         self._budget.spend(CALL * 20 + 10.0 * n * n + 2.0 * found.conditions.nnz * n)
 
-    def _further_pairs(self, every_one: bool) -> int:
-        """Add the pairs that are worth most, to every value and to every output, or all; how many are new."""
+    def _further_pairs(self) -> int:
+        """Add the pairs that are worth most, to every value and to every output; how many are new."""
         gains, n = self._gains, len(self._law)
-        every = np.arange(n)
-        if every_one and n <= _FEW:
-            return self._programme.add_pairs(np.repeat(every, n), np.tile(every, n))
         most = min(_PAIRS, n)
         into = np.argpartition(-gains, most - 1, axis=0)[:most]
         out = np.argpartition(-gains, most - 1, axis=1)[:, :most]
+        every = np.arange(n)
         places = np.concatenate([into.ravel(), np.repeat(every, most)])
         sources = np.concatenate([np.tile(every, most), out.ravel()])
         worth_it = gains[places, sources] > _LEAST_GAIN * self._gap
         return self._programme.add_pairs(places[worth_it], sources[worth_it])
 
-    def _further_conditions(self, flows: FloatArray, every_one: bool = False) -> tuple[int, float]:
-        """Add the conditions, of all that are known, which flows break, or all.
-
-        Returns
-        -------
-        number : int
-            How many are new.
-        share : float
-            Of a constant row to mix into every row, so that none breaks any of them.
-        """
-        programme = self._programme
-        by = flows @ programme.spaces.T / self._law[:, None]
-        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(programme.spaces))
-        all_of_them = every_one and by.size <= _FEW_CONDITIONS
-        outputs, spaces = np.nonzero(((by > _BROKEN) | all_of_them) & ~programme.has_condition())
-        programme.add_conditions(outputs, spaces)
-        excess = by.max(axis=0, initial=0.0)
-        room = -(programme.spaces @ self._law)
-        return len(outputs), float(np.max(excess / np.maximum(excess + room, 1e-300), initial=0.0))
-
-    def _further_of_sets(self, flows: FloatArray) -> tuple[int, float]:
-        """Find and add conditions of sets of distributions: how many, and the share that would bring flows inside."""
-        spaces, share = self._conditions.beyond(flows / self._law)
-        if not len(spaces):
-            return 0, share
-        self._programme.know(spaces)
-        self._all = np.vstack([self._all, spaces])
-        return self._further_conditions(flows)[0], share
+    def _broken(self, flows: FloatArray) -> _Broken:
+        """Which of the known conditions flows break."""
+        by = flows @ self._spaces.T / self._law[:, None]
+        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
+        excess, room = np.maximum(by, 0.0), -(self._spaces @ self._law)
+        shares = (excess / np.maximum(excess + room, _TINY)).max(axis=1, initial=0.0)
+        return _Broken(by > _BROKEN, shares)
 
 
-def _proven(joint: Joint, guarantee: Guarantee, flows: FloatArray) -> WeightArray:
+class _Broken(NamedTuple):
+    """Conditions (n, K) that are broken, and the shares (n,) of a constant row by which rows would be inside."""
+
+    where: npt.NDArray[np.bool_]
+    shares: FloatArray
+
+
+def _pooled(shares: FloatArray, law: FloatArray) -> FloatArray:
+    """Shares of all outputs that draw anew among themselves, where some need these shares of a constant row.
+
+    All others take part a little, so that what is drawn anew is as good as a constant row.
+    """
+    return np.asarray(np.minimum(1.0, np.maximum(shares * _MORE, _OTHERS * float(shares @ law))))
+
+
+def _proven(joint: Joint, guarantee: Guarantee, search: _Search, flows: FloatArray) -> WeightArray:
     """Integer weights (a, a) near flows (n, n) between the values that occur, verified exactly.
 
     Raises
@@ -252,7 +289,7 @@ def _proven(joint: Joint, guarantee: Guarantee, flows: FloatArray) -> WeightArra
     SolverError
         If there are none, which is a defect: the constant channel meets every guarantee.
     """
-    weights = _whole(joint, integer_weights(_in_balance(flows, joint.p_input[joint.p_input > 0])))
+    weights = _whole(joint, integer_weights(search.inside(flows)))
     marginal = marginal_weights(joint, weights)
 
     def meets(candidate: WeightArray) -> bool:
