@@ -351,8 +351,8 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
     "--method",
-    type=click.Choice(["em", "inverse"]),
-    help="How shares are estimated: likeliest, or without bias. Default em, of columns in groups inverse.",
+    type=click.Choice(["count", "em", "inverse"]),
+    help="Plain counts, likeliest, or without bias. Default: count of invariant releases, else em, of groups inverse.",
 )
 @click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
@@ -363,8 +363,11 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
     the published frequencies are all that is read. Each share comes with a standard error and an interval that holds
     the true one in 95 of 100 draws. By default they are about these records: only the random answers err.
 
-    Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
-    some values hardly occur, they are taken to be as rare as is published, and named.
+    Records of an invariant release are counted as usual, and each share comes with r: the usual standard error for the
+    population, times the root of 1 + r, has room for the records that were changed.
+
+    In other releases, values that the records can tell only in sum are listed so, with what is left of each of them.
+    Where that is because some values hardly occur, they are taken to be as rare as is published, and named.
 
     Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
 

@@ -1,11 +1,13 @@
 """What a data user can recover of true frequencies, and how exactly."""
 
-from funnel.estimation.estimating import Estimate, Together, estimate
+from funnel.estimation.estimating import estimate
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
 from funnel.estimation.information import ShareInformation
 from funnel.estimation.numbers import NumberEstimate, estimate_numbers
+from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.told_channel import EffectiveChannels
 from funnel.estimation.trend import Trend, estimate_trend
+from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
 from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
 __all__ = [
@@ -18,11 +20,13 @@ __all__ = [
     "Together",
     "Trend",
     "certain",
+    "chi_square_ratio",
     "estimate",
     "estimate_numbers",
     "estimate_trend",
     "estimation_worth",
     "expected_errors",
     "tables_of",
+    "variance_ratio",
     "wanted_shares",
 ]

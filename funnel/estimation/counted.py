@@ -78,8 +78,36 @@ def _of_table(
                 counts = groups.setdefault(group, np.zeros(len(places), dtype=np.int64))
                 counts[place] += int(number)
     if unknown:
-        raise DataError(
-            f"{unknown:,} records have values that this protocol never publishes; take the protocol.json that was "
-            "published with them"
-        )
+        raise _unknown(unknown)
     return groups
+
+
+def output_places(
+    released: pd.DataFrame | pa.Table | str | os.PathLike[str], protocol: Protocol
+) -> npt.NDArray[np.int64]:
+    """The output that every record of a table shows, shape (records,), in their order.
+
+    Raises
+    ------
+    DataError
+        As `output_counts_by`.
+    """
+    columns = list(protocol.outputs.columns)
+    found = [np.zeros(0, dtype=np.int64)]
+    for batch in read_batches(released, columns, _ROWS):
+        texts = [[str(value) for value in batch.column(name).to_pylist()] for name in columns]
+        places = [protocol.outputs.get(symbol) for symbol in zip(*texts, strict=True)]
+        found.append(np.array(places, dtype=np.int64))
+    whole = np.concatenate(found)
+    if unknown := int((whole < 0).sum()):
+        raise _unknown(unknown)
+    if not len(whole):
+        raise DataError("there are no records to estimate from")
+    return whole
+
+
+def _unknown(records: int) -> DataError:
+    return DataError(
+        f"{records:,} records have values that this protocol never publishes; take the protocol.json that was "
+        "published with them"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 
@@ -13,160 +12,19 @@ from funnel.estimation.cells import cells_of, named_columns
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
-from funnel.estimation.layout import table
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import variances
+from funnel.estimation.methods import Method, method_for
+from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.told_channel import EffectiveChannels
+from funnel.estimation.variance_ratios import table_ratio
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
-METHODS = ("em", "inverse")
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """Cells whose shares are told only in sum.
-
-    Attributes
-    ----------
-    cells : tuple of tuple of str
-    frequency, error, lower, upper : float
-        Of their sum.
-    """
-
-    cells: tuple[tuple[str, ...], ...]
-    frequency: float
-    error: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Estimated shares of true values, or of cells of them.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        What is estimated: all columns the protocol reads, or those asked for.
-    given : tuple of str
-        Those of them that make groups, or that shares are within: shares are of the records with the same values there.
-    cells : tuple of tuple of str
-        Their values; by default in the order of ``protocol.inputs``.
-    frequencies : ndarray, shape (cells,)
-        Shares of all records, or of those of a group; nan where the records cannot tell.
-    errors : ndarray, shape (cells,)
-        Standard errors, nan where the records cannot tell.
-    lower, upper : ndarray, shape (cells,)
-        Intervals; of a share that cannot be told, what is left of it.
-    together : tuple of Together
-        Cells that are told only in sum.
-    records : int
-    method : "em" or "inverse"
-    sampling : bool
-        Whether errors are of the law that the records are a sample of, or of these records.
-    confidence : float
-        Of each interval by itself, or of all together.
-    simultaneous : bool
-        Whether it is of all together.
-    rare : tuple of (tuple of str, float)
-        Values that were taken to be rare, and the largest share of all records that each was said to have.
-
-    Examples
-    --------
-    >>> import funnel, numpy as np
-    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]], inputs=["u", "v"])
-    >>> print(funnel.estimate(np.array([430, 570]), funnel.fit("grr", joint, funnel.LIP(0.5)), sampling=True))
-    ...                                                          # doctest: +ELLIPSIS
-    X   share   error    from      to
-    u  0.3...
-    """
-
-    columns: tuple[str, ...]
-    given: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    frequencies: FloatArray
-    errors: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    together: tuple[Together, ...]
-    records: int
-    method: str
-    sampling: bool
-    confidence: float
-    simultaneous: bool
-    rare: tuple[tuple[tuple[str, ...], float], ...] = ()
-
-    @property
-    def about(self) -> str:
-        """What errors are of, in one sentence."""
-        randomness = (
-            "errors are of the random answers and of drawing these records from a population"
-            if self.sampling
-            else "errors are of the random answers alone: the estimates are about these records"
-        )
-        together = ", all of them together" if self.simultaneous else ""
-        groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
-        told = f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
-        if not self.rare:
-            return told
-        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
-        most = sum(share for _, share in self.rare)
-        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready values; what cannot be told is None."""
-
-        def told(value: float) -> float | None:
-            return None if np.isnan(value) else float(value)
-
-        figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
-        return {
-            "columns": list(self.columns),
-            "given": list(self.given),
-            "records": self.records,
-            "method": self.method,
-            "sampling": self.sampling,
-            "confidence": self.confidence,
-            "simultaneous": self.simultaneous,
-            "cells": [
-                {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
-                for cell, f, e, low, up in figures
-            ],
-            "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
-            "together": [
-                {
-                    "values": [list(cell) for cell in group.cells],
-                    "frequency": group.frequency,
-                    "error": group.error,
-                    "lower": group.lower,
-                    "upper": group.upper,
-                }
-                for group in self.together
-            ],
-        }
-
-    def __str__(self) -> str:
-        rows = [(*self.columns, "share", "error", "from", "to")]
-        for cell, share, error, low, up in zip(
-            self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True
-        ):
-            # An interval of all shares there are says nothing, whatever stands beside it.
-            told = (np.nan, np.nan) if low <= 0 and up >= 1 else (share, error)
-            rows.append((*cell, *_told(*told), f"{low:.4f}", f"{up:.4f}"))
-        for group in self.together:
-            label = " + ".join(" · ".join(cell) for cell in group.cells)
-            blank = ("",) * (len(self.columns) - 1)
-            figures = f"{group.lower:.4f}", f"{group.upper:.4f}"
-            rows.append((label, *blank, *_told(group.frequency, group.error), *figures))
-        return table(rows, len(self.columns), self.about)
-
-
-def _told(share: float, error: float) -> tuple[str, str]:
-    return ("–", "not told") if np.isnan(share) else (f"{share:.4f}", f"{error:.4f}")
 
 
 def estimate(
@@ -175,7 +33,7 @@ def estimate(
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] | None = None,
+    method: Method | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
     simultaneous: bool = False,
@@ -199,9 +57,10 @@ def estimate(
     within : str or sequence of str, optional
         Columns of the protocol in every cell of which shares are estimated: those of ``by`` among the records that have
         the same true values there, and not among all.
-    method : "em" or "inverse"
-        Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
-        nearest law. By default the first; of columns in groups, whose channel is rounded, the second.
+    method : "count", "em" or "inverse"
+        Plain counts, of an invariant protocol; maximum likelihood, by accelerated expectation maximisation; or the
+        unbiased least squares inverse, moved to the nearest law. By default the first where the protocol is invariant
+        and groups are of published columns, else the second; of columns in groups, whose channel is rounded, the third.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -226,8 +85,9 @@ def estimate(
     Returns
     -------
     Estimate
-        Intervals are around the linear estimate that is efficient at the fit, and cut at 0 and 1: unlike the fit, that
-        estimate has no bias where a share is near zero.
+        Intervals of plain counts are Wilson's for as many records as they are worth. Others are around the linear
+        estimate that is efficient at the fit, and cut at 0 and 1: unlike the fit, that estimate has no bias where a
+        share is near zero.
 
     Raises
     ------
@@ -254,6 +114,8 @@ def estimate(
 
         if bootstrap is not None or at_most:
             raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
+        if method == "count":
+            raise SpecError("plain counts of columns in groups are biased; estimate by method='inverse'")
         return estimate_grouped(
             released,
             protocol,
@@ -264,18 +126,10 @@ def estimate(
             confidence=confidence,
             simultaneous=simultaneous,
         )
-    method = method or "em"
-    if method not in METHODS:
-        raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
-    if protocol.is_sparse:
-        raise SpecError(
-            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
-            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
-        )
     parts_of = (within,) if isinstance(within, str) else tuple(within)
     if by is None:
         by = tuple(column for column in protocol.inputs.columns if column not in parts_of)
@@ -287,7 +141,38 @@ def estimate(
         raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
     if parts_of and bootstrap is not None:
         raise SpecError("shares within parts have computed errors; leave out the bootstrap")
+    method = method_for(protocol, given, method)
     cells, cell_of = cells_of(protocol, inner)
+    places = [inner.index(column) for column in parts_of]
+    known: dict[tuple[str, ...], int] = {}
+    part_of_cell = np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells])
+    if method == "count":
+        if bootstrap is not None or at_most:
+            raise SpecError("plain counts need neither a bootstrap nor rare values; leave bootstrap and at_most out")
+        plain = PlainCounts(protocol, output_counts_by(released, protocol)[()])
+        each = 1 - (1 - confidence) / len(cells) if simultaneous else confidence
+        figures = plain.in_cells(cell_of, part_of_cell, sampling, normal_quantile(each))
+        crossed = table_ratio(plain, protocol, columns) if len(columns) == 2 and not parts_of else None
+        return Estimate(
+            columns,
+            parts_of,
+            cells,
+            *figures[:4],
+            (),
+            plain.n,
+            method,
+            sampling,
+            confidence,
+            simultaneous,
+            (),
+            figures.r,
+            crossed,
+        )
+    if protocol.is_sparse:
+        raise SpecError(
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
+            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
+        )
     b, a = protocol.size
     if float(a) * b * min(a, b) > MOST_WORK:
         # Before any table is made of them.
@@ -296,9 +181,6 @@ def estimate(
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
-    places = [inner.index(column) for column in parts_of]
-    known: dict[tuple[str, ...], int] = {}
-    part_of_cell = np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells])
     records = sum(int(counts.sum()) for counts in grouped.values())
     parts = []
     for group, counts in grouped.items():

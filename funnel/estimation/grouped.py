@@ -13,13 +13,14 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
-from funnel.estimation.estimating import METHODS, Estimate, Together
 from funnel.estimation.likelihood import likeliest_shares
 from funnel.estimation.rounded_errors import RoundedErrors
+from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.told_channel import EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray, IntArray
 from funnel.tables import read_batches
 
+_METHODS = ("em", "inverse")
 _ROWS = 1 << 20
 # As for releases of one channel: of a log-likelihood in nats.
 _GAP = 1e-5
@@ -104,8 +105,8 @@ def estimate_grouped(
     -----
     O(rows) in one pass, then O(k a² b) for k cells.
     """
-    if method not in METHODS:
-        raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
+    if method not in _METHODS:
+        raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(_METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     asked = () if by is None else (by,) if isinstance(by, str) else tuple(by)

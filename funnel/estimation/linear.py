@@ -88,6 +88,19 @@ class Aimed:
     weights: FloatArray
     rounded: float
 
+    def part(self, here: slice) -> Aimed:
+        """Some of these functions."""
+        return Aimed(
+            self.fitted[here],
+            self.unbiased[here],
+            self.covariance[here, here],
+            self.slopes[here],
+            self.taken,
+            self.told[here],
+            self.weights[here],
+            self.rounded,
+        )
+
     def error(self, weights: FloatArray) -> float:
         """The standard error of a weighted sum of them; weights (k,)."""
         return float(np.sqrt(max(0.0, float(weights @ self.covariance @ weights))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,12 @@ import numpy.typing as npt
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.estimating import METHODS
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
 from funnel.estimation.linear import Aimed
+from funnel.estimation.methods import Method, method_for
+from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import Ratio, ratio
 from funnel.estimation.told_channel import EffectiveChannels
@@ -180,7 +181,7 @@ def estimate_numbers(
     *,
     numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
-    method: Literal["em", "inverse"] = "em",
+    method: Method | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
     at_most: AtMost | None = None,
@@ -232,8 +233,6 @@ def estimate_numbers(
     >>> found.means.round(1).tolist(), found.mean_errors.round(1).tolist(), found.quantiles.tolist()
     ([35.4], [0.6], [[20.0, 40.0, 40.0]])
     """
-    if method not in METHODS:
-        raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     at = tuple(float(q) for q in quantiles)
@@ -244,6 +243,8 @@ def estimate_numbers(
 
         if at_most:
             raise SpecError("of columns in groups rare values are told together; leave at_most out")
+        if method == "count":
+            raise SpecError("plain counts of columns in groups are biased; estimate by method='em'")
         columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         return estimate_grouped_numbers(
             released,
@@ -252,7 +253,7 @@ def estimate_numbers(
             columns,
             numbers=numbers,
             at=at,
-            method=method,
+            method=method or "em",
             sampling=sampling,
             confidence=confidence,
         )
@@ -261,13 +262,16 @@ def estimate_numbers(
     columns, given, inner = named_columns(protocol, () if by is None else by, released)
     if of in columns:
         raise SpecError(f"{of!r} is what is estimated; take it out of by")
+    method = method_for(protocol, given, method)
+    if method == "count" and at_most:
+        raise SpecError("plain counts need no rare values; leave at_most out")
     b, a = protocol.size
-    if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
+    if method != "count" and (protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK):
         raise too_many(a, b)
     place = protocol.inputs.columns.index(of)
     stands = Categories.of([symbol[place] for symbol in protocol.inputs.symbols], of, numbers)
     cells, cell_of = cells_of(protocol, inner)
-    rare = RareValues.of(protocol, at_most, rounded)
+    rare = None if method == "count" else RareValues.of(protocol, at_most, rounded)
     grouped = output_counts_by(released, protocol, given)
     records = sum(int(counts.sum()) for counts in grouped.values())
     aims = stands.aims(cell_of, len(cells))
@@ -275,12 +279,15 @@ def estimate_numbers(
     names, parts = [], []
     for group, counts in grouped.items():
         n = int(counts.sum())
-        fit = Fit(rare.in_part(n / records), np.arange(a), a, method)
-        aimed = fit.aimed(counts, aims, sampling)
+        if rare is None:
+            aimed = PlainCounts(protocol, counts).aimed(aims, sampling)
+        else:
+            aimed = Fit(rare.in_part(n / records), np.arange(a), a, method).aimed(counts, aims, sampling)
         for place, cell in enumerate(cells):
             whole = (*group, *cell)
             names.append(tuple(whole[i] for i in order))
-            parts.append(_Cell(aimed, place * stands.size, stands, n, confidence).figures(at))
+            here = aimed.part(slice(place * stands.size, (place + 1) * stands.size))
+            parts.append(_Cell(here, stands, n, confidence).figures(at))
     figures: dict[str, Any] = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     for name in ("quantiles", "quantile_lower", "quantile_upper"):
         figures[name] = figures[name].reshape(len(parts), len(at))
@@ -359,20 +366,19 @@ class Categories:
 class _Cell:
     """Figures of one cell out of its linear functions."""
 
-    def __init__(self, aimed: Aimed, first: int, stands: Categories, n: int, confidence: float) -> None:
-        self._aimed, self._first, self._stands, self._n = aimed, first, stands, n
+    def __init__(self, aimed: Aimed, stands: Categories, n: int, confidence: float) -> None:
+        self._aimed, self._stands, self._n = aimed, stands, n
         self._z = normal_quantile(confidence)
 
     def _row(self, *pairs: tuple[int, float]) -> FloatArray:
         row = np.zeros(len(self._aimed.told))
         for place, weight in pairs:
-            row[self._first + place] += weight
+            row[place] += weight
         return row
 
     def figures(self, at: tuple[float, ...]) -> dict[str, Any]:
         """Every array of a `NumberEstimate`, of this cell."""
-        fitted = self._aimed.fitted[self._first : self._first + self._stands.size]
-        told = self._aimed.told[self._first : self._first + self._stands.size]
+        fitted, told = self._aimed.fitted, self._aimed.told
         every = self._stands.size - 1
         mean, error, low, up = self._mean()
         total, total_error, total_low, total_up = self._total(fitted, bool(told[0]))
@@ -419,7 +425,7 @@ class _Cell:
         return float((self._stands.ends[:, 1] - self._stands.ends[:, 0]).max() / 2)
 
     def _mean(self) -> Ratio:
-        return ratio(self._aimed, self._first, self._first + self._stands.size - 1, self._z, *self._means)
+        return ratio(self._aimed, 0, self._stands.size - 1, self._z, *self._means)
 
     def _total(self, fitted: FloatArray, told: bool) -> tuple[float, float, float, float]:
         row, (least, most) = self._row((0, 1.0)), self._totals

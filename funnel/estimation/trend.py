@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.estimating import Estimate
 from funnel.estimation.grouped import GroupedEstimate
 from funnel.estimation.layout import table
+from funnel.estimation.share_estimate import Estimate
 from funnel.estimation.told_channel import FEW
 from funnel.joint import FloatArray
 

@@ -13,6 +13,7 @@ from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
+from funnel.estimation.plain_counts import PlainCounts, is_invariant
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
 from funnel.estimation.told_channel import EffectiveChannels
@@ -209,7 +210,9 @@ def estimate_weighted(
     columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
         raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
-    if protocol.is_sparse or float(len(inputs)) * len(protocol.outputs) * min(protocol.size) > MOST_WORK:
+    counts_as_usual = is_invariant(protocol)
+    work = float(len(inputs)) * len(protocol.outputs) * min(protocol.size)
+    if not counts_as_usual and (protocol.is_sparse or work > MOST_WORK):
         raise too_many(len(inputs), len(protocol.outputs))
     of_class = [symbol[inputs.columns.index(weight)] for symbol in inputs.symbols]
     numbers = np.array(_numbers(classes, of_class)).T
@@ -220,10 +223,12 @@ def estimate_weighted(
     known: dict[tuple[str, ...], int] = {}
     cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
     members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
-    rare = RareValues.of(protocol, at_most, rounded)
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
-    told = Fit(rare, cell_of, len(known), "em").aimed(counts, aims, sampling)
+    if counts_as_usual:
+        told = PlainCounts(protocol, counts).aimed(aims, sampling)
+    else:
+        told = Fit(RareValues.of(protocol, at_most, rounded), cell_of, len(known), "em").aimed(counts, aims, sampling)
     _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
     z, c = normal_quantile(confidence), len(known)
     ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]

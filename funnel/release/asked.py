@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from funnel.errors import SpecError
 from funnel.estimation import Estimate, NumberEstimate, Trend
+from funnel.estimation.methods import Method
 from funnel.estimation.numbers import QUARTILES
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
@@ -37,7 +37,7 @@ class Question:
     weighted : bool
         Whether the population is meant that the published classes of weights stand for.
     sampling : bool
-    method : "em", "inverse" or None
+    method : "count", "em", "inverse" or None
         Of shares; None for the usual one.
     """
 
@@ -48,7 +48,7 @@ class Question:
     numbers: tuple[str, ...] = ()
     weighted: bool = False
     sampling: bool = False
-    method: Literal["em", "inverse"] | None = None
+    method: Method | None = None
 
     def answer(self, folders: Sequence[ReleaseFolder]) -> Answer:
         """The estimate that answers it.
@@ -76,7 +76,7 @@ class Question:
                 self.by,
                 numbers=dict(map(_stands_for, self.numbers)),
                 quantiles=self.quantiles or QUARTILES,
-                method=method or "em",
+                method=method,
                 sampling=self.sampling,
             )
         if self.weighted:

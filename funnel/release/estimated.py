@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict, cast
+from typing import TypedDict, cast
 
 import numpy as np
 
 from funnel.errors import DataError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.methods import Method, method_for
 from funnel.estimation.numbers import QUARTILES, StandFor
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
@@ -29,7 +30,7 @@ def estimate_release(
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] | None = None,
+    method: Method | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
@@ -68,7 +69,8 @@ def estimate_release(
         "rounded": rounded,
     }
     found = estimate(counts, protocol, by, **settings)
-    if not _untold(found):
+    # Plain counts tell everything but shares of parts that have no records.
+    if found.method == "count" or not _untold(found):
         return found
     most = published_limits(folder, protocol, int(counts.sum()))
     rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
@@ -88,7 +90,7 @@ def estimate_release(
 
 class _Settings(TypedDict):
     within: str | Sequence[str]
-    method: Literal["em", "inverse"] | None
+    method: Method | None
     sampling: bool
     confidence: float
     rounded: float
@@ -117,7 +119,7 @@ def estimate_numbers_of(
     *,
     numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
-    method: Literal["em", "inverse"] = "em",
+    method: Method | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> NumberEstimate:
@@ -170,7 +172,7 @@ def estimate_numbers_of(
         )
 
     found = taking({})
-    if not np.isnan(found.mean_errors).any():
+    if method_for(protocol, (), method) == "count" or not np.isnan(found.mean_errors).any():
         return found
     rare = dict(estimate_release(folder, (of, *columns), method=method, sampling=sampling).rare)
     best = taking(rare) if rare else found
@@ -194,7 +196,7 @@ def estimate_versions(
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] | None = None,
+    method: Method | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Trend:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks import coverage, estimation, estimation_numbers, estimation_peers, rows
+from benchmarks import coverage, estimation, estimation_numbers, estimation_peers, invariant_coverage, rows
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from benchmarks import coverage, estimation, estimation_numbers, estimation_peer
         ("estimation", estimation),
         ("estimation-numbers", estimation_numbers),
         ("estimation-peers", estimation_peers),
+        ("invariant-coverage", invariant_coverage),
     ],
 )
 def test_a_page_is_that_of_the_rows(name: str, benchmark: ModuleType, tmp_path: Path) -> None:

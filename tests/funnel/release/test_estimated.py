@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel import LIP, Joint, Protocol, estimate, fit
+from funnel import LIP, Alphabet, Joint, Protocol, SpecError, estimate, fit
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.rows import NoisyRows
@@ -142,3 +142,28 @@ def test_means_that_records_tell_are_asked_for_once(tmp_path: Path, monkeypatch:
     found = estimate_numbers_of(folder, *protocol.inputs.columns, numbers={"a": 1.0, "b": 2.0, "c": (2.0, 4.0)})
     shares = estimate_release(folder).frequencies
     assert found.means[0] == pytest.approx(shares @ [1, 2, 3])
+
+
+def test_records_of_an_invariant_release_are_counted_and_nothing_is_taken_to_be_rare(tmp_path: Path) -> None:
+    cells = Alphabet(("sex", "age"), (("f", "20"), ("f", "40"), ("m", "20"), ("m", "40")))
+    joint = Joint.from_counts([[3_000, 800, 1, 200], [1_000, 3_200, 1, 1_800]], inputs=cells)
+    protocol = fit("invariant", joint, LIP(0.5))
+    folder = ReleaseFolder(tmp_path)
+    document = protocol_document(protocol, LIP(0.5), public_of(joint, protocol, LIP(0.5)), UNPROTECTED)
+    folder.protocol.write_bytes(document.to_bytes())
+    folder.data.parent.mkdir()
+    # A part without records leaves its shares open, and no share that is published settles them.
+    texts = [["f", "20"]] * 4_010 + [["f", "40"]] * 5_992
+    pq.write_table(pa.table(dict(zip(cells.columns, map(list, zip(*texts, strict=True)), strict=True))), folder.data)
+    found = estimate_release(folder, "age", within="sex")
+    assert found.method == "count"
+    assert found.rare == ()
+    assert np.isnan(found.frequencies).tolist() == [False, False, True, True]
+    assert found.frequencies[0] == 4_010 / 10_002
+    folder.package.write_text("{}")
+    numbers = estimate_numbers_of(folder, "age", "sex")
+    assert numbers.means[0] == pytest.approx((4_010 * 20 + 5_992 * 40) / 10_002)
+    assert np.isnan(numbers.means[1])
+    assert estimate_release(folder, "age", sampling=True).frequencies.tolist() == [4_010 / 10_002, 5_992 / 10_002]
+    with pytest.raises(SpecError, match="unknown method 'best'"):
+        estimate_release(folder, "age", method="best")  # type: ignore[arg-type]

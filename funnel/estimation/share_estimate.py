@@ -1,0 +1,172 @@
+"""Estimate: shares of cells as they were estimated, with errors and intervals, as text and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel.estimation.layout import table
+from funnel.joint import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Cells whose shares are told only in sum.
+
+    Attributes
+    ----------
+    cells : tuple of tuple of str
+    frequency, error, lower, upper : float
+        Of their sum.
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    frequency: float
+    error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated shares of true values, or of cells of them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What is estimated: all columns the protocol reads, or those asked for.
+    given : tuple of str
+        Those of them that make groups, or that shares are within: shares are of the records with the same values there.
+    cells : tuple of tuple of str
+        Their values; by default in the order of ``protocol.inputs``.
+    frequencies : ndarray, shape (cells,)
+        Shares of all records, or of those of a group; nan where the records cannot tell.
+    errors : ndarray, shape (cells,)
+        Standard errors, nan where the records cannot tell.
+    lower, upper : ndarray, shape (cells,)
+        Intervals; of a share that cannot be told, what is left of it.
+    together : tuple of Together
+        Cells that are told only in sum.
+    records : int
+    method : "count", "em" or "inverse"
+    sampling : bool
+        Whether errors are of the law that the records are a sample of, or of these records.
+    confidence : float
+        Of each interval by itself, or of all together.
+    simultaneous : bool
+        Whether it is of all together.
+    rare : tuple of (tuple of str, float)
+        Values that were taken to be rare, and the largest share of all records that each was said to have.
+    r : ndarray, shape (cells,), or None
+        Of plain counts: usual variances for the population are multiplied by 1 + r. From 0 to 1; nan where a share is
+        within a part of which no record was published.
+    chi_square_r : float or None
+        Of plain counts of two columns crossed: chi-square statistics of independence are divided by 1 + this.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]], inputs=["u", "v"])
+    >>> print(funnel.estimate(np.array([430, 570]), funnel.fit("grr", joint, funnel.LIP(0.5)), sampling=True))
+    ...                                                          # doctest: +ELLIPSIS
+    X   share   error    from      to
+    u  0.3...
+    """
+
+    columns: tuple[str, ...]
+    given: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    frequencies: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    together: tuple[Together, ...]
+    records: int
+    method: str
+    sampling: bool
+    confidence: float
+    simultaneous: bool
+    rare: tuple[tuple[tuple[str, ...], float], ...] = ()
+    r: FloatArray | None = None
+    chi_square_r: float | None = None
+
+    @property
+    def about(self) -> str:
+        """What errors are of, in one sentence."""
+        changes = "random answers" if self.r is None else "random changes"
+        randomness = (
+            f"errors are of the {changes} and of drawing these records from a population"
+            if self.sampling
+            else f"errors are of the {changes} alone: the estimates are about these records"
+        )
+        together = ", all of them together" if self.simultaneous else ""
+        groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
+        usual = "" if self.r is None else ", counted as usual"
+        told = f"{self.records:,} records{usual}{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        if self.r is not None:
+            told += "; usual standard errors for the population are multiplied by √(1 + r)"
+        if self.chi_square_r is not None:
+            told += f", chi-square of independence is divided by {1 + self.chi_square_r:.3f}"
+        if not self.rare:
+            return told
+        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
+        most = sum(share for _, share in self.rare)
+        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready values; what cannot be told is None."""
+
+        def told(value: float) -> float | None:
+            return None if np.isnan(value) else float(value)
+
+        figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
+        cells = [
+            {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
+            for cell, f, e, low, up in figures
+        ]
+        content = {
+            "columns": list(self.columns),
+            "given": list(self.given),
+            "records": self.records,
+            "method": self.method,
+            "sampling": self.sampling,
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+            "cells": cells,
+            "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
+            "together": [
+                {
+                    "values": [list(cell) for cell in group.cells],
+                    "frequency": group.frequency,
+                    "error": group.error,
+                    "lower": group.lower,
+                    "upper": group.upper,
+                }
+                for group in self.together
+            ],
+        }
+        if self.r is not None:
+            content["chi_square_r"] = self.chi_square_r
+            for figure, r in zip(cells, self.r, strict=True):
+                figure["r"] = told(r)
+        return content
+
+    def __str__(self) -> str:
+        rows = [(*self.columns, "share", "error", "from", "to", *([] if self.r is None else ["r"]))]
+        for place, (cell, low, up) in enumerate(zip(self.cells, self.lower, self.upper, strict=True)):
+            # An interval of all shares there are says nothing, whatever stands beside it.
+            share = np.nan if low <= 0 and up >= 1 else self.frequencies[place]
+            ratios = [] if self.r is None else ["–" if np.isnan(share) else f"{self.r[place]:.3f}"]
+            rows.append((*cell, *_told(share, self.errors[place]), f"{low:.4f}", f"{up:.4f}", *ratios))
+        for group in self.together:
+            label = " + ".join(" · ".join(cell) for cell in group.cells)
+            blank = ("",) * (len(self.columns) - 1)
+            figures = f"{group.lower:.4f}", f"{group.upper:.4f}"
+            rows.append((label, *blank, *_told(group.frequency, group.error), *figures))
+        return table(rows, len(self.columns), self.about)
+
+
+def _told(share: float, error: float) -> tuple[str, str]:
+    return ("–", "not told") if np.isnan(share) else (f"{share:.4f}", f"{error:.4f}")

@@ -1,0 +1,159 @@
+"""r: by how much usual variances of statistics grow with records that an invariant protocol has published."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import SpecError
+from funnel.estimation.cells import cells_of
+from funnel.estimation.counted import Released, output_counts_by, output_places
+from funnel.estimation.plain_counts import PlainCounts, indicators, is_invariant
+from funnel.joint import FloatArray
+from funnel.protocol import Protocol
+
+# Of the spread of influence values: records with the same published values may differ by so much.
+_ALIKE = 1e-6
+
+
+def variance_ratio(released: Released, protocol: Protocol, influence: npt.ArrayLike) -> FloatArray:
+    """r of any statistic of the published records: its usual variance times 1 + r is that for the population.
+
+    Parameters
+    ----------
+    released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
+        The released records, or counts of the protocol's outputs, in their order.
+    protocol : Protocol
+        An invariant one.
+    influence : array, shape (records,) or (k, records)
+        The influence of every record on each of k statistics, in the order of the table: by how much n times the
+        statistic changes with the record, up to a factor and a constant. Of a share it is whether the record counts, of
+        a mean its number, of coefficients of a regression ``A⁻¹ s``, of the score s of the record and the information
+        matrix A. It depends on published values alone. With counts: shape (b,) or (k, b), of a record with each output.
+
+    Returns
+    -------
+    ndarray, shape () or (k,)
+        From 0, where nothing is changed that matters, to 1.
+
+    Raises
+    ------
+    SpecError
+        If the protocol is not invariant, or influence does not fit the records.
+    DataError
+        If records and protocol do not belong together, or there are none.
+
+    Notes
+    -----
+    ``r = E[Var(ψ(Y) | X)] / Var(ψ(Y))`` for the influence ψ, where X has the published shares. Outputs that no record
+    has count with the mean of ψ, where influence is given by record. O(k (records + weights above zero)).
+
+    Examples
+    --------
+    Of the share with a degree; half of these records become others, and as many others become these:
+
+    >>> import funnel, numpy as np
+    >>> from funnel.estimation import variance_ratio
+    >>> degrees = funnel.Alphabet(("degree",), (("yes",), ("no",)))
+    >>> half, column = 2**62, np.array([2**61, 3 * 2**61], dtype=np.uint64)
+    >>> weights = np.array([[half, half // 3], [half, 2**63 - half // 3]], dtype=np.uint64)
+    >>> protocol = funnel.Protocol(weights, column, degrees, degrees, "invariant")
+    >>> round(float(variance_ratio(np.array([250, 750]), protocol, [1, 0])), 3)
+    0.889
+    """
+    _check(protocol)
+    values = np.asarray(influence, dtype=np.float64)
+    rows = np.atleast_2d(values)
+    if isinstance(released, np.ndarray):
+        counts = output_counts_by(released, protocol)[()]
+        size, named = len(counts), "outputs of the protocol"
+    else:
+        places = output_places(released, protocol)
+        size, named = len(places), "records"
+    if values.ndim not in (1, 2) or rows.shape[1] != size or not np.isfinite(rows).all():
+        raise SpecError(f"influence has one finite number for each of the {size:,} {named}, or a row of them each")
+    if not isinstance(released, np.ndarray):
+        counts = np.bincount(places, minlength=len(protocol.outputs))
+        rows = _by_output(rows, places, counts)
+    return PlainCounts(protocol, counts).ratio(rows).reshape(values.shape[:-1])
+
+
+def _check(protocol: Protocol) -> None:
+    if not is_invariant(protocol):
+        raise SpecError(
+            f"r is of records that are counted as usual, and this protocol is {protocol.mechanism or 'none'!r}, not "
+            "'invariant': estimate shares of true values with funnel.estimate instead"
+        )
+
+
+def _by_output(rows: FloatArray, places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> FloatArray:
+    """Influence (k, records) as that of a record with each output (k, b)."""
+    sums = np.array([np.bincount(places, row, len(counts)) for row in rows])
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), rows.mean(axis=1, keepdims=True))
+    if (np.abs(rows - means[:, places]) > _ALIKE * (np.ptp(rows, axis=1, keepdims=True) + _ALIKE)).any():
+        raise SpecError(
+            "influence differs between records with the same published values: take columns that the protocol does not "
+            "publish out of the statistic"
+        )
+    return means
+
+
+def chi_square_ratio(released: Released, protocol: Protocol, one: str, other: str) -> float:
+    """r of the chi-square test of independence of two published columns: its statistic is divided by 1 + r.
+
+    Parameters
+    ----------
+    released, protocol
+        As of `variance_ratio`.
+    one, other : str
+        Columns that the protocol publishes.
+
+    Raises
+    ------
+    SpecError
+        If the protocol is not invariant, or the columns are not two of its columns.
+    DataError
+        If records and protocol do not belong together, or there are none.
+
+    Notes
+    -----
+    The correction of Rao and Scott (1981) of the first order: without dependence the statistic is distributed like
+    ``Σ_j (1 + r_j) Z_j²`` for independent standard normal Z, and r is the mean of the r_j; it is exact for two by two
+    values. Other tests of tables have influence values of their own (`variance_ratio`).
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> from funnel.estimation import chi_square_ratio
+    >>> cells = funnel.Alphabet(("sex", "job"), (("f", "a"), ("f", "b"), ("m", "a"), ("m", "b")))
+    >>> same = np.eye(4, dtype=np.uint64) * np.uint64(2**63)
+    >>> protocol = funnel.Protocol(same, same[0], cells, cells, "invariant")
+    >>> chi_square_ratio(np.array([20, 30, 40, 10]), protocol, "sex", "job")
+    0.0
+    """
+    _check(protocol)
+    if {one, other} - {*protocol.outputs.columns} or one == other:
+        raise SpecError(f"name two of the columns that the protocol publishes, {', '.join(protocol.outputs.columns)}")
+    return table_ratio(PlainCounts(protocol, output_counts_by(released, protocol)[()]), protocol, (one, other))
+
+
+def table_ratio(plain: PlainCounts, protocol: Protocol, columns: tuple[str, str]) -> float:
+    """`chi_square_ratio`, of records that are counted."""
+    from scipy.sparse import diags_array
+
+    (_, row), (_, column), (_, cell) = (
+        cells_of(protocol, crossed) for crossed in ((columns[0],), (columns[1],), columns)
+    )
+    rows, of_columns = (np.bincount(of, plain.shares) for of in (row, column))
+    places = np.unique(cell, return_index=True)[1]
+    i, j = row[places], column[places]
+    expected = rows[i] * of_columns[j]
+    # The cell less what its row and its column make expected of it, as far as one record changes that.
+    influence = (
+        indicators(cell, len(places))
+        - diags_array(of_columns[j]) @ indicators(row, len(rows))[i]
+        - diags_array(rows[i]) @ indicators(column, len(of_columns))[j]
+    )
+    there = expected > 0
+    given, whole = (found[there] / expected[there] for found in plain.both_variances(influence))
+    return min(1.0, float(given.sum() / whole.sum())) if whole.sum() > 0 else 0.0
