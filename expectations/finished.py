@@ -229,7 +229,7 @@ class Finished(FinishedFolder):
         secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
         inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
         expected: Counter[tuple[int, int]] = Counter()
-        for (s, x), count in self.recount.counts.items():
+        for (s, x), count in self.over_published(self.recount).counts.items():
             expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
         # Given a history, what is drawn by is one of its channels and the input.
         given = self.drawing_document

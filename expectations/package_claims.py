@@ -325,7 +325,7 @@ def _frequencies(
 
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> list[Claim]:
     confidence = privacy["confidence"]
-    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    cells = laws.recount.cells
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
         explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),

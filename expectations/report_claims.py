@@ -249,7 +249,7 @@ def _figures(
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
     yield same("alpha", estimation["alpha"], said.alpha)
     yield same("records of the estimate", estimation["records"], n)
-    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    cells = laws.recount.cells
     yield same("cells", estimation["cells"], cells)
     yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
 

@@ -53,8 +53,8 @@ class Said:
     def guarantee(self) -> Guarantee:
         """The declared bound for the code that decided it first, again from the text."""
         declared = self.settings["guarantee"]
-        if isinstance(declared, str):
-            return parse_guarantee(declared)
+        if isinstance(declared, str | list):
+            return parse_guarantee(declared if isinstance(declared, str) else " & ".join(declared))
         numbers = {
             name: number if name == "set" else float(number) for name, number in declared.items() if name != "kind"
         }
@@ -72,6 +72,11 @@ class Said:
         if isinstance(named, str):
             return ()
         return tuple(column for one in named for column in ([one] if isinstance(one, str) else one))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those of them that are not secret."""
+        return tuple(column for column in self.publish if column not in self.secret)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...] | None:

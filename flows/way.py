@@ -280,7 +280,7 @@ def _prepare(
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
     settled = snapshot.read_codings().settled(spec)
-    useful = utility_for(settled, protected.frequencies.joint)
+    useful = utility_for(settled, protected.frequencies.joint.read_by(spec.publish))
     return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
 
 

@@ -241,6 +241,8 @@ def law_findings(
 ) -> LawFindings:
     """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
 
+    Utility is about the published columns: with the secret, where that is one of them.
+
     Parameters
     ----------
     joint : Joint
@@ -254,6 +256,7 @@ def law_findings(
         What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
+    published = joint.read_by(protocol.outputs.columns)
     witness = level.witness
     ratio = witness.ratio
     return LawFindings(
@@ -266,18 +269,18 @@ def law_findings(
         witness_other_secret=None if witness.other_secret is None else joint.secret.labels[witness.other_secret],
         witness_upward=witness.upward,
         witness_given=witness.given,
-        utility=measures.mutual_information(joint, protocol),
-        entropy=joint.entropy,
-        share=measures.normalised_mutual_information(joint, protocol),
+        utility=measures.mutual_information(published, protocol),
+        entropy=published.entropy,
+        share=measures.normalised_mutual_information(published, protocol),
         secret_information=measures.secret_information(joint, protocol),
-        guess_accuracy=measures.guess_accuracy(joint, protocol),
-        prior_guess_accuracy=float(joint.p_input.max()),
+        guess_accuracy=measures.guess_accuracy(published, protocol),
+        prior_guess_accuracy=float(published.p_input.max()),
         lift=measures.lift(joint, protocol),
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
-        explained=Explained.of(utility, joint, protocol),
+        explained=Explained.of(utility, published, protocol),
     )
 
 

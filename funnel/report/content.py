@@ -285,5 +285,5 @@ class ReportContent(Described):
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(self.audited.frequencies, laws),
             accuracy=PublicAccuracy.of(laws),
-            weighted=public_weighted(self.audited.frequencies.joint, self.weights),
+            weighted=public_weighted(self.audited.frequencies.joint.read_by(laws.inputs.columns), self.weights),
         )
