@@ -34,6 +34,7 @@ from funnel.recount import (
     first_csv_difference,
     recount_published,
 )
+from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
@@ -105,8 +106,12 @@ class Finished(FinishedFolder):
         return self.evidence.counted(claims.table(makers[name]()))
 
     def _files(self) -> list[Claim]:
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn))
-        return public_files.files_claims(self.folder.root, declared)
+        return public_files.files_claims(self.folder.root, self._declared_files)
+
+    @property
+    def _declared_files(self) -> frozenset[str]:
+        said = self.said
+        return public_files.declared_files(said.csv, said.has_noise, bool(said.drawn), is_invariant(self.protocol))
 
     def _csv(self) -> list[Claim]:
         row = first_csv_difference(self.folder.csv, self.folder.data, self.said.publish)
@@ -276,9 +281,7 @@ class Finished(FinishedFolder):
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
         content = json_of(text, self.folder.package)
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn)) - {
-            public_files.PACKAGE
-        }
+        declared = self._declared_files - {public_files.PACKAGE}
         files = {name: digest_and_size(self.folder.root / name) for name in declared}
         return package_claims(
             content,
@@ -312,7 +315,9 @@ class Finished(FinishedFolder):
                 (
                     claim(public_files.ESTIMATOR, False, complaint)
                     for complaint in estimator_complaints(self.folder.estimator.read_bytes(), self.protocol)
-                ),
+                )
+                if public_files.ESTIMATOR in self._declared_files
+                else (),
             )
         ]
 

@@ -92,6 +92,12 @@ class Said:
         return self.settings["publish"] == "auto" or self.section("groups").get("of") == "auto"
 
     @property
+    def mechanism(self) -> str:
+        """The mechanism that it asks for."""
+        named = self.settings.get("mechanism", "auto")
+        return str(named if isinstance(named, str) else named.get("name", "auto"))
+
+    @property
     def utility(self) -> str:
         """What a protocol is chosen by."""
         return str(self.settings.get("utility", "information"))
