@@ -346,6 +346,7 @@ class Finished(FinishedFolder):
             self.recount.rows,
             self.frequencies,
             class_weights(self.settled, self.said),
+            recount_published(self.folder.data, self.said.publish) if is_invariant(self.protocol) else {},
         )
 
 

@@ -143,6 +143,8 @@ class Audited:
     consistency : Consistency or None
         As of `Findings`. None where frequencies are protected by noise: both are of the true values of people.
     history : FoundHistory or None
+    drawn : ndarray of int64, shape (b,)
+        Records by output, as the table shows.
     """
 
     frequencies: Frequencies
@@ -151,6 +153,7 @@ class Audited:
     outside: int | None
     consistency: Consistency | None
     history: FoundHistory | None
+    drawn: IntArray
 
     @classmethod
     def of(
@@ -177,9 +180,10 @@ class Audited:
         rows = drawn.n
         law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
-            return cls(frequencies, law, rows, None, None, history)
+            return cls(frequencies, law, rows, None, None, history, drawn.by_output)
         outside = _outside(drawn, history)
-        return cls(frequencies, law, rows, outside, draw_consistency(drawn, drawn_with or protocol), history)
+        consistency = draw_consistency(drawn, drawn_with or protocol)
+        return cls(frequencies, law, rows, outside, consistency, history, drawn.by_output)
 
 
 def audit_release(

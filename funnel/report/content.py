@@ -26,8 +26,10 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Reference,
+    Unchanged,
     Weighted,
 )
+from funnel.release.public_unchanged import public_unchanged
 from funnel.release.public_weighted import ClassWeights, public_weighted
 
 
@@ -208,6 +210,8 @@ class PublicContent(Described):
         None where there are too many values.
     weighted : Weighted or None
         None without survey weights.
+    unchanged : Unchanged or None
+        None where outputs stand for sets of values.
     """
 
     laws: PublicLaws
@@ -215,6 +219,7 @@ class PublicContent(Described):
     rarity: PublicRarity
     accuracy: PublicAccuracy | None
     weighted: Weighted | None
+    unchanged: Unchanged | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -286,4 +291,5 @@ class ReportContent(Described):
             rarity=PublicRarity.of(self.audited.frequencies, laws),
             accuracy=PublicAccuracy.of(laws),
             weighted=public_weighted(self.audited.frequencies.joint.read_by(laws.inputs.columns), self.weights),
+            unchanged=public_unchanged(self.audited, self.protocol, self.guarantee, laws),
         )

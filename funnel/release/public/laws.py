@@ -120,6 +120,14 @@ class PublicLaws:
         """An entropy, or a share of one, as a multiple of the step of shares."""
         return to_multiple(value, nats_step(value, self.step))
 
+    def share(self, value: float) -> float:
+        """A share of records as a multiple of the step, at most 1."""
+        return min(1.0, to_multiple(value, self.step))
+
+    def share_above(self, value: float) -> float:
+        """The same, never below it; nothing stays nothing."""
+        return min(1.0, round(math.ceil(value / self.step - 1e-9) * self.step, 12))
+
     def compared(self, row: dict[str, Any], guarantee: Guarantee) -> dict[str, Any]:
         """A row of the comparison of mechanisms, as `funnel.planning.PlanRow.to_dict` has it, rounded."""
         return compared(row, self.step, guarantee)
