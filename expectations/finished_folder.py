@@ -97,7 +97,9 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
+        return Laws(
+            self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers
+        )
 
     def over_published(self, counted: Recount) -> Recount:
         """Counts over what is published of a record: of the secret too, where that is."""

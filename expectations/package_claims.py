@@ -67,9 +67,9 @@ _RECIPE = (
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
 )
 _PLAIN_RECIPE = (
-    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual standard "
-    "errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For records selected "
-    "by something that is not published, estimate by the probabilities in protocol.csv."
+    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
+    "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
+    "records selected by something that is not published, estimate by the probabilities in protocol.csv."
 )
 _PRIVACY = (
     "schema",
@@ -147,7 +147,12 @@ def package_claims(
         resource(
             said.settings["name"],
             [
-                *with_numbers(described(path, of_column, _PLAIN_FIELD if is_invariant(protocol) else _FIELD), said.publish, said, intervals),
+                *with_numbers(
+                    described(path, of_column, _PLAIN_FIELD if is_invariant(protocol) else _FIELD),
+                    said.publish,
+                    said,
+                    intervals,
+                ),
                 *drawn_fields(path, drawn, said),
             ],
             path,

@@ -35,8 +35,8 @@ _FIELD = (
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
 _PLAIN_FIELD = (
-    "{}, sanitised: a value of the source, which need not be the true one of its record; counts of records are right on "
-    "average. protocol.json gives the probabilities."
+    "{}, sanitised: a value of the source, which need not be the true one of its record; counts of records are right "
+    "on average. protocol.json gives the probabilities."
 )
 SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
@@ -56,9 +56,9 @@ _RECIPE = (
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
 )
 _PLAIN_RECIPE = (
-    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual standard "
-    "errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For records selected "
-    "by something that is not published, estimate by the probabilities in protocol.csv."
+    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
+    "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
+    "records selected by something that is not published, estimate by the probabilities in protocol.csv."
 )
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 # Before validators of the standard were asked, it was a list, and the size of the parquet file was told.

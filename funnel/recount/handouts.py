@@ -64,10 +64,10 @@ Count, tabulate and regress as usual. Every value is one of the source, and tabl
 Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a small \
 table give r. Divide a chi-square by 1 + r.
 
-Analyses within records that are selected by something not published, such as records of a register that you link, are \
-not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."""
-_UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and √m times \
-as many for the sum of m counts"""
+Analyses within records that are selected by something not published, such as records of a register that you link, \
+are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."""
+_UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
+√m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
 further ones if it ends in "or others"."""
 STEPS = """2. Give every true value the same share to begin with.
@@ -297,7 +297,7 @@ def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:
     kept = math.exp(-behind["epsilon"] * (3 / 4 if behind["delta"] else 1))
     exact = math.sqrt(2 * kept * max(most.values())) / (1 - kept)
     places = 1 - math.floor(math.log10(exact))
-    return math.ceil(exact * 10**places - 1e-9) / 10**places
+    return float(math.ceil(exact * 10**places - 1e-9) / 10**places)
 
 
 def _commonest(protocol: Json) -> int:

@@ -23,8 +23,8 @@ from funnel.release.privacy_block import (
     ReportFile,
 )
 from funnel.release.protection import Protection
-from funnel.release.published_values import published_values
 from funnel.release.public import PublicFindings
+from funnel.release.published_values import published_values
 from funnel.spec import ReleaseSpec
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"

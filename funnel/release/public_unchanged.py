@@ -1,4 +1,4 @@
-"""What stays as it is in an invariant release, and what observers can conclude at most: told of public figures alone."""
+"""What stays as it is in an invariant release, and what its observers can conclude: told of public figures alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from funnel.audit.findings import Audited
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.unchanged import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public import PublicLaws, public_level, rounded_up
 from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, Unchanged
@@ -27,9 +28,7 @@ _LARGEST = 20_000_000
 _HAIR = 1e-9
 
 
-def public_unchanged(
-    audited: Audited, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws
-) -> Unchanged | None:
+def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws) -> Unchanged | None:
     """What is told of an invariant protocol under public frequencies, in steps of public shares; None of any other.
 
     Parameters
@@ -45,36 +44,31 @@ def public_unchanged(
         return None
     counted = audited.frequencies.joint.as_published
     joint = counted.read_by(protocol.inputs.columns)
+    found = unchanged(joint, protocol)
     weights = protocol.weights_for(joint.inputs) / float(DENOMINATOR)
-    p, stays = joint.p_input, np.diagonal(weights)
+    p, stays = joint.p_input, found.by_value
     rare = (p > 0) & (p < RARE)
     alone = audited.drawn == 1
     return Unchanged(
-        share=laws.share(float(p @ stays)),
+        share=laws.share(found.share),
         error=rounded_up(math.sqrt(float((weights * (1 - weights) @ p).max()) / joint.n), _DIGITS),
         columns=tuple(
-            ColumnUnchanged(column=column, share=laws.share(_same_in(weights, p, joint, j)))
-            for j, column in enumerate(joint.inputs.columns)
+            ColumnUnchanged(column=column, share=laws.share(share))
+            for column, share in zip(joint.inputs.columns, found.by_column.tolist(), strict=True)
         ),
-        secrets=_by_secret(joint, weights, guarantee, laws),
+        secrets=_by_secret(joint, weights, found.by_secret, guarantee, laws),
         secrets_total=len(joint.secret),
         rare_records=laws.share(float(p[rare].sum())),
         rare_unchanged=laws.share(float(p[rare] @ stays[rare] / p[rare].sum())) if rare.any() else None,
-        exact_records=laws.share(float(p[_is_exact(weights, p)].sum())),
+        exact_records=laws.share(found.exact_share),
         unique=int(alone.sum()),
         unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
         observers=_observers(joint, counted, weights, guarantee, laws),
     )
 
 
-def _same_in(weights: FloatArray, p: FloatArray, joint: Joint, place: int) -> float:
-    """Share of the records whose value in a column stays."""
-    values = np.array([symbol[place] for symbol in joint.inputs.symbols])
-    return float((weights * (values[:, np.newaxis] == values)).sum(axis=0) @ p)
-
-
 def _by_secret(
-    joint: Joint, weights: FloatArray, guarantee: Guarantee, laws: PublicLaws
+    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, laws: PublicLaws
 ) -> tuple[SecretUnchanged, ...]:
     """By value of the secret: records that stay whole, and where it is published how often it stays itself."""
     columns, limits = joint.secret.columns, guarantee.lift_limits
@@ -92,19 +86,12 @@ def _by_secret(
             SecretUnchanged(
                 label=joint.secret.labels[s],
                 prior=float(laws.p_secret[s]),
-                share=laws.share(float(law @ np.diagonal(weights))),
+                share=laws.share(float(np.nan_to_num(whole[s]))),
                 stays=laws.share(float(law @ same)) if published else None,
                 at_most=None if most is None else laws.share_above(most),
             )
         )
     return tuple(told)
-
-
-def _is_exact(weights: FloatArray, p: FloatArray) -> np.ndarray:
-    """Inputs that always stay, and that no other input that occurs becomes: their counts are published exactly."""
-    occurring = p > 0
-    inflow = (weights[:, occurring] > 0).sum(axis=1) - ((np.diagonal(weights) > 0) & occurring)
-    return np.asarray((np.diagonal(weights) == 1) & (inflow == 0) & occurring)
 
 
 def _observers(

@@ -32,7 +32,7 @@ MAX_EPSILON = 100.0
 
 
 class GuaranteeSettings(Section):
-    """``[guarantee]``, ``guarantee = "lip:1.0"``, or a list of such texts, which all hold: the promise about every record.
+    """``[guarantee]``, ``guarantee = "lip:1.0"``, or a list of such texts, all of which hold about every record.
 
     Besides its kind a guarantee has what its dataclass has: the number ``epsilon`` for most, ``lower`` and ``upper``
     where losses and gains of belief are bounded apart (``inf`` for no bound), the word ``set`` for robust ones, and so

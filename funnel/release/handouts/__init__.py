@@ -47,7 +47,9 @@ def handouts(package: Mapping[str, Any], protocol: Mapping[str, Any], previous: 
         "README.md": readme(package, protocol).encode(),
         "dcat.jsonld": catalogue(package, previous),
         "protocol.csv": channel_table(protocol).encode(),
-        **({ESTIMATOR: estimator_table(protocol).encode()} if published_values(protocol["mechanism"]).estimator else {}),
+        **(
+            {ESTIMATOR: estimator_table(protocol).encode()} if published_values(protocol["mechanism"]).estimator else {}
+        ),
     }
 
 

@@ -36,8 +36,8 @@ def _up_to(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
         return ""
     records = rounded_up(remaining_noise(behind, protocol), _DIGITS)
     return (
-        f" up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and √m times as "
-        "many for the sum of m counts"
+        f" up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about "
+        "√m times as many for the sum of m counts"
     )
 
 
