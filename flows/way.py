@@ -51,8 +51,7 @@ from funnel.release.decision import (
 from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
-from funnel.release.public import PublicLaws, PublicRelease
-from funnel.release.public_unchanged import public_unchanged
+from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
@@ -281,7 +280,7 @@ def _prepare(
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
     settled = snapshot.read_codings().settled(spec)
-    useful = utility_for(settled, protected.frequencies.joint.read_by(spec.publish))
+    useful = utility_for(settled, protected.frequencies.joint.over_published(spec.publish))
     return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
 
 
@@ -402,7 +401,7 @@ def _release(
         "utility": audited.law.utility,
         "share": audited.law.share,
         **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
-        **_told_of_unchanged(audited, drawn.channel),
+        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
         "mechanism": optimised.protocol.mechanism,
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
@@ -448,13 +447,6 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
-
-
-def _told_of_unchanged(audited: Audited, channel: Protocol) -> dict[str, Any]:
-    """What stays as it is in an invariant release; nothing of any other."""
-    guarantee = parse_guarantee(audited.law.guarantee)
-    told = public_unchanged(audited, channel, guarantee, PublicLaws.of(audited.frequencies, channel))
-    return {} if told is None else {"unchanged": told.model_dump()}
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:

@@ -260,7 +260,7 @@ def law_findings(
         What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
-    published = joint.read_by(protocol.outputs.columns)
+    published = joint.over_published(protocol.outputs.columns)
     witness = level.witness
     ratio = witness.ratio
     return LawFindings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal
 
 from funnel.audit import Audited, Findings
@@ -279,6 +280,12 @@ class ReportContent(Described):
                 "audit the release again"
             )
 
+    @cached_property
+    def unchanged(self) -> Unchanged | None:
+        """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
+        laws = PublicLaws.of(self.audited.frequencies, self.protocol)
+        return public_unchanged(self.audited, self.protocol, self.guarantee, laws)
+
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
         laws = PublicLaws.of(self.audited.frequencies, self.protocol)
@@ -290,6 +297,6 @@ class ReportContent(Described):
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(self.audited.frequencies, laws),
             accuracy=PublicAccuracy.of(laws),
-            weighted=public_weighted(self.audited.frequencies.joint.read_by(laws.inputs.columns), self.weights),
-            unchanged=public_unchanged(self.audited, self.protocol, self.guarantee, laws),
+            weighted=public_weighted(self.audited.frequencies.joint.over_published(laws.inputs.columns), self.weights),
+            unchanged=self.unchanged,
         )

@@ -12,9 +12,8 @@ from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
 
-# The one mechanism that may publish the secret, and the guarantees that bound what that discloses.
+# The one mechanism that may publish the secret: its outputs are its inputs.
 INVARIANT = "invariant"
-ATTRIBUTE = frozenset(("attribute", "rattribute"))
 
 
 def keys_agree(spec: ReleaseSpec) -> None:
@@ -104,8 +103,12 @@ def columns_agree(spec: ReleaseSpec) -> None:
 
 def _require_publishable(spec: ReleaseSpec) -> None:
     """Refuse to publish the secret in any way but that which a bound is made for."""
+    # Imported here: settings are read where no guarantee is.
+    from funnel.guarantees import parse_guarantee, protects_published_secret
+
     column = next(column for column in spec.publish if column in spec.secret)
-    if not ATTRIBUTE & set(spec.guarantee.kinds) or spec.mechanism.name != INVARIANT:
+    protected = protects_published_secret(parse_guarantee(spec.guarantee.canonical))
+    if not protected or spec.mechanism.name != INVARIANT:
         raise ValueError(
             f"the column {column!r} is both secret and published, and under {spec.guarantee.canonical} with mechanism "
             f"{spec.mechanism.name} an observer who finds a record by its other columns would learn its secret; write "

@@ -114,11 +114,6 @@ class GuaranteeSettings(Section):
 
         return _TOGETHER.join(self.parts) or str(guarantee_of(self.kind, self.__pydantic_extra__))
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of all guarantees that hold."""
-        return tuple(text.partition(":")[0] for text in self.canonical.split(_TOGETHER))
-
 
 def _within_reason(guarantee: Guarantee) -> None:
     """Refuse a budget that protects nobody, and one of zero where another guarantee says that better."""

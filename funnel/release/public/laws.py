@@ -90,7 +90,7 @@ class PublicLaws:
         DataError
             If the protocol reads other columns.
         """
-        joint = frequencies.joint.read_by(protocol.outputs.columns)
+        joint = frequencies.joint.over_published(protocol.outputs.columns)
         step = share_step(joint.n)
         p_input = public_shares(joint.p_input, step)
         p_secret = public_shares(joint.p_secret, step)
