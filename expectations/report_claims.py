@@ -20,6 +20,7 @@ from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.unchanged_claims import unchanged_claims
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation, PlainLevel
+from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 
 CLAIMS = (
@@ -151,7 +152,7 @@ def report_claims(
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
-        all_of("accuracy", accuracy_claims(numbers, laws)),
+        all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),

@@ -32,6 +32,7 @@ from funnel.release.public_report import (
 )
 from funnel.release.public_unchanged import public_unchanged
 from funnel.release.public_weighted import ClassWeights, public_weighted
+from funnel.release.published_values import published_values
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,7 @@ class ReportContent(Described):
             laws=laws,
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(self.audited.frequencies, laws),
-            accuracy=PublicAccuracy.of(laws),
+            accuracy=PublicAccuracy.of(laws, not published_values(self.protocol.mechanism).estimator),
             weighted=public_weighted(self.audited.frequencies.joint.over_published(laws.inputs.columns), self.weights),
             unchanged=self.unchanged,
         )
