@@ -646,9 +646,9 @@ def test_a_secret_may_be_published_under_attribute_protection() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"guarantee": "lip:1.0"}, "under lip:1.0 with mechanism invariant an observer who finds a record by its other"),
+        ({"guarantee": "lip:1.0"}, "under lip:1.0 with mechanism invariant an observer who finds a record by its"),
         ({"guarantee": ["rlip:1.0", "srlip:1.0"]}, "would learn its secret; write guarantee = "),
-        ({"mechanism": "auto"}, "under attribute:1.0 with mechanism auto an observer who finds a record by its other"),
+        ({"mechanism": "auto"}, "under attribute:1.0 with mechanism auto an observer who finds a record by"),
         ({"publish": ["education", "marital-status"]}, 'write publish = ["marital-status", "education"]'),
         ({"publish": ["marital-status"], "recode": {}}, "and at least one column more"),
         ({"secret": ["marital-status", "income"]}, 'write publish = ["marital-status", "income", "education", "age"]'),
