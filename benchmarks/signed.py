@@ -130,7 +130,7 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     """Measure what is missing and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", default=HERE.parent / "data" / "adult.toml", type=Path)
+    parser.add_argument("--spec", default=HERE.parent / "data" / "adult-education.toml", type=Path)
     parser.add_argument("--panel", type=Path, help="the health panel as a parquet file; left out without")
     parser.add_argument("--limit", default=60.0, type=float, help="seconds for an optimum, as work that is counted")
     arguments = parser.parse_args()

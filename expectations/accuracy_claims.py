@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -18,11 +19,39 @@ _UP = 1.1 + 1e-6
 _MOST_ROWS = 30
 
 
-def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
-    """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares."""
+class _Counting:
+    """What n records of an invariant protocol tell of shares that are counted in them; as `Estimating`."""
+
+    too_much, least = False, 1e-12
+
+    def __init__(self, rows: Sequence[Mapping[int, float]], places: Sequence[int], shares: Sequence[float], n: int):
+        self._rows, self._places, self._shares, self._n = rows, places, shares, n
+
+    def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
+        """Of the shares of cells, each a list of values: the count of one is a sum of independent answers."""
+        found: list[float | None] = []
+        whole = math.fsum(self._shares)
+        for members in cells:
+            outputs = {self._places[x] for x in members}
+            inside = [math.fsum(p for y, p in row.items() if y in outputs) for row in self._rows]
+            spread = math.fsum(share * p * max(0.0, 1 - p) for share, p in zip(self._shares, inside, strict=True))
+            found.append(math.sqrt(spread / whole / self._n))
+        return found
+
+    def is_told(self, members: Sequence[int]) -> bool:
+        """Every share is."""
+        return bool(members)
+
+
+def accuracy_claims(numbers: Mapping[str, Any], laws: Laws, counted: bool = False) -> Iterator[Claim]:
+    """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares.
+
+    ``counted`` is whether the protocol is invariant: then shares are counted in the records as they are.
+    """
     stated, tables = numbers["accuracy"], numbers["estimated"]
     # Of a wide table nothing is told, and no table is made to find that out.
-    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws)
+    estimating: Estimating | _Counting | None
+    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws, counted)
     if estimating is None or estimating.too_much:
         yield same("accuracy", stated, None)
         yield same("estimated", list(tables), [])
@@ -68,7 +97,7 @@ def worth_of(laws: Laws) -> float:
     return sampled / (sampled + added) if sampled > 0 else 1.0
 
 
-def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
+def _estimating(laws: Laws, counted: bool) -> tuple[list[Symbol], Estimating | _Counting]:
     """The values that occur, and what records tell of their shares as they are published."""
     n = laws.recount.rows
     step = share_step(n)
@@ -82,6 +111,10 @@ def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
         entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
     else:
         entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in symbols]
+    if counted:
+        place = {symbol: y for y, symbol in enumerate(laws.outputs)}
+        rows = [{y: weight / laws.denominator for y, weight in one.items()} for one in entries]
+        return symbols, _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
     return symbols, Estimating([_spread(one, len(laws.outputs)) for one in entries], shares, n)
 
 
@@ -94,7 +127,7 @@ def _spread(entries: Mapping[int, float], width: int) -> list[float]:
 
 
 def _table(
-    table: Mapping[str, Any], places: Sequence[int], symbols: Sequence[Symbol], estimating: Estimating
+    table: Mapping[str, Any], places: Sequence[int], symbols: Sequence[Symbol], estimating: Estimating | _Counting
 ) -> Iterator[Claim]:
     name = " × ".join(table["columns"])
     cells: dict[Symbol, list[int]] = {}

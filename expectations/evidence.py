@@ -119,7 +119,7 @@ class Evidence(TableEvidence):
     @property
     def known(self) -> tuple[Alphabet, ...]:
         """Alphabets whose categories may be named in a verdict."""
-        return (self.protocol.outputs, self.joint.inputs)
+        return (self.protocol.outputs, self.joint.over_published(self.published).inputs)
 
     @property
     def sampled(self) -> Protocol:

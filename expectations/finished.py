@@ -34,6 +34,7 @@ from funnel.recount import (
     first_csv_difference,
     recount_published,
 )
+from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
@@ -105,8 +106,12 @@ class Finished(FinishedFolder):
         return self.evidence.counted(claims.table(makers[name]()))
 
     def _files(self) -> list[Claim]:
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn))
-        return public_files.files_claims(self.folder.root, declared)
+        return public_files.files_claims(self.folder.root, self._declared_files)
+
+    @property
+    def _declared_files(self) -> frozenset[str]:
+        said = self.said
+        return public_files.declared_files(said.csv, said.has_noise, bool(said.drawn), is_invariant(self.protocol))
 
     def _csv(self) -> list[Claim]:
         row = first_csv_difference(self.folder.csv, self.folder.data, self.said.publish)
@@ -229,7 +234,7 @@ class Finished(FinishedFolder):
         secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
         inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
         expected: Counter[tuple[int, int]] = Counter()
-        for (s, x), count in self.recount.counts.items():
+        for (s, x), count in self.over_published(self.recount).counts.items():
             expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
         # Given a history, what is drawn by is one of its channels and the input.
         given = self.drawing_document
@@ -276,9 +281,7 @@ class Finished(FinishedFolder):
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
         content = json_of(text, self.folder.package)
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn)) - {
-            public_files.PACKAGE
-        }
+        declared = self._declared_files - {public_files.PACKAGE}
         files = {name: digest_and_size(self.folder.root / name) for name in declared}
         return package_claims(
             content,
@@ -312,7 +315,9 @@ class Finished(FinishedFolder):
                 (
                     claim(public_files.ESTIMATOR, False, complaint)
                     for complaint in estimator_complaints(self.folder.estimator.read_bytes(), self.protocol)
-                ),
+                )
+                if public_files.ESTIMATOR in self._declared_files
+                else (),
             )
         ]
 
@@ -341,6 +346,7 @@ class Finished(FinishedFolder):
             self.recount.rows,
             self.frequencies,
             class_weights(self.settled, self.said),
+            recount_published(self.folder.data, self.said.publish) if is_invariant(self.protocol) else {},
         )
 
 

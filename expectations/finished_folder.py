@@ -97,7 +97,13 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
+        return Laws(
+            self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers
+        )
+
+    def over_published(self, counted: Recount) -> Recount:
+        """Counts over what is published of a record: of the secret too, where that is."""
+        return counted if self.said.publish == self.said.inputs else counted.with_secret()
 
     @property
     def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
@@ -226,7 +232,7 @@ class FinishedFolder(FinishedVersion):
         joint = Joint.from_counts(
             found.table(found.secret, found.inputs),
             Alphabet(self.said.secret, found.secret),
-            Alphabet(self.said.publish, found.inputs),
+            Alphabet(self.said.inputs, found.inputs),
         )
         protocol = self.document.protocol
         return Evidence(

@@ -165,7 +165,7 @@ def _proven(public: PublicFrequencies) -> bool:
 
 def _combinations(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
     yield same("secret", public.secret_columns, said.secret)
-    yield same("published", public.published_columns, said.publish)
+    yield same("published", public.published_columns, said.inputs)
     yield claim("counts", public.is_whole, "are not of all combinations, so that they tell which of them occur")
 
 
@@ -185,9 +185,9 @@ def _values(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> I
             groups = {} if recode is None or recode.groups is None else recode.groups
             unknown = named - set(counted.values.get(column, {})) - set(groups)
             yield claim(column, not unknown, "has values that no record has, and nobody declared")
-        if column in spec.publish and whole and not spec.has_bins(column):
+        if column in spec.inputs and whole and not spec.has_bins(column):
             yield claim(column, other in labels, "has no category of other values, which tells that no record has one")
-        if column in spec.publish and whole and spec.source.on_missing == "category":
+        if column in spec.inputs and whole and spec.source.on_missing == "category":
             yield claim(column, missing in labels, "has no category of missing values, which tells that none is")
 
 

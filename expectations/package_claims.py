@@ -18,6 +18,7 @@ from funnel.pipeline.expectations.protocol_claims import explained_claim, guaran
 from funnel.pipeline.expectations.public_files import DRAWN, DRAWN_CSV, FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
+from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import ToldNumbers, field_again
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.published import in_csv
@@ -51,6 +52,10 @@ _FIELD = (
     "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
+_PLAIN_FIELD = (
+    "sanitised: a value of the source, which need not be the true one of its record; counts of records are right on "
+    "average. protocol.json gives the probabilities."
+)
 _CSV = (
     "A value that begins with one of = + - @, a tab or a line break, and is not a plain number, has an apostrophe "
     "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
@@ -60,6 +65,11 @@ _RECIPE = (
     "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
     "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
+_PLAIN_RECIPE = (
+    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
+    "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
+    "records selected by something that is not published, estimate by the probabilities in protocol.csv."
 )
 _PRIVACY = (
     "schema",
@@ -137,7 +147,12 @@ def package_claims(
         resource(
             said.settings["name"],
             [
-                *with_numbers(described(path, of_column, _FIELD), said.publish, said, intervals),
+                *with_numbers(
+                    described(path, of_column, _PLAIN_FIELD if is_invariant(protocol) else _FIELD),
+                    said.publish,
+                    said,
+                    intervals,
+                ),
                 *drawn_fields(path, drawn, said),
             ],
             path,
@@ -280,10 +295,11 @@ def _channel(
     versions: int | None,
 ) -> list[Claim]:
     report = {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
+    recipe = _PLAIN_RECIPE if is_invariant(protocol) else _RECIPE
     return [
         same("schema", privacy.get("schema"), "funnel/privacy/1"),
         same("meaning", privacy.get("meaning"), said.guarantee.meaning),
-        same("estimation", privacy.get("estimation"), {"path": "protocol.csv", "recipe": _RECIPE}),
+        same("estimation", privacy.get("estimation"), {"path": "protocol.csv", "recipe": recipe}),
         same("unit", privacy["unit"], "nats"),
         same("secret", privacy["secret"], list(said.secret)),
         same("published", privacy["published"], list(said.publish)),
@@ -325,7 +341,7 @@ def _frequencies(
 
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> list[Claim]:
     confidence = privacy["confidence"]
-    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    cells = laws.recount.cells
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
         explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),

@@ -13,6 +13,7 @@ from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, Symbol, prior_law, share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel, read_promise
+from funnel.recount.balance import alphabet_complaints, balance_complaints, is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.sparse_row import entries_of
 
@@ -31,6 +32,8 @@ CLAIMS = (
     "marginal",
     "effective channel",
     "frequencies",
+    "outputs are the inputs",
+    "balance",
 )
 
 
@@ -76,7 +79,22 @@ def protocol_claims(
         _marginal(laws, content["prior"], step),
         _effective(laws, effective, step, content["rounded"]),
         protection_claim("frequencies", content["frequencies"], public, said),
+        *_invariant(content, laws, said),
     ]
+
+
+def _invariant(content: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
+    """Of an invariant protocol that outputs are the inputs, with the distribution of the counts that are public."""
+    asked = is_invariant({"mechanism": said.mechanism})
+    if asked or is_invariant(content):
+        known = claim("mechanism", not asked or is_invariant(content), "is not the one of the spec")
+        yield all_of(
+            "outputs are the inputs", [known, *(Claim("alphabet", why) for why in alphabet_complaints(content))]
+        )
+        symbols, counts = tuple(laws.inputs), list(laws.inputs.values())
+        yield all_of("balance", (Claim("balance", why) for why in balance_complaints(content, symbols, counts)))
+    else:
+        yield from (Claim("outputs are the inputs"), Claim("balance"))
 
 
 def _effective(

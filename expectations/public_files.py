@@ -22,13 +22,14 @@ INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")
 
 
-def declared_files(csv: bool, noise: bool = False, drawn: bool = False) -> frozenset[str]:
+def declared_files(csv: bool, noise: bool = False, drawn: bool = False, invariant: bool = False) -> frozenset[str]:
     """Paths of the public files that a version consists of; public counts are one where noise protects the others.
 
-    So is a table of numbers where some are drawn within intervals.
+    So is a table of numbers where some are drawn within intervals, and one of weights where these estimate shares: the
+    records of an invariant protocol are counted as usual.
     """
     tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
-    return ALWAYS | {ESTIMATOR} | tables | ({FREQUENCIES} if noise else set())
+    return ALWAYS | (set() if invariant else {ESTIMATOR}) | tables | ({FREQUENCIES} if noise else set())
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

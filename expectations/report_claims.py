@@ -17,8 +17,10 @@ from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.unchanged_claims import unchanged_claims
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation, PlainLevel
+from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 
 CLAIMS = (
@@ -36,6 +38,7 @@ CLAIMS = (
     "lifts",
     "comparison",
     "checks",
+    "unchanged",
 )
 # Elements that load, run or send something.
 _ACTIVE = frozenset(
@@ -80,6 +83,7 @@ def report_claims(
     rows: int = 0,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
+    published: Mapping[tuple[str, ...], int] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -114,6 +118,8 @@ def report_claims(
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
+    published : mapping of record to int
+        The released records, counted again.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -146,11 +152,12 @@ def report_claims(
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
-        all_of("accuracy", accuracy_claims(numbers, laws)),
+        all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
+        all_of("unchanged", unchanged_claims(numbers.get("unchanged"), protocol, laws, said, published)),
     ]
 
 
@@ -249,7 +256,7 @@ def _figures(
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
     yield same("alpha", estimation["alpha"], said.alpha)
     yield same("records of the estimate", estimation["records"], n)
-    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    cells = laws.recount.cells
     yield same("cells", estimation["cells"], cells)
     yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
 

@@ -53,8 +53,8 @@ class Said:
     def guarantee(self) -> Guarantee:
         """The declared bound for the code that decided it first, again from the text."""
         declared = self.settings["guarantee"]
-        if isinstance(declared, str):
-            return parse_guarantee(declared)
+        if isinstance(declared, str | list):
+            return parse_guarantee(declared if isinstance(declared, str) else " & ".join(declared))
         numbers = {
             name: number if name == "set" else float(number) for name, number in declared.items() if name != "kind"
         }
@@ -74,6 +74,11 @@ class Said:
         return tuple(column for one in named for column in ([one] if isinstance(one, str) else one))
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those of them that are not secret."""
+        return tuple(column for column in self.publish if column not in self.secret)
+
+    @property
     def groups(self) -> tuple[tuple[str, ...], ...] | None:
         """The groups that it names; None where it names none."""
         named = self.settings["publish"]
@@ -85,6 +90,12 @@ class Said:
     def publishes_all(self) -> bool:
         """Whether all columns are published that are not kept back, in groups that are found."""
         return self.settings["publish"] == "auto" or self.section("groups").get("of") == "auto"
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism that it asks for."""
+        named = self.settings.get("mechanism", "auto")
+        return str(named if isinstance(named, str) else named.get("name", "auto"))
 
     @property
     def utility(self) -> str:

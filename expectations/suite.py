@@ -69,13 +69,15 @@ def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
-    published, secret = list(evidence.published), list(evidence.secret)
+    published = list(evidence.published)
+    secret = [column for column in evidence.secret if column not in published]
+    hidden = f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file."
     return [
         *_on_the_columns(evidence),
         ExpectNoSecretOrUndeclaredColumn(
             published=published,
             secret=secret,
-            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
+            description=hidden if secret else "No undeclared column is in the file.",
         ),
         ExpectReleasedRowsToEqualSnapshot(
             rows=evidence.snapshot_rows,

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from funnel.cli import STOPPED, json_option, spec_argument
-from funnel.console import Console, frequencies_line
+from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
@@ -112,6 +112,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
+    for line in unchanged_lines(result.get("unchanged")):
+        click.echo(printable(line))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if (groups := result.get("groups")) is not None:

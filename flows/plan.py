@@ -67,10 +67,12 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
                 "neither suggest nor frequencies"
             )
         return plan_groups(found.settled or spec, joint, guarantee, tell), joint.n
+    counted, joint = joint, joint.over_published(spec.publish)
     mechanism, useful = spec.mechanism, utility_for(found.settled or spec, joint)
     rows = compare(
         joint,
         guarantee,
+        (mechanism.name,) if spec.publishes_secret else None,
         reads_secret=mechanism.reads_secret,
         time_limit=mechanism.time_limit,
         progress=tell,
@@ -86,7 +88,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
         n=joint.n,
         rows=rows,
         history=outlook,
-        disclosure=disclosure_outlook(found.settled or spec, joint, ((str(guarantee), rows),), suggest, tell),
+        disclosure=disclosure_outlook(found.settled or spec, counted, ((str(guarantee), rows),), suggest, tell),
         costing=frequencies,
         noise=noise_outlook(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
         if frequencies

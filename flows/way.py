@@ -280,7 +280,7 @@ def _prepare(
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
     settled = snapshot.read_codings().settled(spec)
-    useful = utility_for(settled, protected.frequencies.joint)
+    useful = utility_for(settled, protected.frequencies.joint.over_published(spec.publish))
     return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
 
 
@@ -401,6 +401,7 @@ def _release(
         "utility": audited.law.utility,
         "share": audited.law.share,
         **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
+        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
         "mechanism": optimised.protocol.mechanism,
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.

@@ -173,6 +173,10 @@ def plan_command(
                 there = write_groups(found.settled or described, joint, planned, told_line, page, console.progress)
             console.print_groups(described, joint.n, planned, protection, there)
             return
+        counted, joint = joint, joint.over_published(described.publish)
+        # Under a published secret nothing else may be used, and what bounds cost without it says nothing.
+        mechanisms = (described.mechanism.name,) if described.publishes_secret else None
+        write_page = None if described.publishes_secret else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
@@ -181,6 +185,7 @@ def plan_command(
                     plan(
                         joint,
                         bound,
+                        mechanisms,
                         reads_secret=described.mechanism.reads_secret,
                         time_limit=described.mechanism.time_limit,
                         progress=console.progress,
@@ -193,7 +198,9 @@ def plan_command(
             ]
         doubts = [warnings(joint, bound, rows, useful) for bound, (_, rows) in zip(bounds, compared, strict=True)]
         sure = [
-            certainty(
+            None
+            if described.publishes_secret
+            else certainty(
                 joint,
                 bound,
                 rows,
@@ -207,7 +214,7 @@ def plan_command(
         best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
-        disclosure = disclosure_outlook(found.settled or described, joint, compared, suggesting, console.progress)
+        disclosure = disclosure_outlook(found.settled or described, counted, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [
             noise_outlook(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)

@@ -65,6 +65,31 @@ def frequencies_line(protection: Protection, grouped: bool = False) -> str:
     )
 
 
+def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
+    """What stays as it is in an invariant release, and what its observers can conclude; nothing of any other."""
+    if told is None:
+        return
+    columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in told["columns"])
+    yield f"Unchanged: {told['share']:.1%} of the records; {columns}."
+    for one in told["secrets"]:
+        stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
+        most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"
+        yield f"  {one['label']} ({one['prior']:.1%}): {one['share']:.1%} of the records{stays}{most}"
+    rare = told["rare_unchanged"]
+    yield (
+        f"Rare:      {'no combination' if rare is None else f'{rare:.1%} unchanged of those'} with less than a "
+        f"thousandth of the records; {told['exact_records']:.1%} of the records in combinations that are published "
+        f"exactly; {told['unique']:,} published records like no other"
+    )
+    for one in told["observers"]:
+        who = "none" if one["known"] == 0 else "all" if one["known"] == one["columns"] else str(one["known"])
+        level = one["level"] if one["level"] == "infinite" else f"at most {one['level']:g}"
+        yield (
+            f"Observers: who know {who} of the other columns: level {level} nats, {one['outside']:.1%} of the people "
+            "moved beyond the bound"
+        )
+
+
 def _loud(protection: Protection) -> str:
     return "" if protection.protection == "noise" else "bold red"
 

@@ -298,6 +298,10 @@ class Joint:
         bounds = None if self.bounds is None else self.bounds.with_secret()
         return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds)
 
+    def over_published(self, columns: tuple[str, ...]) -> Joint:
+        """The joint law over what a record publishes in some columns: with the secret, where that is among them."""
+        return self.with_secret() if columns == self.secret.columns + self.inputs.columns else self
+
     def read_by(self, columns: tuple[str, ...]) -> Joint:
         """The joint law over what a protocol with these input columns reads: the input, or secret and input.
 

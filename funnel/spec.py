@@ -19,6 +19,7 @@ from funnel.hierarchy import Known, with_hierarchies
 from funnel.settings.agreement import (
     columns_agree,
     disclosure_agrees,
+    invariant_agrees,
     keys_agree,
     numbers_agree,
     require_drawable,
@@ -61,7 +62,8 @@ class ReleaseSpec(Section):
     secret : tuple of str
         Columns whose values must not become known.
     publish : tuple of str
-        Columns to publish, none of which is secret; or a list of groups of columns, or "auto".
+        Columns to publish, in order; or a list of groups of columns, or "auto". The secret columns may stand first
+        among them under a guarantee with an attribute part.
     record_key : tuple of str
         Columns whose values together are unique to a record, to give a record the same answer in every release; by
         default none, and every release is drawn afresh.
@@ -261,6 +263,7 @@ class ReleaseSpec(Section):
     def _agrees(self) -> Self:
         keys_agree(self)
         columns_agree(self)
+        invariant_agrees(self)
         return self
 
     @property
@@ -330,15 +333,26 @@ class ReleaseSpec(Section):
 
         Of settings in memory nobody can tell, and they are taken as they are.
         """
-        if self._text is None:
+        if self._text is None or self.guarantee.parts:
+            # Several guarantees could not be asked for when the usual set was another one.
             return True
         said = tomllib.loads(self._text)["guarantee"]
         return "set" in said if isinstance(said, dict) else str(self.guarantee.model_dump().get("set")) in said.lower()
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The published columns that are not secret: what records are counted by, beside the secret."""
+        return tuple(column for column in self.publish if column not in self.secret)
+
+    @property
+    def publishes_secret(self) -> bool:
+        """Whether the secret columns are published too."""
+        return self.inputs != self.publish
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        """All columns the release needs: secret ones, then published ones."""
-        return self.secret + self.publish
+        """All columns the release needs: secret ones, then the other published ones."""
+        return self.secret + self.inputs
 
     @property
     def reading(self) -> Self:

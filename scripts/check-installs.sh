@@ -74,9 +74,9 @@ for name in tasks flows expectations ledger; do
     echo 'raise ImportError("somebody'"'"'s own package was imported")' >"$somewhere/$name/__init__.py"
 done
 mkdir "$somewhere/data"
-cp data/adult.parquet data/adult.toml "$somewhere/data/"
+cp data/adult.parquet data/adult-education.toml "$somewhere/data/"
 # The sample, but with a mechanism that is made at once: the optimum has its own tests.
-sed -i 's/^name = "auto"/name = "grr"/' "$somewhere/data/adult.toml"
+sed -i 's/^name = "auto"/name = "grr"/' "$somewhere/data/adult-education.toml"
 
 refused="funnel: the pipeline is not installed (prefect is missing): pip install 'funnel[pipeline]'"
 
@@ -91,9 +91,9 @@ check() {
         "$env/bin/funnel" --help >/dev/null
         # The plan is made of the noisy counts that a release would be made of.
         "${install[@]}" "funnel[noise] @ file://$wheel"
-        "$env/bin/funnel" plan data/adult.toml >said 2>progress || { cat progress; refuse "funnel plan failed"; }
+        "$env/bin/funnel" plan data/adult-education.toml >said 2>progress || { cat progress; refuse "funnel plan failed"; }
         grep -q '^grr ' said || refuse "funnel plan shows no mechanism"
-        if "$env/bin/funnel" release data/adult.toml 2>said; then refuse "a library install released something"; fi
+        if "$env/bin/funnel" release data/adult-education.toml 2>said; then refuse "a library install released something"; fi
         [[ $(<said) == "$refused" ]] || refuse "funnel release says without the pipeline: $(<said)"
     )
     say "Python $version: the library is whole without the pipeline"
@@ -101,7 +101,7 @@ check() {
     "${install[@]}" "funnel[pipeline] @ file://$wheel"
     (
         cd "$somewhere"
-        "$env/bin/funnel" release data/adult.toml >said 2>progress || { cat progress said; refuse "funnel release failed"; }
+        "$env/bin/funnel" release data/adult-education.toml >said 2>progress || { cat progress said; refuse "funnel release failed"; }
         grep -q '^Published version ' said || refuse "funnel release says: $(<said)"
         "$env/bin/funnel" audit releases/adult-education >/dev/null 2>&1 || refuse "the release does not pass its audit"
         rm -rf releases .funnel data/.funnel data/releases

@@ -72,14 +72,14 @@ def sample(target: Path) -> None:
     """The pictures of the embedded sample."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        text = (ROOT / "data" / "adult.toml").read_text(encoding="utf-8")
+        text = (ROOT / "data" / "adult-education.toml").read_text(encoding="utf-8")
         for before, after in (
             ('"adult.parquet"', f'"{ROOT / "data" / "adult.parquet"}"'),
             ('"../releases"', '"releases"'),
             ('"../.funnel"', '"work"'),
         ):
             text = text.replace(before, after)
-        spec = place / "adult.toml"
+        spec = place / "adult-education.toml"
         spec.write_text(text, encoding="utf-8")
         page = place / "plan.html"
         subprocess.run([str(_command()), "plan", str(spec), "--page", str(page)], check=True)

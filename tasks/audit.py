@@ -45,7 +45,7 @@ def audit(
         alpha,
         drawn_with=drawn.drawing,
         history=drawn.history,
-        utility=utility_for(spec, frequencies.joint),
+        utility=utility_for(spec, frequencies.joint.over_published(spec.publish)),
     )
     findings = audit_release(
         counted,
@@ -57,7 +57,7 @@ def audit(
         history=drawn.history,
         drift=followed.drift,
         audited=audited,
-        utility=utility_for(spec, counted),
+        utility=utility_for(spec, counted.over_published(spec.publish)),
     )
     write_whole(folder.findings, findings_document(findings).to_bytes())
     return findings, audited

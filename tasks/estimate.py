@@ -75,7 +75,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         If the rows of a unit have several secrets, or are too many.
     """
     cache = Cache(workspace / "joints")
-    key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
+    key = cache.key(snapshot.content_sha256, spec.secret, spec.inputs)
     codings = snapshot.read_codings()
     if (found := cache.find(key)) is not None:
         wide = found.get(RECORDS)
@@ -104,7 +104,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
     order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
     tasks = [
-        (snapshot.data.path, groups, spec.secret, spec.publish, order) for groups in partition_groups(snapshot.sizes)
+        (snapshot.data.path, groups, spec.secret, spec.inputs, order) for groups in partition_groups(snapshot.sizes)
     ]
     parts: dict[int, Joint] = {}
     tell("counting", 0, snapshot.rows)

@@ -52,7 +52,7 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
         If the mechanism, or every mechanism, cannot meet the guarantee, or the data are too few for a robust one.
     """
     cache = Cache(workspace / "protocols")
-    asked, joint = spec.mechanism, frequencies.joint
+    asked, joint = spec.mechanism, frequencies.joint.over_published(spec.publish)
     key = cache.key(
         joint_document(joint).content(),
         *_bounds(joint),

@@ -20,6 +20,7 @@ from funnel.audit.arithmetic import (
     rounded_up,
     share_step,
 )
+from funnel.audit.balance import check_exact_balance
 from funnel.audit.check import Check, judged
 from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
@@ -30,6 +31,7 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.joint import Joint
 from funnel.protocol import SPARSE_FORMAT
+from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel, plain_level
@@ -143,6 +145,8 @@ def check_evidence(
         "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
     )
     of_counts = [_check_leakage(level, evidence.joint, document), law]
+    if is_invariant(document.content()):
+        of_counts.append(check_exact_balance(document, evidence.joint))
     checks = [
         *(of_counts if public is None else [check_noise(public, evidence.first_rows or evidence.joint)]),
         judged(
@@ -189,7 +193,7 @@ def _plain_level(joint: Joint, document: ProtocolDocument, box: CountBox | None 
     FunnelError
         If the joint law does not fit the protocol.
     """
-    reads, symbols = not reads_published_only(document), _symbols(joint, document)
+    reads, symbols = document.inputs.columns != joint.inputs.columns, _symbols(joint, document)
     read = [symbol for row in (symbols if reads else symbols[:1]) for symbol in row]
     becomes: dict[int, list[int]] = {}
     for there, symbol in enumerate(read):
@@ -228,6 +232,8 @@ def _symbols(joint: Joint, document: ProtocolDocument) -> list[list[int]]:
 
 def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
     """Everything in protocol.json that comes from the counts, from the counts again in fractions."""
+    if document.prior.columns == joint.secret.columns + joint.inputs.columns:
+        joint = joint.with_secret()
     if document.prior.columns != joint.inputs.columns or document.prior.symbols != joint.inputs.symbols:
         yield "the published values are not those of the joint law"
         return

@@ -143,6 +143,8 @@ class Audited:
     consistency : Consistency or None
         As of `Findings`. None where frequencies are protected by noise: both are of the true values of people.
     history : FoundHistory or None
+    drawn : ndarray of int64, shape (b,)
+        Records by output, as the table shows.
     """
 
     frequencies: Frequencies
@@ -151,6 +153,7 @@ class Audited:
     outside: int | None
     consistency: Consistency | None
     history: FoundHistory | None
+    drawn: IntArray
 
     @classmethod
     def of(
@@ -177,9 +180,10 @@ class Audited:
         rows = drawn.n
         law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
-            return cls(frequencies, law, rows, None, None, history)
+            return cls(frequencies, law, rows, None, None, history, drawn.by_output)
         outside = _outside(drawn, history)
-        return cls(frequencies, law, rows, outside, draw_consistency(drawn, drawn_with or protocol), history)
+        consistency = draw_consistency(drawn, drawn_with or protocol)
+        return cls(frequencies, law, rows, outside, consistency, history, drawn.by_output)
 
 
 def audit_release(
@@ -241,6 +245,8 @@ def law_findings(
 ) -> LawFindings:
     """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
 
+    Utility is about the published columns: with the secret, where that is one of them.
+
     Parameters
     ----------
     joint : Joint
@@ -254,6 +260,7 @@ def law_findings(
         What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
+    published = joint.over_published(protocol.outputs.columns)
     witness = level.witness
     ratio = witness.ratio
     return LawFindings(
@@ -266,18 +273,18 @@ def law_findings(
         witness_other_secret=None if witness.other_secret is None else joint.secret.labels[witness.other_secret],
         witness_upward=witness.upward,
         witness_given=witness.given,
-        utility=measures.mutual_information(joint, protocol),
-        entropy=joint.entropy,
-        share=measures.normalised_mutual_information(joint, protocol),
+        utility=measures.mutual_information(published, protocol),
+        entropy=published.entropy,
+        share=measures.normalised_mutual_information(published, protocol),
         secret_information=measures.secret_information(joint, protocol),
-        guess_accuracy=measures.guess_accuracy(joint, protocol),
-        prior_guess_accuracy=float(joint.p_input.max()),
+        guess_accuracy=measures.guess_accuracy(published, protocol),
+        prior_guess_accuracy=float(published.p_input.max()),
         lift=measures.lift(joint, protocol),
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
-        explained=Explained.of(utility, joint, protocol),
+        explained=Explained.of(utility, published, protocol),
     )
 
 

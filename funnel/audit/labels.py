@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from funnel.audit.arithmetic import WHOLE
 from funnel.audit.check import Check, judged
 from funnel.protocol import SPARSE_FORMAT
+from funnel.recount.balance import alphabet_complaints, is_invariant
 from funnel.release.documents import ProtocolDocument
 
 _OR, _OTHERS = " or ", "others"
@@ -23,7 +24,10 @@ _SHOWN = 3
 
 
 def check_labels(document: ProtocolDocument) -> Check:
-    """Every name of an output against the weights of the values that it names."""
+    """Every name of an output against the weights of the values that it names; of invariant ones, which value it is."""
+    content = document.content()
+    if is_invariant(content):
+        return judged("labels", alphabet_complaints(content), "every output is an input, and has its name")
     return judged("labels", _complaints(document), "every name lists the values that its output comes from")
 
 

@@ -14,6 +14,7 @@ from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
+from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.release.documents import ProtocolDocument
 from funnel.spec import ReleaseSpec
@@ -33,6 +34,10 @@ _FIELD = (
     "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
+_PLAIN_FIELD = (
+    "{}, sanitised: a value of the source, which need not be the true one of its record; counts of records are right "
+    "on average. protocol.json gives the probabilities."
+)
 SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
     "different": (
@@ -49,6 +54,11 @@ _RECIPE = (
     "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
     "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
+_PLAIN_RECIPE = (
+    "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
+    "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
+    "records selected by something that is not published, estimate by the probabilities in protocol.csv."
 )
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 # Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
@@ -128,6 +138,8 @@ def _expected(
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
     texts = _texts(document.outputs.alphabet())
+    invariant = is_invariant({"mechanism": document.mechanism})
+    meaning, recipe = (_PLAIN_FIELD, _PLAIN_RECIPE) if invariant else (_FIELD, _RECIPE)
     known = {
         column: {symbol[j] for symbol in document.prior.symbols} for j, column in enumerate(document.prior.columns)
     }
@@ -135,9 +147,9 @@ def _expected(
         **given,
         "$schema": PROFILE,
         "name": name,
-        "resources": [resource_of(name, path, facts[path], texts, _FIELD, package, known) for path in tables],
+        "resources": [resource_of(name, path, facts[path], texts, meaning, package, known) for path in tables],
         "funnel:privacy": {
-            **({} if dated else _told_since(promise.declared)),
+            **({} if dated else _told_since(promise.declared, recipe)),
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",
@@ -163,12 +175,12 @@ def _expected(
     }
 
 
-def _told_since(declared: str) -> dict[str, Any]:
+def _told_since(declared: str, recipe: str) -> dict[str, Any]:
     """What the block says since it has a schema."""
     return {
         "schema": "funnel/privacy/1",
         "meaning": parse_guarantee(declared).meaning,
-        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+        "estimation": {"path": "protocol.csv", "recipe": recipe},
     }
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
-from funnel.audit.arithmetic import WHOLE, Interval, reads_published_only
+from funnel.audit.arithmetic import WHOLE, Interval
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.recount.agreeing import disagreement
+from funnel.recount.channel import Symbols
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.plausible import plausible_noise
@@ -39,13 +40,19 @@ def read_frequencies(folder: ReleaseFolder, document: ProtocolDocument) -> Publi
     if document.frequencies.protection != "noise":
         return None
     public = PublicFrequencies.parse(read_document(folder.frequencies))
-    if (public.published_columns, public.inputs) != (document.prior.columns, document.prior.symbols):
+    if _of_record(public, document) != (document.prior.columns, document.prior.symbols):
         raise DataError(f"{folder.frequencies} is of other published values than the protocol; the release is damaged")
     if public.secret_columns != document.guarantee.secret:
         raise DataError(f"{folder.frequencies} is of another secret than the protocol; the release is damaged")
-    # That there are counts at all.
-    public.as_recount()
     return public
+
+
+def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[tuple[str, ...], Symbols]:
+    """Columns and values of a published record that there are counts of: with the secret, where that is published."""
+    counted = public.as_recount()
+    if document.prior.columns == public.secret_columns + public.published_columns:
+        counted = counted.with_secret()
+    return counted.published_columns, counted.inputs
 
 
 def public_joint(public: PublicFrequencies) -> Joint:
@@ -135,7 +142,7 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
     if public.rows is not None:
         # Counts of first rows say nothing certain of all rows, nor does their protocol of what each one drew from.
         return [Interval(0.0, 1.0)] * len(document.weights)
-    if reads_published_only(document):
+    if document.inputs.columns == public.published_columns:
         c, a = noisy.shape
         sums, reach = noisy.sum(axis=0), total_limit(public.scale, c, tail / a)
         weights = [_whole_row(row, a) for row in document.entries]

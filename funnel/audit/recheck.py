@@ -12,6 +12,7 @@ from funnel.audit.arithmetic import (
     check_utility,
     reads_published_only,
 )
+from funnel.audit.balance import check_balance
 from funnel.audit.check import Check, State, judged, overall
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_csv, check_table
@@ -29,6 +30,7 @@ from funnel.audit.protected import check_protected, mean_limits, read_frequencie
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents, check_listing
 from funnel.errors import DataError, SpecError
+from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -83,6 +85,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     # Public figures are of so many records: with noise, not of as many as the table has.
     told_of = rows if public is None else sum(map(sum, public.counts))
     own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
+    invariant = is_invariant(document.content())
     checks = [
         check_listing(listing, told, _NEEDED, _POSSIBLE if public is not None else _POSSIBLE - {"frequencies.json"}),
         check_signature(signature, package, facts, told.key, own),
@@ -102,6 +105,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),
+        *([check_balance(document, public, told_of)] if invariant and told_of else []),
         *([] if public is None else [check_protected(public, document, package), *check_public(public, document)]),
         *(_figures(document, table, public, told_of) if table is not None and told_of else ()),
         *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),

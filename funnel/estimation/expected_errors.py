@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from funnel.alphabet import Alphabet
+from funnel.estimation.counted_shares import CountedShares
 from funnel.estimation.information import ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.settings.agreement import INVARIANT
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +143,12 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
         return None
     read = joint.read_by(protocol.inputs.columns)
     occurring = np.flatnonzero(read.p_input > 0)
-    channel = protocol.weights[:, occurring] / np.float64(DENOMINATOR)
-    information = ShareInformation.of(channel, read.p_input[occurring], joint.n)
+    channel, shares = protocol.weights[:, occurring] / np.float64(DENOMINATOR), read.p_input[occurring]
+    information: ShareInformation | CountedShares | None
+    if protocol.mechanism == INVARIANT and protocol.outputs == read.inputs:
+        information = CountedShares(channel[occurring], shares, joint.n)
+    else:
+        information = ShareInformation.of(channel, shares, joint.n)
     if information is None:
         return None
     tables = tables_of(information, read.inputs, occurring, joint.inputs.columns)
@@ -150,13 +156,13 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
 
 
 def tables_of(
-    information: ShareInformation, inputs: Alphabet, occurring: IntArray, columns: Sequence[str]
+    information: ShareInformation | CountedShares, inputs: Alphabet, occurring: IntArray, columns: Sequence[str]
 ) -> tuple[TableErrors, ...]:
     """The errors of every column, then of every two columns crossed.
 
     Parameters
     ----------
-    information : ShareInformation
+    information : ShareInformation or CountedShares
         About the shares of those ``inputs`` that occur.
     inputs : Alphabet
         What the channel reads.

@@ -13,6 +13,7 @@ from funnel.recount.handouts import (
     Json,
     catalogue_again,
     citation_again,
+    of_sets,
     quoted_names,
     readme_again,
     shown_text,
@@ -76,7 +77,7 @@ def grouped_handouts_again(
     estimating = _ESTIMATING.format(groups=groups, example=_example(alone), steps=STEPS)
     return {
         "CITATION.cff": citation_again(package),
-        "README.md": readme_again(package, _READING, estimating, _FILES, text).encode(),
+        "README.md": readme_again(package, of_sets(_READING, estimating), _FILES, text).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
         "protocol.csv": _table(alone).encode(),
     }

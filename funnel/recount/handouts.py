@@ -6,6 +6,7 @@ Nothing of `funnel.release.handouts` is used here: where both write the same byt
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -33,16 +34,7 @@ was changed at random, with known probabilities, to protect the secret: {secret}
 
 {frequencies}
 
-## How to read a value
-
-{reading}
-
-Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not share it \
-out. Estimate.
-
-## How to estimate from it
-
-{estimating}
+{work}
 
 ## Files
 
@@ -55,6 +47,27 @@ out. Estimate.
 | CITATION.cff | how to cite this release |
 | signature.json | the digests of all these files, signed by the publisher |
 """
+_OF_SETS = """## How to read a value
+
+{reading}
+
+Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not share it \
+out. Estimate.
+
+## How to estimate from it
+
+{estimating}"""
+_AS_USUAL = """## How to work with it
+
+Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
+
+Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a small \
+table give r. Divide a chi-square by 1 + r.
+
+Analyses within records that are selected by something not published, such as records of a register that you link, \
+are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."""
+_UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
+√m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
 further ones if it ends in "or others"."""
 STEPS = """2. Give every true value the same share to begin with.
@@ -104,8 +117,7 @@ print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weight
 
 Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."""
 _FILES = """| protocol.csv | the probability of every published value for every true one |
-| estimator.csv | weights by which published shares add up to true ones |
-| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
+{estimator}| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 """
 _CSV_LINE = (
@@ -119,6 +131,7 @@ _NUMBER_LINES = {
     ),
     "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
 }
+_ESTIMATOR_LINE = "| estimator.csv | weights by which published shares add up to true ones |\n"
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -217,8 +230,13 @@ def quoted_names(values: Any) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def readme_again(package: Json, reading: str, estimating: str, files: str, text: int = TEXTS[-1]) -> str:
-    """What README.md has to be, with what is special to a kind of release: two chapters and lines about files.
+def of_sets(reading: str, estimating: str) -> str:
+    """The chapters on values that are named by what they may come from."""
+    return _OF_SETS.format(reading=reading, estimating=estimating)
+
+
+def readme_again(package: Json, work: str, files: str, text: int = TEXTS[-1]) -> str:
+    """What README.md has to be, with what is special to a kind of release: chapters on its use and lines about files.
 
     The first wording had no sentence of its own for frequencies under a threshold.
     """
@@ -244,8 +262,7 @@ def readme_again(package: Json, reading: str, estimating: str, files: str, text:
             if text > 1 and block["frequencies"]["protection"] == "threshold"
             else f"The frequencies behind it are {block['frequencies']['meaning']}."
         ),
-        reading=reading,
-        estimating=estimating,
+        work=work,
         csv=_CSV_LINE if "data/records.csv" in paths else "",
         numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         files=files,
@@ -253,6 +270,11 @@ def readme_again(package: Json, reading: str, estimating: str, files: str, text:
 
 
 def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]], text: int) -> str:
+    behind = package["funnel:privacy"]["frequencies"]
+    noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
+    if protocol["mechanism"] == "invariant":
+        up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
+        return readme_again(package, _AS_USUAL.format(up_to=up_to), _FILES.format(noisy=noisy, estimator=""), text)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     estimating = _ESTIMATING.format(
@@ -261,8 +283,21 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         about=round(float(probability) * 10_000),
         steps=STEPS,
     )
-    noisy = _NOISY_LINE if package["funnel:privacy"]["frequencies"]["protection"] == "noise" else ""
-    return readme_again(package, _READING, estimating, _FILES.format(noisy=noisy), text)
+    files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE)
+    return readme_again(package, of_sets(_READING, estimating), files, text)
+
+
+def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:
+    """How many records noise moves the expected count of an output by, at most: one standard deviation, rounded up."""
+    most: dict[int, Fraction] = {}
+    for row in cells.values():
+        for y, probability in row.items():
+            most[y] = most.get(y, Fraction(0)) + probability**2
+    # Three quarters of epsilon are for counts where the rest went into learning values.
+    kept = math.exp(-behind["epsilon"] * (3 / 4 if behind["delta"] else 1))
+    exact = math.sqrt(2 * kept * max(most.values())) / (1 - kept)
+    places = 1 - math.floor(math.log10(exact))
+    return float(math.ceil(exact * 10**places - 1e-9) / 10**places)
 
 
 def _commonest(protocol: Json) -> int:

@@ -57,6 +57,21 @@ class Recount:
     sha256: str
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
+    @property
+    def cells(self) -> int:
+        """Combinations of secret and published values, of those that can go together."""
+        published = self.published_columns[: len(self.secret_columns)] == self.secret_columns
+        return len(self.inputs) if published else len(self.secret) * len(self.inputs)
+
+    def with_secret(self) -> Recount:
+        """The same records where the secret is published too: their inputs begin with it."""
+        return replace(
+            self,
+            published_columns=self.secret_columns + self.published_columns,
+            inputs=tuple(s + x for s in self.secret for x in self.inputs),
+            counts={(s, s + x): count for (s, x), count in self.counts.items()},
+        )
+
     def over(self, secret: Symbols, inputs: Symbols) -> Recount:
         """The same counts over alphabets that are given: what does not occur has none.
 
@@ -134,7 +149,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     inputs = tuple(sorted({x for _, x in pairs}))
     if not wide and len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest, values)
+    return Recount(spec.secret, spec.inputs, secret, inputs, pairs, n_kept, dropped, digest, values)
 
 
 def source_digest(spec: ReleaseSpec) -> str:

@@ -20,6 +20,7 @@ from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.inside import far_inside, moved_inside
 from funnel.release.public import public_shares, share_step
+from funnel.settings.agreement import INVARIANT
 
 # The grids that are tried, coarsest first.
 BITS = (8, 10, 12, 14, 16, 18, 20, 24, 28)
@@ -62,7 +63,8 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
         With weights and marginal that are multiples of 2^(63-k). The marginal is that of the *public* shares of the
         inputs, so it tells nothing that the weights and they do not. Zero weights stay zero. The protocol itself where
         no grid does: perfect privacy is a lattice of its own, which another grid does not meet. A wide table is made
-        from exact counts, which whoever knows everybody else has, and its weights are as exact as they.
+        from exact counts, which whoever knows everybody else has, and its weights are as exact as they. So are those of
+        an invariant protocol, whose balance no grid keeps: they give the distribution that it is balanced for.
 
     Notes
     -----
@@ -76,7 +78,7 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
     r = q, and for r = q(1 + η) true up to 2η times the share of such records, in nats (decision 0026); a release has
     none.
     """
-    if guarantee.is_perfect or protocol.is_sparse:
+    if guarantee.is_perfect or protocol.is_sparse or protocol.mechanism == INVARIANT:
         return protocol
     read = joint.read_by(protocol.inputs.columns)
     if read.inputs != protocol.inputs:

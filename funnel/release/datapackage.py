@@ -13,7 +13,6 @@ from funnel.release.csv_cells import RULE, guarded
 from funnel.release.handouts.drawn_numbers import DrawnColumn, drawn_columns
 from funnel.release.privacy_block import (
     KEY,
-    RECIPE,
     UNPROTECTED,
     BehindFrequencies,
     Confidence,
@@ -25,6 +24,7 @@ from funnel.release.privacy_block import (
 )
 from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings
+from funnel.release.published_values import published_values
 from funnel.spec import ReleaseSpec
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -36,10 +36,6 @@ PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-SETS = (
-    "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and from "
-    "further ones if it ends in 'or others'. protocol.json gives the probabilities."
-)
 DRAWN = (
     "a number drawn within what the published value stands for, every one alike: it is a function of the published "
     "values alone, made without the true number, and is not that number."
@@ -79,7 +75,7 @@ def data_package(
     return package_of(
         spec,
         categories,
-        SETS,
+        published_values(protocol.mechanism).field,
         version,
         created,
         files,
@@ -223,7 +219,7 @@ def _privacy(
         protocol=ProtocolFile(path="protocol.json", hash=f"sha256:{files['protocol.json'][0]}"),
         protocol_digest=protocol.digest,
         report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
-        estimation=Estimation(path="protocol.csv", recipe=RECIPE),
+        estimation=Estimation(path="protocol.csv", recipe=published_values(protocol.mechanism).recipe),
         utility_share=findings.share,
         variance_explained=None if findings.explained is None else findings.explained.share,
         records=findings.rows,

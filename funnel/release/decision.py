@@ -289,7 +289,10 @@ def require_set(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> None:
         return
     newest = max(earlier, key=lambda one: (one.published, one.version))
     was, now = newest.record.origin.guarantee, spec.guarantee
-    before, told = GuaranteeSettings.model_validate(was).model_dump(), now.model_dump()
+    earlier_one = GuaranteeSettings.model_validate(was)
+    if earlier_one.parts:
+        return
+    before, told = earlier_one.model_dump(), now.model_dump()
     meant = before.pop("set", None)
     if told.pop("set", meant) == meant or told != before:
         return

@@ -12,7 +12,7 @@ from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.protection import UNPROTECTED
-from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies
+from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies, Unchanged
 from funnel.release.verdict import Judgement
 
 
@@ -223,7 +223,7 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/5"] = Field(default="funnel/internal/5", alias="schema")
+    schema_: Literal["funnel/internal/6"] = Field(default="funnel/internal/6", alias="schema")
     name: str
     title: str
     version: str
@@ -253,6 +253,7 @@ class InternalReport(Document):
     approval: Approval | None = None
     estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
+    unchanged: Unchanged | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
@@ -260,10 +261,13 @@ class InternalReport(Document):
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
         was expected. Before version 5 nothing was told of columns one by one and of two crossed, nor estimated of the
-        population.
+        population. Before version 6 no release had its inputs as outputs.
         """
-        if version not in (1, 2, 3, 4):
+        if version not in (1, 2, 3, 4, 5):
             return super().upgraded(version, content)
+        content = {**content, "unchanged": None}
+        if version == 5:
+            return content
         figures = {**content["figures"], "explained": None}
         content = {**content, "figures": figures, "utility": "information", "estimated": [], "population": None}
         if version in (3, 4):

@@ -9,14 +9,9 @@ from pydantic.alias_generators import to_camel
 
 from funnel.guarantees import parse_guarantee
 from funnel.release.document import Count, Document, Part, Probability, Sha256
+from funnel.release.published_values import SETS
 
 KEY = "funnel:privacy"
-RECIPE = (
-    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
-    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
-    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
-)
-
 UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
 OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
 
@@ -125,6 +120,6 @@ class PrivacyBlock(Document):
             "versions": None,
             **content,
             "meaning": parse_guarantee(content["guarantee"]).meaning,
-            "estimation": {"path": "protocol.csv", "recipe": RECIPE},
+            "estimation": {"path": "protocol.csv", "recipe": SETS.recipe},
             "frequencies": {**dict.fromkeys(OF_NOISE), **told},
         }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.estimation import ShareInformation, TableErrors, tables_of
+from funnel.estimation.counted_shares import CountedShares
 from funnel.joint import FloatArray
 from funnel.release.public import PublicLaws, rounded_up
 
@@ -30,15 +31,22 @@ class PublicAccuracy:
     tables: tuple[TableErrors, ...]
 
     @classmethod
-    def of(cls, laws: PublicLaws) -> PublicAccuracy | None:
-        """Of published laws; None where there are too many values, as `ShareInformation.of` says."""
+    def of(cls, laws: PublicLaws, counted: bool = False) -> PublicAccuracy | None:
+        """Of published laws; None where there are too many values, as `ShareInformation.of` says.
+
+        ``counted`` is whether shares are counted in the records as they are, which an invariant protocol is made for.
+        """
         occurring = np.flatnonzero(laws.p_input > 0)
         shares = laws.p_input[occurring] / laws.p_input.sum()
         if not isinstance(laws.posterior, np.ndarray):
             return None
         law = np.nan_to_num(laws.posterior[:, occurring]) * laws.p_output[:, np.newaxis]
         seen = law.sum(axis=1) > 0
-        information = ShareInformation.of(law[seen] / law[seen].sum(axis=0), shares, laws.n)
+        information: ShareInformation | CountedShares | None
+        if counted:
+            information = CountedShares((law / law.sum(axis=0))[occurring], shares, laws.n)
+        else:
+            information = ShareInformation.of(law[seen] / law[seen].sum(axis=0), shares, laws.n)
         if information is None:
             return None
         errors = np.full(len(laws.p_input), np.nan)

@@ -333,6 +333,61 @@ class Weighted(Part):
     columns: tuple[WeightedColumn, ...]
 
 
+class ColumnUnchanged(Part):
+    """Share of the records whose value in a column is the true one."""
+
+    column: str
+    share: Probability
+
+
+class SecretUnchanged(Part):
+    """A value of the secret, its share, and the share of its records that are wholly unchanged.
+
+    Where the secret is published, also how often the value itself stays, and how often the guarantee lets it at most.
+    """
+
+    label: str
+    prior: float
+    share: Probability
+    stays: Probability | None
+    at_most: Probability | None
+
+
+class Observer(Part):
+    """What observers of a record conclude who know so many of its other true values, of ``columns``, and which.
+
+    ``level`` bounds how far any published record moves a belief in a value of the secret, in nats; ``outside`` the
+    share of the records that move one by more than the declared budget.
+    """
+
+    known: Total
+    columns: Count
+    level: Level
+    outside: Probability
+
+
+class Unchanged(Part):
+    """What stays as it is in a release whose outputs are its inputs, with their distribution.
+
+    ``share`` of the records are wholly unchanged, ``rare_unchanged`` of those in cells with less than a thousandth of
+    all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
+    that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
+    of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
+    """
+
+    share: Probability
+    error: float
+    columns: tuple[ColumnUnchanged, ...]
+    secrets: tuple[SecretUnchanged, ...]
+    secrets_total: Total
+    rare_records: Probability
+    rare_unchanged: Probability | None
+    exact_records: Probability
+    unique: Total
+    unique_unchanged: Probability | None
+    observers: tuple[Observer, ...]
+
+
 class Rarity(Part):
     """Rare values and combinations, told no finer than the published shares tell them, or in words.
 
@@ -398,11 +453,11 @@ class PublicReport(Document):
 
     ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
     of this name about the same people whose public figures are there, this one last. ``weighted`` is None without
-    survey weights.
+    survey weights, ``unchanged`` where outputs stand for sets of values.
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/5"] = Field(default="funnel/report/5", alias="schema")
+    schema_: Literal["funnel/report/6"] = Field(default="funnel/report/6", alias="schema")
     name: str
     title: str
     description: str
@@ -442,6 +497,7 @@ class PublicReport(Document):
     frequencies: ProtectedFrequencies
     approval: Approval | None = None
     weighted: Weighted | None = None
+    unchanged: Unchanged | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
@@ -449,10 +505,13 @@ class PublicReport(Document):
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
         nothing was told of columns one by one and of two crossed, and every protocol was chosen by information. Before
-        version 5 nothing was told of survey weights.
+        version 5 nothing was told of survey weights, and before version 6 no release had its inputs as outputs.
         """
-        if version not in (1, 2, 3, 4):
+        if version not in (1, 2, 3, 4, 5):
             return super().upgraded(version, content)
+        content = {**content, "unchanged": None}
+        if version == 5:
+            return content
         content = {**content, "weighted": None}
         if version == 4:
             return content

@@ -119,7 +119,8 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
     folder.citation.write_bytes(told[folder.citation.name])
     folder.catalogue.write_bytes(told[folder.catalogue.name])
     folder.channel.write_bytes(told[folder.channel.name])
-    folder.estimator.write_bytes(told[folder.estimator.name])
+    if folder.estimator.name in told:
+        folder.estimator.write_bytes(told[folder.estimator.name])
 
 
 def write_csv(folder: ReleaseFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal
 
 from funnel.audit import Audited, Findings
@@ -26,9 +27,12 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Reference,
+    Unchanged,
     Weighted,
 )
+from funnel.release.public_unchanged import public_unchanged
 from funnel.release.public_weighted import ClassWeights, public_weighted
+from funnel.release.published_values import published_values
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,8 @@ class PublicContent(Described):
         None where there are too many values.
     weighted : Weighted or None
         None without survey weights.
+    unchanged : Unchanged or None
+        None where outputs stand for sets of values.
     """
 
     laws: PublicLaws
@@ -215,6 +221,7 @@ class PublicContent(Described):
     rarity: PublicRarity
     accuracy: PublicAccuracy | None
     weighted: Weighted | None
+    unchanged: Unchanged | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -274,6 +281,12 @@ class ReportContent(Described):
                 "audit the release again"
             )
 
+    @cached_property
+    def unchanged(self) -> Unchanged | None:
+        """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
+        laws = PublicLaws.of(self.audited.frequencies, self.protocol)
+        return public_unchanged(self.audited, self.protocol, self.guarantee, laws)
+
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
         laws = PublicLaws.of(self.audited.frequencies, self.protocol)
@@ -284,6 +297,7 @@ class ReportContent(Described):
             laws=laws,
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(self.audited.frequencies, laws),
-            accuracy=PublicAccuracy.of(laws),
-            weighted=public_weighted(self.audited.frequencies.joint, self.weights),
+            accuracy=PublicAccuracy.of(laws, not published_values(self.protocol.mechanism).estimator),
+            weighted=public_weighted(self.audited.frequencies.joint.over_published(laws.inputs.columns), self.weights),
+            unchanged=self.unchanged,
         )

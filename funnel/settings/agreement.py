@@ -12,6 +12,9 @@ from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
 
+# The one mechanism that may publish the secret: its outputs are its inputs.
+INVARIANT = "invariant"
+
 
 def keys_agree(spec: ReleaseSpec) -> None:
     """Refuse a record key or a unit that is data, and people that nothing tells apart."""
@@ -45,13 +48,11 @@ def keys_agree(spec: ReleaseSpec) -> None:
 
 
 def columns_agree(spec: ReleaseSpec) -> None:
-    """Refuse columns that are secret and published, and categories of one name."""
-    for column in spec.publish:
+    """Refuse columns that are secret and published where nothing bounds that, and categories of one name."""
+    if spec.publishes_secret:
+        _require_publishable(spec)
+    for column in spec.inputs:
         # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
-        if column in spec.secret:
-            raise ValueError(
-                f"the column {column!r} is both secret and published; take it out of secret or out of publish"
-            )
         alike = next((secret for secret in spec.secret if same_name(column, secret)), None)
         if alike is not None:
             raise ValueError(
@@ -98,6 +99,38 @@ def columns_agree(spec: ReleaseSpec) -> None:
                 f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
                 "them; take one of the two out"
             )
+
+
+def _require_publishable(spec: ReleaseSpec) -> None:
+    """Refuse to publish the secret in any way but that which a bound is made for."""
+    # Imported here: settings are read where no guarantee is.
+    from funnel.guarantees import parse_guarantee, protects_published_secret
+
+    column = next(column for column in spec.publish if column in spec.secret)
+    protected = protects_published_secret(parse_guarantee(spec.guarantee.canonical))
+    if not protected or spec.mechanism.name != INVARIANT:
+        raise ValueError(
+            f"the column {column!r} is both secret and published, and under {spec.guarantee.canonical} with mechanism "
+            f"{spec.mechanism.name} an observer who finds a record by its other columns would learn its secret; write "
+            f'guarantee = "attribute:1.0" and mechanism = "{INVARIANT}", or take it out of publish'
+        )
+    if spec.publish[: len(spec.secret)] != spec.secret or not spec.inputs:
+        columns = ", ".join(map(toml_text, (*spec.secret, *spec.inputs)))
+        more = "" if spec.inputs else ", and at least one column more"
+        raise ValueError(
+            f"publish names the secret column {column!r}, and the secret columns are published together, before all "
+            f"others; write publish = [{columns}]{more}"
+        )
+
+
+def invariant_agrees(spec: ReleaseSpec) -> None:
+    """Refuse what an invariant release cannot be about yet."""
+    if spec.mechanism.name == INVARIANT and spec.register is not None:
+        raise ValueError(
+            f'mechanism = "{INVARIANT}" is not there yet for versions about the same people: what a record shows '
+            'given earlier versions would not be right on average; write mechanism = "optimal", or [history] people = '
+            '"different" if no person is in two versions'
+        )
 
 
 def require_listed(spec: ReleaseSpec, section: str, column: str) -> None:

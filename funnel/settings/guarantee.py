@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictStr, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictFloat,
+    StrictStr,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from funnel.errors import SpecError
 from funnel.settings.fields import Line, Positive
@@ -15,12 +25,14 @@ from funnel.wording import did_you_mean, listed, nearest
 if TYPE_CHECKING:
     from funnel.guarantees import Guarantee
 
+# Between guarantees that hold together.
+_TOGETHER = " & "
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
 
 
 class GuaranteeSettings(Section):
-    """``[guarantee]``, or ``guarantee = "lip:1.0"``: what is promised about every released record.
+    """``[guarantee]``, ``guarantee = "lip:1.0"``, or a list of such texts, all of which hold about every record.
 
     Besides its kind a guarantee has what its dataclass has: the number ``epsilon`` for most, ``lower`` and ``upper``
     where losses and gains of belief are bounded apart (``inf`` for no bound), the word ``set`` for robust ones, and so
@@ -30,12 +42,15 @@ class GuaranteeSettings(Section):
     ----------
     kind : str
         Name of a guarantee.
+    parts : tuple of str
+        The guarantees that hold together, as texts; none where there is one alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
     __pydantic_extra__: dict[str, StrictFloat | StrictStr]
 
     kind: Line
+    parts: tuple[Line, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -43,6 +58,8 @@ class GuaranteeSettings(Section):
         from funnel.guarantees import guarantee_of, parse_guarantee, parts_of, words_in
 
         try:
+            if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+                value = _TOGETHER.join(value)
             if isinstance(value, str):
                 for text in value.split("&"):
                     cls._known(text.partition(":")[0])
@@ -67,8 +84,11 @@ class GuaranteeSettings(Section):
                 return value
         except SpecError as error:
             raise ValueError(str(error)) from error
-        for part in parts_of(guarantee):
+        parts = parts_of(guarantee)
+        for part in parts:
             _within_reason(part)
+        if len(parts) > 1:
+            return {"kind": guarantee.name, "parts": tuple(map(str, parts))}
         return {"kind": guarantee.name, **guarantee.settings}
 
     @field_validator("kind")
@@ -82,12 +102,17 @@ class GuaranteeSettings(Section):
             raise ValueError(f"kind {value!r} is not a guarantee{hint}")
         return kind
 
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> Any:
+        """As a spec has it: a table, or a list of texts."""
+        return list(self.parts) or {key: value for key, value in written(self).items() if key != "parts"}
+
     @property
     def canonical(self) -> str:
         """The one way to write this guarantee as text, such as ``"lip:1.0"``."""
         from funnel.guarantees import guarantee_of
 
-        return str(guarantee_of(self.kind, self.__pydantic_extra__))
+        return _TOGETHER.join(self.parts) or str(guarantee_of(self.kind, self.__pydantic_extra__))
 
 
 def _within_reason(guarantee: Guarantee) -> None:

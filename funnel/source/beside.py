@@ -161,7 +161,7 @@ def _as_struct(names: Sequence[str]) -> Callable[[pa.RecordBatch], pa.Array]:
 def _places(batch: pa.RecordBatch, spec: ReleaseSpec, joint: Joint) -> CodeArray:
     """Position of each record in the flat table of (secret, input)."""
     secret = _symbols(batch, spec.secret, joint.secret)
-    inputs = _symbols(batch, spec.publish, joint.inputs)
+    inputs = _symbols(batch, spec.inputs, joint.inputs)
     if (secret < 0).any() or (inputs < 0).any():
         raise DataError("the source changed while the release was made; run the release again")
     return secret * len(joint.inputs) + inputs

@@ -50,7 +50,7 @@ def count_joint(
     codings = recoded(spec, source, progress) if codings is None else codings
     spec = codings.settled(spec)
     order = {column: coding.labels for column, coding in codings.items()}
-    joint = Joint.from_batches(_told(spec, source, codings, progress, seen), spec.secret, spec.publish, order)
+    joint = Joint.from_batches(_told(spec, source, codings, progress, seen), spec.secret, spec.inputs, order)
     return over_values(spec, joint, codings)
 
 
@@ -74,7 +74,7 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     # Imported here: what is suggested is about codings.
     from funnel.disclosure.threshold import threshold_recode
 
-    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, codings.labels)
+    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
     recode = threshold_recode(spec, joint)
     if not recode:
         return codings

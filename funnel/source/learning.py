@@ -253,8 +253,8 @@ def _require_names(spec: ReleaseSpec, codings: Codings, learned: Mapping[str, Sh
         column: len({*coding.labels} - {coding.other_label, coding.missing_label}) for column, coding in codings.items()
     }
     lacking = [column for column in spec.secret if column in learned and len(codings[column].labels) < 2]
-    if not lacking and all(column in learned and not named[column] for column in spec.publish):
-        lacking = list(spec.publish)
+    if not lacking and all(column in learned and not named[column] for column in spec.inputs):
+        lacking = list(spec.inputs)
     if lacking:
         # The values of a secret column get half of its share.
         looks = (learned[column].halved() if column in spec.secret else learned[column] for column in lacking)
@@ -273,8 +273,8 @@ def _require_variation(spec: ReleaseSpec, codings: Codings) -> None:
                 f"the secret column {column!r} has the same category in every row, so there is nothing to protect; "
                 "check path and secret in the spec, and its recoding if it has one"
             )
-    if all(len(codings[column].labels) == 1 for column in spec.publish):
+    if all(len(codings[column].labels) == 1 for column in spec.inputs):
         raise DataError(
-            f"{listed(spec.publish)} has the same category in every row, so a release would tell nothing; check "
+            f"{listed(spec.inputs)} has the same category in every row, so a release would tell nothing; check "
             "path and publish in the spec, and its recoding if it has one"
         )

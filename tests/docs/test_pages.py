@@ -87,7 +87,7 @@ def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def at_home(page: str, home: Path) -> Reader:
     """Somebody with the data of the project in a folder of their own."""
-    for name in ("adult.parquet", "adult.toml"):
+    for name in ("adult.parquet", "adult-education.toml"):
         shutil.copy(ROOT / "data" / name, home)
     return Reader(home, home, LEFT_OUT, drawn=page in DRAWN)
 

@@ -96,7 +96,7 @@ def release(spec: Path) -> dict[str, Any]:
 
 
 def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:
-    text = (ROOT / "data" / "adult.toml").read_text(encoding="utf-8")
+    text = (ROOT / "data" / "adult-education.toml").read_text(encoding="utf-8")
     publish = 'publish = ["education"]'
     for before, after in {
         publish: f'{publish}\nrecord_key = ["id"]\nrecord_secret = "environment:{SECRET}"',

@@ -103,7 +103,7 @@ def test_appended_rows_start_a_run_that_publishes_the_next_version(
 ) -> None:
     described = httpx.get(f"{server['PREFECT_API_URL']}/deployments/name/release/release", timeout=None).json()
     assert [schedule["schedule"]["cron"] for schedule in described["schedules"]] == ["0 5 1 * *"]
-    assert described["parameters"] == {"spec": "data/adult.toml"}
+    assert described["parameters"] == {"spec": "data/adult-education.toml"}
 
     project = deployed.folder
     spec = make_project(project)

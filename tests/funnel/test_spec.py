@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from funnel import complaint as complaints
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
+from funnel.recount import declared_promise, read_promise
 from funnel.settings.work import EngineSettings
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
 
-EXAMPLE = Path(__file__).parents[2] / "data" / "adult.toml"
+EXAMPLE = Path(__file__).parents[2] / "data" / "adult-education.toml"
 
 GOOD: dict[str, Any] = {
     "name": "adult-education",
@@ -620,3 +621,67 @@ def test_an_output_inside_the_folder_of_the_source(tmp_path: Path) -> None:
     settings["output"] = {"folder": "people/releases"}
     with pytest.raises(SpecError, match="folder must not lie inside the folder of the source"):
         ReleaseSpec.of(settings, tmp_path)
+
+
+def published(**changes: Any) -> dict[str, Any]:
+    """Settings that publish their secret."""
+    return {
+        **GOOD,
+        "publish": ["marital-status", "education", "age"],
+        "guarantee": "attribute:1.0",
+        "mechanism": "invariant",
+        **changes,
+    }
+
+
+def test_a_secret_may_be_published_under_attribute_protection() -> None:
+    spec = ReleaseSpec.of(published())
+    assert spec.publishes_secret
+    assert spec.inputs == ("education", "age")
+    assert spec.columns == ("marital-status", "education", "age")
+    assert not ReleaseSpec.of(GOOD).publishes_secret
+    assert ReleaseSpec.of(GOOD).inputs == ("education", "age")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"guarantee": "lip:1.0"}, "under lip:1.0 with mechanism invariant an observer who finds a record by its"),
+        ({"guarantee": ["rlip:1.0", "srlip:1.0"]}, "would learn its secret; write guarantee = "),
+        ({"mechanism": "auto"}, "under attribute:1.0 with mechanism auto an observer who finds a record by"),
+        ({"publish": ["education", "marital-status"]}, 'write publish = ["marital-status", "education"]'),
+        ({"publish": ["marital-status"], "recode": {}}, "and at least one column more"),
+        ({"secret": ["marital-status", "income"]}, 'write publish = ["marital-status", "income", "education", "age"]'),
+    ],
+)
+def test_any_other_way_to_publish_a_secret_is_refused(changes: dict[str, Any], expected: str) -> None:
+    assert expected in complaint(published(**changes))
+
+
+@pytest.mark.parametrize("guarantee", [["rlip:1.0,0.05", "srlip:1"], "rlip:1.0 & srlip:1.0", ["rlip:1", "srlip:1.0"]])
+def test_several_guarantees_hold_together(guarantee: object) -> None:
+    spec = ReleaseSpec.of({**GOOD, "guarantee": guarantee})
+    assert spec.guarantee.canonical == "rlip:1.0,0.05 & srlip:1.0"
+    assert spec.guarantee.parts == tuple(spec.guarantee.canonical.split(" & "))
+    # What a release keeps of settings in memory says the same.
+    assert json.loads(spec.text)["guarantee"] == list(spec.guarantee.parts)
+    assert declared_promise(spec.text) == read_promise(spec.guarantee.canonical)
+    assert spec.digest == ReleaseSpec.of({**GOOD, "guarantee": ["rlip:1.0", "srlip:1.0"]}).digest
+
+
+def test_a_list_of_one_guarantee_is_that_one() -> None:
+    assert ReleaseSpec.of({**GOOD, "guarantee": ["lip:1.0"]}) == ReleaseSpec.of(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "expected"),
+    [
+        ([], "guarantee"),
+        (["lip:1.0", 2], "guarantee"),
+        (["lip:1.0", "lop:1.0"], "is not a guarantee"),
+        (["lip:1.0", "lip:1.0"], "is given twice"),
+        (["lip:1.0", "srlip:1000.0"], "is no protection at all"),
+    ],
+)
+def test_a_list_of_guarantees_that_is_none(guarantee: object, expected: str) -> None:
+    assert expected in complaint({**GOOD, "guarantee": guarantee})

@@ -18,7 +18,8 @@ from funnel.release.handouts.citation import citation
 from funnel.release.handouts.estimator_table import estimator_table
 from funnel.release.handouts.grouped_channel_table import grouped_channel_table
 from funnel.release.handouts.grouped_readme import grouped_readme
-from funnel.release.handouts.readme import readme
+from funnel.release.handouts.readme import ESTIMATOR, readme
+from funnel.release.published_values import published_values
 
 __all__ = ["HANDOUTS", "grouped_handouts", "handouts"]
 
@@ -39,14 +40,16 @@ def handouts(package: Mapping[str, Any], protocol: Mapping[str, Any], previous: 
     Returns
     -------
     dict of str to bytes
-        By path in the release: those of `HANDOUTS`, and ``estimator.csv``.
+        By path in the release: those of `HANDOUTS`, and ``estimator.csv`` where estimates take weights.
     """
     return {
         "CITATION.cff": citation(package).encode(),
         "README.md": readme(package, protocol).encode(),
         "dcat.jsonld": catalogue(package, previous),
         "protocol.csv": channel_table(protocol).encode(),
-        "estimator.csv": estimator_table(protocol).encode(),
+        **(
+            {ESTIMATOR: estimator_table(protocol).encode()} if published_values(protocol["mechanism"]).estimator else {}
+        ),
     }
 
 

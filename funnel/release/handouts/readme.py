@@ -8,19 +8,22 @@ from typing import Any
 
 from funnel.release.handouts.channel_table import likely_pairs
 from funnel.release.handouts.citation import publisher
+from funnel.release.handouts.plain_readme import counting
 from funnel.release.privacy_block import KEY
+from funnel.release.published_values import published_values
 
 # What Markdown, or the HTML in it, would take for more than a letter.
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
 # So many records of one true value are followed in the example.
 EXAMPLE = 10_000
+ESTIMATOR = "estimator.csv"
 FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
     "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
     "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
-    "estimator.csv": "weights by which published shares add up to true ones",
+    ESTIMATOR: "weights by which published shares add up to true ones",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
@@ -84,13 +87,15 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     parts = [f"# {plain(package['title'])}"]
     if package.get("description"):
         parts.append(plain(package["description"]))
-    parts += [imprint(package), "## What this is", *promise(package[KEY]), "## How to read a value", *_reading()]
-    parts += [
-        "## How to estimate from it",
-        *_estimating(package[KEY], protocol),
-        "## Files",
-        file_table(package, FILES),
-    ]
+    parts += [imprint(package), "## What this is", *promise(package[KEY])]
+    if published_values(protocol["mechanism"]).estimator:
+        parts += ["## How to read a value", *_reading()]
+        parts += ["## How to estimate from it", *_estimating(package[KEY], protocol)]
+        files = FILES
+    else:
+        parts += ["## How to work with it", *counting(package[KEY], protocol)]
+        files = {path: what for path, what in FILES.items() if path != ESTIMATOR}
+    parts += ["## Files", file_table(package, files)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -90,7 +90,7 @@ class PublicLaws:
         DataError
             If the protocol reads other columns.
         """
-        joint = frequencies.joint
+        joint = frequencies.joint.over_published(protocol.outputs.columns)
         step = share_step(joint.n)
         p_input = public_shares(joint.p_input, step)
         p_secret = public_shares(joint.p_secret, step)
@@ -119,6 +119,14 @@ class PublicLaws:
     def nats(self, value: float) -> float:
         """An entropy, or a share of one, as a multiple of the step of shares."""
         return to_multiple(value, nats_step(value, self.step))
+
+    def share(self, value: float) -> float:
+        """A share of records as a multiple of the step, at most 1."""
+        return min(1.0, to_multiple(value, self.step))
+
+    def share_above(self, value: float) -> float:
+        """The same, never below it; nothing stays nothing."""
+        return min(1.0, round(math.ceil(value / self.step - 1e-9) * self.step, 12))
 
     def compared(self, row: dict[str, Any], guarantee: Guarantee) -> dict[str, Any]:
         """A row of the comparison of mechanisms, as `funnel.planning.PlanRow.to_dict` has it, rounded."""

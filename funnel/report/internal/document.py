@@ -68,7 +68,7 @@ def internal_report(
         mechanism=content.protocol.mechanism,
         utility=content.utility,
         secret=joint.secret.columns,
-        published=joint.inputs.columns,
+        published=joint.over_published(content.protocol.outputs.columns).inputs.columns,
         figures=_figures(content.findings, content.audited),
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
@@ -84,6 +84,7 @@ def internal_report(
         verdict=verdict.results,
         compared=tuple(compared),
         frequencies=protected_frequencies(content),
+        unchanged=content.unchanged,
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
@@ -129,7 +130,8 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
 
 def _estimated(content: ReportContent) -> tuple[EstimatedTable, ...]:
     """Of the exact counts; empty where there are too many values."""
-    errors = expected_errors(content.joint, content.protocol)
+    published = content.joint.over_published(content.protocol.outputs.columns)
+    errors = expected_errors(published, content.protocol)
     return () if errors is None else estimated(errors.tables)
 
 

@@ -104,6 +104,7 @@ def _document(content: PublicContent) -> PublicReport:
         frequencies=protected_frequencies(content),
         approval=content.approval,
         weighted=content.weighted,
+        unchanged=content.unchanged,
     )
 
 

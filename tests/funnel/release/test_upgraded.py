@@ -97,7 +97,10 @@ def test_releases_of_groups_from_before_there_was_a_choice_were_made_by_informat
 def test_a_report_from_before_survey_weights_is_read(published: ReleaseFolder) -> None:
     content = json.loads(published.numbers.read_bytes())
     assert content.pop("weighted") is None
-    assert _read(content, PublicReport, 4) == {**content, "weighted": None, "schema": "funnel/report/5"}
+    assert content.pop("unchanged") is None
+    today = {**content, "weighted": None, "unchanged": None, "schema": "funnel/report/6"}
+    assert _read(content, PublicReport, 4) == today
+    assert _read({**content, "weighted": None}, PublicReport, 5) == today
 
 
 @pytest.mark.parametrize("document", [GroupedReport, GroupedInternalReport, GroupedFindings, PublicReport])

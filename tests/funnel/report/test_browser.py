@@ -161,7 +161,7 @@ def internal(adult: ReportContent) -> str:
     """The internal page of the same release, with the attacks on it."""
     # The page is that of exact frequencies, of values as they are.
     as_they_are = {"categories": {}, "recode": {}, "frequencies": FrequencySettings(protection="none")}
-    spec = ReleaseSpec.load(DATA / "adult.toml").model_copy(update=as_they_are)
+    spec = ReleaseSpec.load(DATA / "adult-education.toml").model_copy(update=as_they_are)
     codings = learn_codings(spec, open_source(spec), lambda *told: None)
     known = look_beside(spec, adult.joint, codings)
     judged = Judgement(name="expect_rows", description="Every record is there.", passed=True, observed={"rows": 48842})

@@ -23,7 +23,7 @@ from funnel.spec import ReleaseSpec
 
 Refusal = Callable[..., str]
 
-EXAMPLE = Path(__file__).parents[3] / "data" / "adult.toml"
+EXAMPLE = Path(__file__).parents[3] / "data" / "adult-education.toml"
 HOSTILE = [
     "<script>alert(1)</script>",
     'a "quoted", value',

@@ -1,0 +1,64 @@
+"""Whether the outputs of an invariant protocol have the distribution of its inputs, as far as files tell that one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from funnel.audit.arithmetic import WHOLE, Interval, prior_limits
+from funnel.audit.check import Check, judged
+from funnel.joint import Joint
+from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.release.documents import ProtocolDocument
+
+_EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
+
+
+def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, rows: int) -> Check:
+    """The balance for the public counts; without noise, for shares that are rounded to the public ones.
+
+    Parameters
+    ----------
+    document : ProtocolDocument
+        Of an invariant protocol.
+    public : PublicFrequencies or None
+        The noisy counts, where these are public.
+    rows : int
+        Records that public shares are of.
+    """
+    if public is not None:
+        counted = public.as_recount()
+        shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
+        for (s, x), count in counted.counts.items():
+            shares[(*s, *x) if (*s, *x) in shares else x] += count
+        complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()))
+        return judged("balance", complaints, f"{_EXACTLY} of the public counts")
+    said = "outputs are the inputs and have their distribution, as far as the public shares tell it"
+    return judged("balance", _rounded_complaints(document, prior_limits(document, rows)), said)
+
+
+def check_exact_balance(document: ProtocolDocument, joint: Joint) -> Check:
+    """The balance for exact counts, where all that is public follows from these."""
+    read = joint.read_by(document.inputs.columns)
+    counts = read.counts.sum(axis=0).tolist()
+    complaints = balance_complaints(document.content(), read.inputs.symbols, counts)
+    return judged("exact balance", complaints, f"{_EXACTLY} of the source")
+
+
+def _rounded_complaints(document: ProtocolDocument, limits: list[Interval]) -> Iterator[str]:
+    """Outputs that no shares within limits are balanced for: what they gain from others, less what they lose."""
+    wrong = list(alphabet_complaints(document.content()))
+    yield from wrong
+    if wrong or document.prior.symbols != document.inputs.symbols:
+        return
+    low, high = ([Fraction(getattr(limit, end)) for limit in limits] for end in ("low", "high"))
+    slack = 2 * TOLERANCE
+    for number, row in enumerate(document.entries, 1):
+        y = number - 1
+        stays = Fraction(dict(row).get(y, 0), WHOLE)
+        gained = [(x, Fraction(weight, WHOLE)) for x, weight in row if x != y]
+        least = sum((q * low[x] for x, q in gained), Fraction(0)) - (1 - stays) * high[y]
+        most = sum((q * high[x] for x, q in gained), Fraction(0)) - (1 - stays) * low[y]
+        if not -slack <= most or not least <= slack:
+            yield f"output {number} does not have the distribution of the inputs, whatever rounding left out"

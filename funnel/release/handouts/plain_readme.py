@@ -1,0 +1,55 @@
+"""README.md of an invariant release: it is counted as usual, so it says how exact that is and gives no recipe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from funnel.release.handouts.channel_table import likely_pairs
+from funnel.release.public import rounded_up
+
+# Of epsilon, where a part went into learning which values there are: what counts are left with.
+_AFTER_LEARNING = 0.75
+_DIGITS = 2
+
+
+def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
+    """How to work with the records."""
+    yield (
+        f"Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average"
+        f"{_up_to(privacy, protocol)}."
+    )
+    yield (
+        "Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a "
+        "small table give r. Divide a chi-square by 1 + r."
+    )
+    yield (
+        "Analyses within records that are selected by something not published, such as records of a register that you "
+        "link, are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."
+    )
+
+
+def _up_to(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
+    behind = privacy["frequencies"]
+    if behind["protection"] != "noise":
+        return ""
+    records = rounded_up(remaining_noise(behind, protocol), _DIGITS)
+    return (
+        f" up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about "
+        "√m times as many for the sum of m counts"
+    )
+
+
+def remaining_noise(behind: Mapping[str, Any], protocol: Mapping[str, Any]) -> float:
+    """Largest standard deviation, in records, of what the noise of the frequencies moves an expected count by.
+
+    Expected counts are ``ñ + (n - ñ) W``: the noise of every cell x enters the count of y with weight W(y|x).
+    """
+    squares = [0.0] * len(protocol["outputs"]["symbols"])
+    for _, y, probability in likely_pairs(protocol):
+        squares[y] += probability**2
+    epsilon = behind["epsilon"] * (_AFTER_LEARNING if behind["delta"] else 1.0)
+    # Of the discrete Laplace distribution, with a = e^-ε: √(2a) / (1 - a).
+    deviation = math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)
+    return deviation * math.sqrt(max(squares))

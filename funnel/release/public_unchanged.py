@@ -1,0 +1,151 @@
+"""What stays as it is in an invariant release, and what its observers can conclude: told of public figures alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from funnel.audit.findings import Audited
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.unchanged import unchanged
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.public import PublicLaws, public_level, rounded_up
+from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, Unchanged
+from funnel.settings.agreement import INVARIANT
+
+# Cells with a smaller share of the records than this are the rare ones.
+RARE = 0.001
+# Values of the secret that are told of, the most common ones.
+MAX_VALUES = 30
+_DIGITS = 2
+# Observers whose tables of secret, value and output would have more entries in all are not computed.
+_LARGEST = 20_000_000
+# A change of belief by exactly the bound is within it.
+_HAIR = 1e-9
+
+
+def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws) -> Unchanged | None:
+    """What is told of an invariant protocol under public frequencies, in steps of public shares; None of any other.
+
+    Parameters
+    ----------
+    audited : Audited
+    protocol : Protocol
+        Whose outputs are its inputs.
+    guarantee : Guarantee
+        The declared one.
+    laws : PublicLaws
+    """
+    if protocol.mechanism != INVARIANT:
+        return None
+    counted = audited.frequencies.joint.as_published
+    joint = counted.read_by(protocol.inputs.columns)
+    found = unchanged(joint, protocol)
+    weights = protocol.weights_for(joint.inputs) / float(DENOMINATOR)
+    p, stays = joint.p_input, found.by_value
+    rare = (p > 0) & (p < RARE)
+    alone = audited.drawn == 1
+    return Unchanged(
+        share=laws.share(found.share),
+        error=rounded_up(math.sqrt(float((weights * (1 - weights) @ p).max()) / joint.n), _DIGITS),
+        columns=tuple(
+            ColumnUnchanged(column=column, share=laws.share(share))
+            for column, share in zip(joint.inputs.columns, found.by_column.tolist(), strict=True)
+        ),
+        secrets=_by_secret(joint, weights, found.by_secret, guarantee, laws),
+        secrets_total=len(joint.secret),
+        rare_records=laws.share(float(p[rare].sum())),
+        rare_unchanged=laws.share(float(p[rare] @ stays[rare] / p[rare].sum())) if rare.any() else None,
+        exact_records=laws.share(found.exact_share),
+        unique=int(alone.sum()),
+        unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
+        observers=_observers(joint, counted, weights, guarantee, laws),
+    )
+
+
+def _by_secret(
+    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, laws: PublicLaws
+) -> tuple[SecretUnchanged, ...]:
+    """By value of the secret: records that stay whole, and where it is published how often it stays itself."""
+    columns, limits = joint.secret.columns, guarantee.lift_limits
+    width = len(columns)
+    published = joint.inputs.columns[:width] == columns
+    same = np.zeros(len(joint.inputs))
+    if published:
+        of = np.array([joint.secret.index(symbol[:width]) for symbol in joint.inputs.symbols])
+        same = (weights * (of[:, np.newaxis] == of)).sum(axis=0)
+    told = []
+    for s in np.argsort(-laws.p_secret, kind="stable")[:MAX_VALUES].tolist():
+        law, prior = joint.input_given_secret[s], float(joint.p_secret[s])
+        most = None if not published or limits is None else min(1.0, limits[1] * prior)
+        told.append(
+            SecretUnchanged(
+                label=joint.secret.labels[s],
+                prior=float(laws.p_secret[s]),
+                share=laws.share(float(np.nan_to_num(whole[s]))),
+                stays=laws.share(float(law @ same)) if published else None,
+                at_most=None if most is None else laws.share_above(most),
+            )
+        )
+    return tuple(told)
+
+
+def _observers(
+    joint: Joint, counted: Joint, weights: FloatArray, guarantee: Guarantee, laws: PublicLaws
+) -> tuple[Observer, ...]:
+    """What observers of a record can conclude who know none, one, two, or all of its other true values."""
+    columns = counted.inputs.columns
+    sizes = sorted({0, 1, min(2, len(columns)), len(columns)})
+    known = [(size, some) for size in sizes for some in combinations(range(len(columns)), size)]
+    if len(known) * weights.size * len(joint.secret) > _LARGEST:
+        return ()
+    first = len(joint.inputs.columns) - len(columns)
+    found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+    for size, some in known:
+        found[size].append(_concluded(joint, weights, [first + j for j in some], guarantee.budget))
+    return tuple(_told(size, len(columns), found[size], guarantee, laws) for size in sizes)
+
+
+def _told(
+    size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, laws: PublicLaws
+) -> Observer:
+    level, outside = (max(values) for values in zip(*found, strict=True))
+    shown = public_level(level, guarantee, True)
+    return Observer(
+        known=size,
+        columns=columns,
+        level="infinite" if math.isinf(shown) else shown,
+        outside=min(1.0, laws.share_above(outside)),
+    )
+
+
+def _concluded(joint: Joint, weights: FloatArray, known: list[int], budget: float) -> tuple[float, float]:
+    """Largest change of a belief in a secret, nats, and share of the records that change one by more than a budget."""
+    level, outside = 0.0, 0.0
+    for some in _alike(joint, known):
+        table = joint.counts[:, some] / joint.n
+        prior, mass = table.sum(axis=1), table.sum()
+        shown = table @ weights[:, some].T
+        law = shown.sum(axis=0)
+        there = (prior > 0)[:, np.newaxis] & (law > 0)
+        with np.errstate(divide="ignore"):
+            change = np.abs(np.log(shown * mass / np.where(there, np.outer(prior, law), 1.0)))
+        change = np.where(there, change, 0.0)
+        most = change.max(axis=0)
+        level = max(level, float(most.max()))
+        outside += float(law[most > budget * (1 + _HAIR) + _HAIR].sum())
+    return level, outside
+
+
+def _alike(joint: Joint, columns: list[int]) -> Iterator[IntArray]:
+    """The inputs that occur, by what they have in some columns."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for x, symbol in enumerate(joint.inputs.symbols):
+        if joint.p_input[x] > 0:
+            groups.setdefault(tuple(symbol[j] for j in columns), []).append(x)
+    for some in groups.values():
+        yield np.array(some)

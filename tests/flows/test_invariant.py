@@ -1,0 +1,241 @@
+"""Invariant releases: outputs are the inputs, also with the secret among them; judged, audited, and sabotaged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.alphabet import Alphabet
+from funnel.audit.check import State, overall
+from funnel.audit.told import Told
+from funnel.errors import ReleaseRefused, SpecError
+from funnel.frequencies import Frequencies
+from funnel.joint import Joint
+from funnel.pipeline.flows import way
+from funnel.pipeline.tasks.optimise import Optimised, optimise
+from funnel.protocol import Protocol
+from funnel.recount.balance import TOLERANCE
+from funnel.release.documents import JointDocument, ProtocolDocument
+from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
+from funnel.spec import ReleaseSpec
+from tests.audits import recheck
+from tests.projects import SPEC, adult_rows, make_project
+from tests.releases import make_release
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+NOISY = """
+[categories]
+income = ["<=50K", ">50K"]
+sex = ["Female", "Male"]
+race = ["White", "Black"]
+"""
+ROWS = 12_000
+WITHOUT = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["sex", "race"]')
+    .replace("[source]", 'mechanism = "invariant"\n\n[source]')
+    .replace('protection = "none"', '{ protection = "noise", epsilon = 1.0 }')
+    .replace("frequencies.{", "frequencies = {")
+    .replace("frequencies.protection", "frequencies")
+    + NOISY
+)
+WITH = WITHOUT.replace('["sex", "race"]', '["income", "sex", "race"]').replace('"lip:1.0"', '"attribute:1.0"')
+
+
+def released(folder: Path, spec: str) -> ReleaseFolder:
+    return make_release(make_project(folder, spec, adult_rows(rows=ROWS)))
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    return released(tmp_path_factory.mktemp("without"), WITHOUT)
+
+
+@pytest.fixture(scope="module")
+def with_secret(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    return released(tmp_path_factory.mktemp("with"), WITH)
+
+
+@pytest.fixture(params=["without", "with_secret"])
+def folder(request: pytest.FixtureRequest) -> ReleaseFolder:
+    found: ReleaseFolder = request.getfixturevalue(request.param)
+    return found
+
+
+def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolder) -> None:
+    for told in (None, Told(public=True)):
+        checks = recheck(folder) if told is None else recheck(folder, told)
+        assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
+        assert "balance" in {check.name for check in checks}
+
+
+def test_published_values_are_those_of_the_source(folder: ReleaseFolder) -> None:
+    document = ProtocolDocument.read(folder.protocol)
+    assert document.outputs == document.inputs
+    table, source = pq.read_table(folder.data), adult_rows(rows=ROWS)
+    assert table.column_names == list(document.outputs.columns)
+    for column in table.column_names:
+        allowed = {*source[column].to_pylist(), "Other", "(missing)"}
+        assert set(table[column].to_pylist()) <= allowed
+
+
+def test_balance_is_that_of_the_public_counts(folder: ReleaseFolder) -> None:
+    protocol = ProtocolDocument.read(folder.protocol).protocol
+    joint = FrequenciesDocument.read(folder.frequencies).frequencies.joint.read_by(protocol.inputs.columns)
+    counts = joint.counts.sum(axis=0).astype(object)
+    gained = protocol.weights_for(joint.inputs).astype(object) @ counts - protocol.denominator * counts
+    assert max(abs(gained)) <= TOLERANCE * protocol.denominator * joint.n
+
+
+def test_the_readme_gives_no_recipe(folder: ReleaseFolder) -> None:
+    text = folder.readme.read_text()
+    assert "Count, tabulate and regress as usual." in text
+    assert "at most 1.41" in text
+    assert "estimator.csv" not in text
+    assert not folder.estimator.exists()
+    assert len(text.split("## Files")[0].splitlines()) <= 24
+
+
+def test_the_report_begins_with_what_stays(folder: ReleaseFolder) -> None:
+    told = PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    document = ProtocolDocument.read(folder.protocol)
+    assert [one.column for one in told.columns] == list(document.outputs.columns)
+    published = "income" in document.outputs.columns
+    assert all((one.stays is not None) is published for one in told.secrets)
+    assert all(one.at_most is None or one.stays <= one.at_most for one in told.secrets if one.stays is not None)
+    assert all(one.share >= told.share for one in told.columns)
+    page = folder.report.read_text()
+    assert page.index("What stays as it is") < page.index("What one person risks")
+
+
+def test_no_observer_of_columns_is_beyond_an_attribute_bound(with_secret: ReleaseFolder) -> None:
+    told = PublicReport.read(with_secret.numbers).unchanged
+    assert told is not None
+    assert [one.known for one in told.observers] == [0, 1, 2]
+    assert all((one.level, one.outside) == (1.0, 0.0) for one in told.observers)
+
+
+def test_unique_records_are_counted_from_the_table(folder: ReleaseFolder) -> None:
+    told = PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    table = pq.read_table(folder.data)
+    counted = Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    assert told.unique == sum(count == 1 for count in counted.values())
+
+
+def test_tables_are_right_on_average(with_secret: ReleaseFolder) -> None:
+    """Released counts are within six standard deviations of what the exact counts of the source lead one to expect."""
+    protocol = ProtocolDocument.read(with_secret.protocol).protocol
+    joint = JointDocument.read(with_secret.joint).joint.read_by(protocol.inputs.columns)
+    counts, channel = joint.counts.sum(axis=0), protocol.weights_for(joint.inputs) / float(protocol.denominator)
+    table = pq.read_table(with_secret.data)
+    counted = Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    found = np.array([counted[symbol] for symbol in protocol.outputs.symbols])
+    spread = np.sqrt((channel * (1 - channel)) @ counts)
+    assert (np.abs(found - channel @ counts) <= 7 * spread + 1e-6).all()
+
+
+def sabotaged(monkeypatch: pytest.MonkeyPatch, change: Callable[[Joint, Joint], Joint]) -> None:
+    """Have the protocol made for other counts than the public ones."""
+    counted: list[Joint] = []
+    prepare = way._prepare
+
+    def remembered(spec: Any, series: Any, register: Any, snapshot: Any, estimated: Any, workspace: Any) -> Any:
+        counted.append(estimated.joint)
+        return prepare(spec, series, register, snapshot, estimated, workspace)
+
+    class Other:
+        def __init__(self, frequencies: Frequencies) -> None:
+            self.joint = change(counted[-1], frequencies.joint)
+
+    def other(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, useful: Any) -> Optimised:
+        return optimise(spec, Other(frequencies), workspace, useful)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(way, "_prepare", remembered)
+    monkeypatch.setattr(way, "optimise", other)
+
+
+def test_a_protocol_balanced_for_the_exact_counts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(counted: Joint, public: Joint) -> Joint:
+        return Joint(counted.counts, counted.secret, counted.inputs, public.bounds)
+
+    sabotaged(monkeypatch, exact)
+    with pytest.raises(ReleaseRefused, match="do not have the distribution of the inputs under the protected counts"):
+        released(tmp_path, WITHOUT)
+
+
+def test_a_protocol_of_another_mechanism_in_its_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def named(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, useful: Any) -> Optimised:
+        found = optimise(spec, frequencies, workspace, useful)
+        return Optimised(found.protocol.named(mechanism="identity"), found.comparison, found.cached)
+
+    monkeypatch.setattr(way, "optimise", named)
+    with pytest.raises(ReleaseRefused, match="is not the one of the spec"):
+        released(tmp_path, WITHOUT)
+
+
+@pytest.mark.parametrize("told", [Told(public=True), Told()])
+def test_an_audit_finds_a_protocol_that_is_not_balanced(with_secret: ReleaseFolder, tmp_path: Path, told: Told) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(with_secret.root, copy)
+    spoilt = ReleaseFolder(copy)
+    content = json.loads(spoilt.protocol.read_bytes())
+    # A thousandth of what a common value keeps goes to another one: no longer what the counts are balanced by.
+    weights, y = content["weights"], content["outputs"]["symbols"].index(["<=50K", "Male", "White"])
+    moved = int(weights[y][y]) // 1000
+    other = 0 if y else 1
+    weights[y][y], weights[other][y] = str(int(weights[y][y]) - moved), str(int(weights[other][y]) + moved)
+    content["digest"] = digest_of(content)
+    spoilt.protocol.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    failed = {check.name for check in recheck(spoilt, told) if check.failed}
+    assert "balance" in failed
+
+
+def digest_of(content: dict[str, Any]) -> str:
+    """What the digest of a changed protocol is."""
+    inputs, outputs = (
+        Alphabet(tuple(content[side]["columns"]), tuple(map(tuple, content[side]["symbols"])))
+        for side in ("inputs", "outputs")
+    )
+    weights = np.array([[int(one) for one in row] for row in content["weights"]], dtype=np.uint64)
+    marginal = np.array([int(one) for one in content["marginal"]], dtype=np.uint64)
+    return Protocol(weights, marginal, inputs, outputs).digest
+
+
+def test_without_noise_the_balance_is_that_of_the_source(tmp_path: Path) -> None:
+    spec = WITHOUT.replace('{ protection = "noise", epsilon = 1.0 }', '{ protection = "none" }').replace(NOISY, "")
+    found = released(tmp_path, spec)
+    assert {"balance", "exact balance"} <= {check.name for check in recheck(found) if check.passed}
+    assert overall(recheck(found)) == State.PASSED
+
+
+def test_versions_about_the_same_people_are_not_there_yet() -> None:
+    with pytest.raises(SpecError, match="not there yet for versions about the same people"):
+        ReleaseSpec.of(
+            {
+                "name": "test",
+                "title": "Test",
+                "secret": ["s"],
+                "publish": ["x"],
+                "record_key": ["id"],
+                "guarantee": "lip:1.0",
+                "mechanism": "invariant",
+                "source": {"path": "x.parquet"},
+                "metadata": {"licence": "CC0-1.0"},
+                "history": {"people": "same"},
+            }
+        )
