@@ -25,6 +25,8 @@ DENOMINATOR = 2**WORD_BITS
 # Weights as a table; and without the zeros, as wide tables have them: see `is_sparse`.
 FORMAT: Final = "funnel-protocol/1"
 SPARSE_FORMAT: Final = "funnel-protocol/2"
+#: The mechanism whose outputs are its inputs, with the same distribution.
+INVARIANT: Final = "invariant"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,11 @@ class Protocol:
     def is_sparse(self) -> bool:
         """Whether it is written without its zeros: made for a wide table."""
         return self.format == SPARSE_FORMAT
+
+    @property
+    def is_invariant(self) -> bool:
+        """Whether published records are counted like true ones: outputs are the inputs, with the same distribution."""
+        return self.mechanism == INVARIANT and self.outputs == self.inputs
 
     @property
     def denominator(self) -> int:

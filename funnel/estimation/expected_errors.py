@@ -14,7 +14,6 @@ from funnel.estimation.counted_shares import CountedShares
 from funnel.estimation.information import ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.settings.agreement import INVARIANT
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +144,7 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
     occurring = np.flatnonzero(read.p_input > 0)
     channel, shares = protocol.weights[:, occurring] / np.float64(DENOMINATOR), read.p_input[occurring]
     information: ShareInformation | CountedShares | None
-    if protocol.mechanism == INVARIANT and protocol.outputs == read.inputs:
+    if protocol.is_invariant and protocol.outputs == read.inputs:
         information = CountedShares(channel[occurring], shares, joint.n)
     else:
         information = ShareInformation.of(channel, shares, joint.n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from funnel.errors import SpecError
-from funnel.estimation.plain_counts import is_invariant
 from funnel.protocol import Protocol
 
 Method = Literal["count", "em", "inverse"]
@@ -30,7 +29,7 @@ def method_for(protocol: Protocol, given: tuple[str, ...], asked: Method | None)
     """
     if asked is not None and asked not in METHODS:
         raise SpecError(f"unknown method {asked!r} of estimation; choose one of {', '.join(METHODS)}")
-    counts = is_invariant(protocol) and not given
+    counts = protocol.is_invariant and not given
     if asked == "count" and not counts:
         where = f"groups of {given[0]!r}, which was not published" if given else "a protocol that is not invariant"
         raise SpecError(f"plain counts are biased in {where}; estimate by method='em'")

@@ -19,17 +19,11 @@ from funnel.estimation.linear import Aimed, covariance, variances
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 
-INVARIANT = "invariant"
 _ROUNDING = 1e-12
 # Of the entries of a channel: where more are above zero, products with a table of all of them are faster.
 _DENSE = 0.05
 # Of the variance of a count: below it limits are whole numbers.
 _THIN = 0.3
-
-
-def is_invariant(protocol: Protocol) -> bool:
-    """Whether published records of this protocol are counted like true ones."""
-    return protocol.mechanism == INVARIANT and protocol.outputs == protocol.inputs
 
 
 def wilson(shares: FloatArray, sizes: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:

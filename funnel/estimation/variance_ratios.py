@@ -8,7 +8,7 @@ import numpy.typing as npt
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of
 from funnel.estimation.counted import Released, output_counts_by, output_places
-from funnel.estimation.plain_counts import PlainCounts, indicators, is_invariant
+from funnel.estimation.plain_counts import PlainCounts, indicators
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -79,7 +79,7 @@ def variance_ratio(released: Released, protocol: Protocol, influence: npt.ArrayL
 
 
 def _check(protocol: Protocol) -> None:
-    if not is_invariant(protocol):
+    if not protocol.is_invariant:
         raise SpecError(
             f"r is of records that are counted as usual, and this protocol is {protocol.mechanism or 'none'!r}, not "
             "'invariant': estimate shares of true values with funnel.estimate instead"

@@ -13,7 +13,7 @@ from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
-from funnel.estimation.plain_counts import PlainCounts, is_invariant
+from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
 from funnel.estimation.told_channel import EffectiveChannels
@@ -210,7 +210,7 @@ def estimate_weighted(
     columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
         raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
-    counts_as_usual = is_invariant(protocol)
+    counts_as_usual = protocol.is_invariant
     work = float(len(inputs)) * len(protocol.outputs) * min(protocol.size)
     if not counts_as_usual and (protocol.is_sparse or work > MOST_WORK):
         raise too_many(len(inputs), len(protocol.outputs))

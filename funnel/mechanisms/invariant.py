@@ -11,6 +11,7 @@ from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
+from funnel.protocol import INVARIANT
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import are_linear
@@ -28,7 +29,7 @@ class Invariant(Mechanism):
     distribution it is made for the published records have the distribution of the true ones.
     """
 
-    name: ClassVar[str] = "invariant"
+    name: ClassVar[str] = INVARIANT
     summary: ClassVar[str] = "publishes the values themselves; tables are right on average, most records are unchanged"
     optimises: ClassVar[bool] = True
 

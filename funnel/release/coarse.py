@@ -20,7 +20,6 @@ from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.inside import far_inside, moved_inside
 from funnel.release.public import public_shares, share_step
-from funnel.settings.agreement import INVARIANT
 
 # The grids that are tried, coarsest first.
 BITS = (8, 10, 12, 14, 16, 18, 20, 24, 28)
@@ -78,7 +77,7 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
     r = q, and for r = q(1 + η) true up to 2η times the share of such records, in nats (decision 0026); a release has
     none.
     """
-    if guarantee.is_perfect or protocol.is_sparse or protocol.mechanism == INVARIANT:
+    if guarantee.is_perfect or protocol.is_sparse or protocol.is_invariant:
         return protocol
     read = joint.read_by(protocol.inputs.columns)
     if read.inputs != protocol.inputs:

@@ -15,7 +15,6 @@ from funnel.measures.unchanged import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public import PublicLaws, public_level, rounded_up
 from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, Unchanged
-from funnel.settings.agreement import INVARIANT
 
 # Cells with a smaller share of the records than this are the rare ones.
 RARE = 0.001
@@ -40,7 +39,7 @@ def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee,
         The declared one.
     laws : PublicLaws
     """
-    if protocol.mechanism != INVARIANT:
+    if not protocol.is_invariant:
         return None
     counted = audited.frequencies.joint.as_published
     joint = counted.read_by(protocol.inputs.columns)

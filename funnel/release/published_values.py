@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from funnel.settings.agreement import INVARIANT
+from funnel.protocol import INVARIANT
 
 
 @dataclass(frozen=True)

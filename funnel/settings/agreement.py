@@ -5,15 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from funnel.protocol import INVARIANT
 from funnel.settings.groups import unfit_for_groups
 from funnel.settings.numbers import NumberSettings, drawn_name
 from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 
 if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
-
-# The one mechanism that may publish the secret: its outputs are its inputs.
-INVARIANT = "invariant"
 
 
 def keys_agree(spec: ReleaseSpec) -> None:

@@ -19,7 +19,7 @@ from funnel.guarantees.exact import secret_output
 from funnel.guarantees.published import check_published_secret
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import DENOMINATOR, Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, INVARIANT, Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions, drawn_as
@@ -103,7 +103,7 @@ def invariant_optimum(
     with request.budget.interruptible():
         flows = search.run()
     found = _proven(joint, guarantee, search, flows)
-    protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, "invariant", str(guarantee))
+    protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
     finished = search.ended is None
     return request.answer(protocol, unchanged, search.bound, search.pairs, "exchange", finished, search.ended)
