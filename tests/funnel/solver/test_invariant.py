@@ -1,0 +1,182 @@
+"""The invariant optimum: its channel, balance and bound, against the whole linear programme by another solver."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import funnel
+from funnel import Guarantee, Joint, Protocol, SpecError
+from funnel.guarantees.base import ConeGuarantee
+from funnel.joint import FloatArray
+from funnel.protocol import DENOMINATOR
+from funnel.solver.invariant import IMBALANCE, counted, imbalance
+from tests.strategies import budgets, joints
+
+KINDS = [funnel.LIP, funnel.LDP, funnel.PML]
+WEIGHTS = st.sampled_from(["root", "share", "uniform"])
+ADULT = "data/adult.parquet"
+
+
+def off_balance(joint: Joint, protocol: Protocol) -> Fraction:
+    """The largest ``|Σ_x p_x W(y|x) - p_y|``, straight from its definition."""
+    numbers = joint.counts.sum(axis=0).tolist()
+    drawn = [sum(n * w for n, w in zip(numbers, row, strict=True)) for row in protocol.weights.tolist()]
+    return max(abs(Fraction(got, DENOMINATOR) - n) for got, n in zip(drawn, numbers, strict=True)) / joint.n
+
+
+def whole_programme(joint: Joint, guarantee: ConeGuarantee, worth: FloatArray) -> float:
+    """The optimum over all pairs of values that occur, with every condition, by HiGHS through SciPy."""
+    seen = joint.p_input > 0
+    law, cone = joint.p_input[seen], guarantee.cone(joint)[:, seen]
+    n = len(law)
+    conditions = sp.kron(sp.eye_array(n), sp.csr_array(cone))
+    sums = sp.kron(np.ones((1, n)), sp.eye_array(n))
+    balance = sp.kron(sp.diags_array(1 / law), law[None])
+    found = linprog(
+        -np.diag(worth[seen]).ravel(),
+        A_ub=conditions,
+        b_ub=np.zeros(conditions.shape[0]),
+        A_eq=sp.vstack([sums, balance]),
+        b_eq=np.ones(2 * n),
+        bounds=(0, None),
+        method="highs",
+    )
+    assert found.status == 0
+    return float(-found.fun)
+
+
+@settings(max_examples=60)
+@given(joints(), st.sampled_from(KINDS), budgets, WEIGHTS)
+def test_it_is_the_optimum_of_the_whole_programme(
+    joint: Joint, kind: type[Guarantee], epsilon: float, weights: str
+) -> None:
+    guarantee = kind(epsilon)  # type: ignore[call-arg]
+    found = funnel.optimal(joint, guarantee, utility="unchanged", weights=weights)  # type: ignore[arg-type]
+    protocol = found.protocol
+    assert protocol.outputs == protocol.inputs == joint.inputs
+    assert guarantee.holds(joint, protocol)
+    assert off_balance(joint, protocol) <= IMBALANCE
+    assert found.utility <= found.bound
+    assert isinstance(guarantee, ConeGuarantee)
+    worth = counted(joint, weights)  # type: ignore[arg-type]
+    most = whole_programme(joint, guarantee, worth)
+    # What the bound lacks would be an error of proof, what the channel lacks one of search: SciPy's own is 1e-7.
+    assert most <= found.bound + 1e-6
+    assert found.utility >= most - 1e-5
+    assert found.utility == pytest.approx(float(worth @ np.diagonal(protocol.matrix)), abs=1e-12)
+
+
+@settings(max_examples=25)
+@given(joints(max_secrets=3, max_inputs=4), st.sampled_from([0.3, 1.0]))
+def test_robust_bounds_hold_for_every_distribution_and_are_near_their_certificate(joint: Joint, epsilon: float) -> None:
+    if (joint.counts.sum(axis=1) == 0).any():
+        return
+    guarantee = funnel.RLIP(epsilon, 0.05)
+    found = funnel.optimal(joint, guarantee, gap=1e-4, utility="unchanged")
+    assert guarantee.holds(joint, found.protocol)
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    nominal = funnel.optimal(joint, funnel.LIP(epsilon), utility="unchanged")
+    # To hold for more distributions never leaves more unchanged.
+    assert found.utility <= found.bound <= nominal.bound + 1e-6
+
+
+def test_several_guarantees_hold_together() -> None:
+    joint = Joint.from_table(ADULT, secret=["income"], inputs=["education", "sex"])
+    both = funnel.optimal(joint, [funnel.RLIP(1.0, 0.05), funnel.SRLIP(1.0)], gap=1e-4, utility="unchanged")
+    for guarantee in (funnel.RLIP(1.0, 0.05), funnel.SRLIP(1.0)):
+        assert guarantee.holds(joint, both.protocol)
+        alone = funnel.optimal(joint, guarantee, gap=1e-4, utility="unchanged")
+        assert both.utility <= alone.bound
+    assert both.gap <= 1e-4
+
+
+def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not() -> None:
+    counts = [[40, 0, 30], [10, 25, 20]]
+    joint = Joint.from_counts(counts, secret=["ill", "well"], inputs=["a", "b", "c"]).with_secret()
+    guarantee = funnel.Attribute(1.0)
+    found = funnel.optimal(joint, guarantee, utility="unchanged")
+    assert guarantee.holds(joint, found.protocol)
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    # (ill, b), which no record has, draws as (well, b) does.
+    assert (found.protocol.weights[:, 1] == found.protocol.weights[:, 4]).all()
+    assert not found.protocol.weights[1].any()
+
+
+def test_values_that_no_record_has_draw_from_the_marginal() -> None:
+    joint = Joint.from_counts([[30, 0, 10], [10, 0, 50]])
+    protocol = funnel.fit("invariant", joint, funnel.LIP(0.5))
+    assert (protocol.weights[:, 1] == protocol.marginal).all()
+    assert not protocol.weights[1].any()
+
+
+def test_a_protocol_balanced_for_other_counts_is_not_balanced_for_these() -> None:
+    """The mutant that would give exact counts away: protocol and target are solved for the exact counts."""
+    exact = Joint.from_table(ADULT, secret=["income"], inputs=["education", "sex"])
+    noise = np.random.default_rng(7).integers(-6, 7, exact.counts.shape)
+    protected = Joint(np.maximum(exact.counts + noise, 0), exact.secret, exact.inputs)
+    protocol = funnel.fit("invariant", exact, funnel.LIP(1.0))
+    assert imbalance(exact, protocol.weights) <= IMBALANCE < imbalance(protected, protocol.weights)
+
+
+def test_imbalance_is_the_worst_value() -> None:
+    joint = Joint.from_counts([[3, 5, 2]])
+    weights = np.zeros((3, 3), dtype=np.uint64)
+    weights[1, 0] = weights[1, 1] = weights[2, 2] = DENOMINATOR
+    assert imbalance(joint, weights) == Fraction(3, 10)
+
+
+def test_more_budget_never_leaves_less_unchanged() -> None:
+    joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["education"])
+    found = [funnel.optimal(joint, funnel.LIP(e), utility="unchanged") for e in (0.1, 0.3, 1.0, 3.0)]
+    assert all(one.utility <= other.utility for one, other in itertools.pairwise(found))
+    assert all(one.gap <= 1e-6 for one in found)
+
+
+def test_weights_by_root_keep_rare_values_that_shares_give_up() -> None:
+    joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["education", "sex"])
+    by_root, by_share = (
+        np.diagonal(funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", weights=name).protocol.matrix)
+        for name in ("root", "share")
+    )
+    assert by_root.min() > by_share.min()
+    assert by_root @ joint.p_input <= by_share @ joint.p_input
+
+
+def test_without_a_bound_on_the_secret_nothing_changes() -> None:
+    joint = Joint.from_counts([[5, 8, 2], [4, 1, 9]])
+    found = funnel.optimal(joint, funnel.LIP(50.0), utility="unchanged")
+    assert found.utility == found.bound == 1.0
+    assert (np.diagonal(found.protocol.weights) == DENOMINATOR).all()
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "message"),
+    [(funnel.MutualInformation(0.1), "not linear"), (funnel.RLDP(1.0, 0.05, "chi2"), "not linear")],
+)
+def test_what_is_not_linear_is_refused(guarantee: Guarantee, message: str) -> None:
+    joint = Joint.from_counts([[5, 8], [4, 1]])
+    with pytest.raises(SpecError, match=message):
+        funnel.optimal(joint, guarantee, utility="unchanged")
+
+
+def test_unknown_weights_are_refused() -> None:
+    joint = Joint.from_counts([[5, 8], [4, 1]])
+    with pytest.raises(SpecError, match="root, share, uniform"):
+        funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", weights="squares")  # type: ignore[arg-type]
+
+
+def test_a_limit_of_time_returns_a_protocol_that_holds() -> None:
+    joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["education", "occupation"])
+    found = funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", time_limit=0.05)
+    assert found.status == "time limit"
+    assert funnel.LIP(1.0).holds(joint, found.protocol)
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    assert found.utility <= found.bound
