@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND, WEIGHTED
+from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, INVARIANT, OTHER_BOUND, WEIGHTED
 
 PUBLISHING = [
     Mutant(
@@ -69,6 +69,33 @@ PUBLISHING = [
         "incoming.root.chmod(0o755)",
         "[path.chmod(0o755) for path in (incoming.root, incoming.audit)]",
         "judged.require_judged",
+    ),
+    Mutant(
+        "an invariant protocol put on a coarse grid",
+        "outputs no longer have the distribution of the inputs, so that tables are wrong on average",
+        "funnel.release.coarse",
+        "if guarantee.is_perfect or protocol.is_sparse or protocol.is_invariant:",
+        "if guarantee.is_perfect or protocol.is_sparse:",
+        "expect_protocol_figures_to_follow_recount",
+        INVARIANT,
+    ),
+    Mutant(
+        "more records said to be unchanged",
+        "analysts take the records for truer than they are",
+        "funnel.release.public_unchanged",
+        "share=laws.share(found.share),",
+        "share=laws.share(min(1.0, 1.1 * found.share)),",
+        "expect_report_to_follow_recount",
+        INVARIANT,
+    ),
+    Mutant(
+        "observers said to conclude no more than the bound",
+        "whoever knows other columns is said to learn less than they do",
+        "funnel.release.public_unchanged",
+        "shown = public_level(level, guarantee, True)",
+        "shown = guarantee.budget",
+        "expect_report_to_follow_recount",
+        INVARIANT,
     ),
     Mutant(
         "level halved in protocol.json",
@@ -218,8 +245,8 @@ PUBLISHING = [
         "utility doubled in the findings",
         "every public file says twice the utility",
         "funnel.audit.findings",
-        "utility=measures.mutual_information(joint, protocol),",
-        "utility=2 * measures.mutual_information(joint, protocol),",
+        "utility=measures.mutual_information(published, protocol),",
+        "utility=2 * measures.mutual_information(published, protocol),",
         "expect_protocol_figures_to_follow_recount",
     ),
     Mutant(

@@ -85,6 +85,7 @@ EXPLAINED_SPEC = (
 DRAWN_SPEC = EXPLAINED_SPEC.replace("whole = true", 'whole = true\ndraw = "within"').replace(
     'utility = "variance"\n', "", 1
 )
+INVARIANT_SPEC = SPEC.replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
@@ -313,6 +314,7 @@ PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
+INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
@@ -338,6 +340,7 @@ HONEST = (
     DROPPING,
     PLAIN,
     COUNTED,
+    INVARIANT,
     PROTECTED,
     PARTITIONED,
     KEPT,
