@@ -39,6 +39,8 @@ _TINY = 1e-300
 _NO_END = "the search for an invariant channel does not end; change epsilon slightly"
 # Conditions broken by less are none that a linear programme could tell from rounding.
 _BROKEN = 1e-9
+# The same for outputs that have to be moved inside: more than that the margin does not take.
+_NOTED = 1e-8
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
 _NEAR = 1e-2
 _ROUNDS = 2_000
@@ -261,7 +263,7 @@ class _Search:
         """Which of the known conditions flows break."""
         by = flows @ self._spaces.T / self._law[:, None]
         self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
-        excess, room = np.maximum(by, 0.0), -(self._spaces @ self._law)
+        excess, room = np.where(by > _NOTED, by, 0.0), -(self._spaces @ self._law)
         shares = (excess / np.maximum(excess + room, _TINY)).max(axis=1, initial=0.0)
         return _Broken(by > _BROKEN, shares)
 
