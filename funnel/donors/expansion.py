@@ -8,15 +8,17 @@ import numpy.typing as npt
 from funnel.donors.equal_means import equal_means
 from funnel.donors.pairing import paired
 from funnel.donors.posterior_classes import PosteriorClasses
+from funnel.errors import SolverError
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
 from funnel.sparse_weights import SparseWeights
 
 # All records are at least 2^42 units, so that a few units are less than 10^-12 of them; and a respondent is at least
-# 2^24, so that a few units hardly change a posterior.
-_BITS, _LEAST_BITS = 43, 24
-# Of every mass that moves this share stays: rounding must not let more leave a record than there is.
-_KEPT = 2.0**-20
+# 2^28, so that a few units hardly change a posterior.
+_BITS, _LEAST_BITS = 43, 28
+# Of every mass that moves the share stays that 2^5 units are of a respondent: rounding must not let more leave a
+# record than there is.
+_KEPT_UNITS = 5
 
 
 def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, codes: IntArray) -> SparseWeights:
@@ -40,6 +42,11 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
     Returns
     -------
     SparseWeights, shape (a, a)
+
+    Raises
+    ------
+    SolverError
+        If rounding moves more of a record than there is.
     """
     counts = joint.counts.sum(axis=0)
     bits = unit_bits(joint.n)
@@ -56,6 +63,8 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
     drawn = _quotients(mass, counts[left], bits)
     gone = np.zeros(len(counts), dtype=np.uint64)
     np.add.at(gone, left, drawn)
+    if (gone > np.uint64(DENOMINATOR)).any():
+        raise SolverError("rounding moves more of a record than there is; choose epsilon slightly larger")
     every = np.arange(len(counts))
     return SparseWeights.of_entries(
         np.concatenate([taken, every]),
@@ -73,7 +82,7 @@ def unit_bits(n: int) -> int:
 def class_flows(sizes: IntArray, weights: WeightArray, bits: int) -> IntArray:
     """Units that move from class g to class h at [g, h], (g, g): what leaves a class is what comes to it."""
     shares = weights.T.astype(np.float64) / float(DENOMINATOR)
-    flows = np.rint(np.ldexp(sizes[:, None] * shares * (1 - _KEPT), bits)).astype(np.int64)
+    flows = np.rint(np.ldexp(sizes[:, None] * shares * (1 - 2.0 ** (_KEPT_UNITS - bits)), bits)).astype(np.int64)
     np.fill_diagonal(flows, 0)
     # A few units are off by rounding: they go through the largest class.
     hub, off = int(sizes.argmax()), flows.sum(axis=1) - flows.sum(axis=0)

@@ -15,7 +15,8 @@ from funnel.donors.expansion import expanded
 from funnel.donors.posterior_classes import PosteriorClasses
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import IntArray, Joint
+from funnel.measures.unchanged import unchanged
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 MECHANISM: Final = "invariant"
 # Relative margins of the budget that are tried one after the other, where rounding leaves the bound.
-_MARGINS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+_MARGINS = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +152,12 @@ def fit_columns(
         raise SolverError(f"whole numbers do not meet {guarantee} for these records; choose a larger budget")
     marginal = marginal_weights(joint, weights)
     protocol = Protocol.of_sparse(weights, marginal, joint.inputs, joint.inputs, MECHANISM, str(guarantee))
-    unchanged, by_column = _unchanged(joint, weights, codes)
+    kept = unchanged(joint, protocol)
     return ColumnsSolution(
         protocol,
-        unchanged,
-        max(bound, unchanged),
-        dict(zip(columns, by_column.tolist(), strict=True)),
+        kept.share,
+        max(bound, kept.share),
+        dict(zip(joint.inputs.columns, kept.by_column.tolist(), strict=True)),
         guarantee.sparse_level(joint, weights).value,
         len(classes.joint.inputs),
         time.perf_counter() - started,
@@ -214,11 +215,3 @@ def _codes(joint: Joint, columns: tuple[str, ...]) -> IntArray:
         numbers: dict[str, int] = {}
         codes[:, j] = [numbers.setdefault(symbol[place], len(numbers)) for symbol in joint.inputs.symbols]
     return codes
-
-
-def _unchanged(joint: Joint, weights: SparseWeights, codes: IntArray) -> tuple[float, FloatArray]:
-    """Expected shares of records, and of the values of every column, that are published as they are."""
-    mass = weights.values / float(DENOMINATOR) * joint.p_input[weights.inputs]
-    changed = weights.outputs != weights.inputs
-    mass, agree = mass[changed], codes[weights.outputs[changed]] == codes[weights.inputs[changed]]
-    return float(1 - mass.sum()), np.asarray(1 - mass @ ~agree)
