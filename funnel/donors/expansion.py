@@ -26,8 +26,8 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
 
     Every record keeps the share that its class keeps, and takes masses of other classes whose mean posterior is that of
     all that its class takes: so the posterior after a record is that after its class. Whose masses these are is left
-    open, so they come from records as close as there are. What leaves a record is what comes to it, in whole units: balance is exact, but for
-    the rounding of quotients to 2^-63.
+    open, so they come from records as close as there are. What leaves a record is what comes to it, in whole units:
+    balance is exact, but for the rounding of quotients to 2^-63.
 
     Parameters
     ----------

@@ -69,11 +69,11 @@ def paired(
         if not len(some):
             break
         agreed = hashed[:, list(kept)].sum(axis=1, dtype=np.uint64)
-        ends = [
+        of_movers, of_places = (
             agreed[records[at]] + _spread(classes[at].astype(np.uint64))
             for records, classes, at in ((*movers[:2], some), (*places[:2], others))
-        ]
-        left, taken, mass = _along(*ends, leaving[some], taking[others])
+        )
+        left, taken, mass = _along(of_movers, of_places, leaving[some], taking[others])
         np.subtract.at(leaving, some[left], mass)
         np.subtract.at(taking, others[taken], mass)
         found.append((movers[0][some[left]], places[0][others[taken]], mass))

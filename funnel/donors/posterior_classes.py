@@ -37,5 +37,6 @@ class PosteriorClasses:
         found, of_record = np.unique(lowest, axis=1, return_inverse=True)
         of_record = of_record.reshape(-1)
         merged = np.zeros((len(counts), found.shape[1]), dtype=np.int64)
-        np.add.at(merged, (slice(None), of_record), counts)
+        for of_class, row in zip(merged, counts, strict=True):
+            np.add.at(of_class, of_record, row)
         return cls(of_record, Joint(merged, joint.secret, Alphabet.of(None, found.shape[1], "class")))

@@ -50,7 +50,12 @@ def write_protocol(protocol: Protocol, path: str | os.PathLike[str]) -> None:
             "weights": pa.ListArray.from_arrays(offsets, pa.array(becomes.values[moved].astype(np.int64))),
         }
     )
-    said = {"format": FORMAT, "mechanism": protocol.mechanism, "guarantee": protocol.guarantee, "digest": protocol.digest}
+    said = {
+        "format": FORMAT,
+        "mechanism": protocol.mechanism,
+        "guarantee": protocol.guarantee,
+        "digest": protocol.digest,
+    }
     named = [f"record.{column}" for column in columns] + ["marginal"]
     try:
         pq.write_table(

@@ -21,7 +21,7 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
-from funnel.solver.invariant import IMBALANCE, invariant_channel
+from funnel.solver.invariant import IMBALANCE, invariant_optimum
 from funnel.sparse_weights import SparseWeights
 
 if TYPE_CHECKING:
@@ -143,9 +143,9 @@ def fit_columns(
     bound: float | None = None
     for margin in _MARGINS:
         asked = guarantee.tightened(margin)
-        found = invariant_channel(classes.joint, asked, classes.joint.p_input, gap, budget, progress)
+        found = invariant_optimum(classes.joint, asked, "share", gap, budget, progress)
         bound = found.bound if bound is None else bound
-        weights = expanded(joint, classes, found.weights, codes)
+        weights = expanded(joint, classes, found.protocol.weights, codes)
         if guarantee.sparse_holds(joint, weights) and is_balanced(joint, weights):
             break
     else:

@@ -45,7 +45,7 @@ def test_both_are_computed_again(found: ColumnsSolution) -> None:
     nats = [level.nats for level in levels]
     assert nats == sorted(nats)
     assert nats[-1] == pytest.approx(found.level, rel=1e-12)
-    assert nats[0] < 0.999
+    assert nats[0] > 0.5
 
 
 def test_a_part_is_a_sum_of_records(found: ColumnsSolution) -> None:
