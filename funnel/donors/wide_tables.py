@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MECHANISM: Final = "invariant"
-# Relative margins of the budget that are tried one after the other, where rounding leaves the bound.
-_MARGINS = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# Where rounding leaves the bound a smaller budget is optimised for: by these relative margins, so many times.
+_FIRST_MARGIN, _GROWTH, _LARGEST_MARGIN, _ATTEMPTS = 1e-7, 10.0, 0.02, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +139,7 @@ def fit_columns(
         )
     codes = _codes(joint, columns)
     classes = PosteriorClasses.of(joint)
-    budget = Budget.of(time_limit)
-    bound: float | None = None
-    for margin in _MARGINS:
-        asked = guarantee.tightened(margin)
-        found = invariant_optimum(classes.joint, asked, "share", gap, budget, progress)
-        bound = found.bound if bound is None else bound
-        weights = expanded(joint, classes, found.protocol.weights, codes)
-        if guarantee.sparse_holds(joint, weights) and is_balanced(joint, weights):
-            break
-    else:
-        raise SolverError(f"whole numbers do not meet {guarantee} for these records; choose a larger budget")
+    weights, level, bound = _proven(joint, classes, guarantee, codes, gap, Budget.of(time_limit), progress)
     marginal = marginal_weights(joint, weights)
     protocol = Protocol.of_sparse(weights, marginal, joint.inputs, joint.inputs, MECHANISM, str(guarantee))
     kept = unchanged(joint, protocol)
@@ -158,10 +148,35 @@ def fit_columns(
         kept.share,
         max(bound, kept.share),
         dict(zip(joint.inputs.columns, kept.by_column.tolist(), strict=True)),
-        guarantee.sparse_level(joint, weights).value,
+        level,
         len(classes.joint.inputs),
         time.perf_counter() - started,
     )
+
+
+def _proven(
+    joint: Joint,
+    classes: PosteriorClasses,
+    guarantee: PosteriorGuarantee,
+    codes: IntArray,
+    gap: float,
+    budget: Budget,
+    progress: Progress,
+) -> tuple[SparseWeights, float, float]:
+    """Verified weights over records, their level, and the bound on what any channel leaves unchanged."""
+    margin, bound = 0.0, 1.0
+    for _ in range(_ATTEMPTS):
+        found = invariant_optimum(classes.joint, guarantee.tightened(margin), "share", gap, budget, progress)
+        if margin == 0:
+            bound = found.bound
+        weights = expanded(joint, classes, found.protocol.weights, codes)
+        level = guarantee.sparse_level(joint, weights).value
+        if guarantee.sparse_holds(joint, weights) and is_balanced(joint, weights):
+            return weights, level, bound
+        # Where rounding leaves the bound, twice as much room is left as it took.
+        excess = level / guarantee.budget - 1
+        margin = min(_LARGEST_MARGIN, max(2 * excess, _GROWTH * margin, _FIRST_MARGIN))
+    raise SolverError(f"whole numbers do not meet {guarantee} for these records; choose a larger budget")
 
 
 def is_balanced(joint: Joint, weights: SparseWeights) -> bool:
