@@ -15,6 +15,7 @@ from funnel.donors.expansion import expanded
 from funnel.donors.posterior_classes import PosteriorClasses
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.several import Several
 from funnel.joint import IntArray, Joint
 from funnel.measures.unchanged import unchanged
 from funnel.progress import Progress, quiet
@@ -93,7 +94,7 @@ def fit_columns(
     groups : sequence of sequences of str
         The columns to publish. Donors agree with a record in the columns of early groups first.
     guarantee : Guarantee
-        A bound on the posterior of the secret: lip, alip, ldp or pml.
+        A bound on the posterior of the secret: lip, alip, ldp or pml, or several of these.
     secret : str or sequence of str, optional
         Columns of the secret; a Joint has them.
     gap : float
@@ -125,7 +126,8 @@ def fit_columns(
     (0.91, True)
     """
     started = time.perf_counter()
-    if not isinstance(guarantee, PosteriorGuarantee) or guarantee.is_perfect:
+    parts = guarantee.parts if isinstance(guarantee, Several) else (guarantee,)
+    if guarantee.is_perfect or not all(isinstance(part, PosteriorGuarantee) for part in parts):
         raise SpecError(
             f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
             "under; choose lip, alip, ldp or pml with a budget above 0"
@@ -157,7 +159,7 @@ def fit_columns(
 def _proven(
     joint: Joint,
     classes: PosteriorClasses,
-    guarantee: PosteriorGuarantee,
+    guarantee: Guarantee,
     codes: IntArray,
     gap: float,
     budget: Budget,
@@ -170,13 +172,23 @@ def _proven(
         if margin == 0:
             bound = found.bound
         weights = expanded(joint, classes, found.protocol.weights, codes)
-        level = guarantee.sparse_level(joint, weights).value
-        if guarantee.sparse_holds(joint, weights) and is_balanced(joint, weights):
+        holds, level = _decided(joint, guarantee, weights)
+        if holds and is_balanced(joint, weights):
             return weights, level, bound
         # Where rounding leaves the bound, twice as much room is left as it took.
         excess = level / guarantee.budget - 1
         margin = min(_LARGEST_MARGIN, max(2 * excess, _GROWTH * margin, _FIRST_MARGIN))
     raise SolverError(f"whole numbers do not meet {guarantee} for these records; choose a larger budget")
+
+
+def _decided(joint: Joint, guarantee: Guarantee, weights: SparseWeights) -> tuple[bool, float]:
+    """Whether all parts of a guarantee hold, and the level: of several the largest as a share of the part's budget."""
+    holds, level = True, 0.0
+    for part in guarantee.parts if isinstance(guarantee, Several) else (guarantee,):
+        assert isinstance(part, PosteriorGuarantee)
+        holds &= part.sparse_holds(joint, weights)
+        level = max(level, part.sparse_level(joint, weights).value * (guarantee.budget / part.budget))
+    return holds, level
 
 
 def is_balanced(joint: Joint, weights: SparseWeights) -> bool:

@@ -162,6 +162,18 @@ def test_columns_of_early_groups_stay() -> None:
         assert found.unchanged == pytest.approx(1 - math.exp(-0.4) / 2, abs=1e-6)
 
 
+def test_several_guarantees_hold_together() -> None:
+    joint = Joint.from_table(ADULT, ["income"], FOUR)
+    both = funnel.Several([funnel.LIP(1.0), funnel.LDP(1.1)])
+    found = fit_columns(joint, FOUR, both)
+    assert all(part.holds(joint, found.protocol) for part in both.parts)
+    assert found.level <= both.budget
+    alone = [fit_columns(joint, FOUR, part).unchanged for part in both.parts]
+    assert found.unchanged < min(alone) + 1e-4
+    with pytest.raises(SpecError, match="choose lip, alip, ldp or pml"):
+        fit_columns(joint, FOUR, funnel.Several([funnel.LIP(1.0), funnel.SRLIP(1.0)]))
+
+
 def test_more_than_two_secrets() -> None:
     found = fit_columns(pq.read_table(ADULT), [["education"], ["sex"]], funnel.LIP(1.0), ["marital-status"])
     assert 0.9 < found.unchanged <= found.bound <= 1
