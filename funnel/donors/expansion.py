@@ -13,15 +13,17 @@ from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
 from funnel.sparse_weights import SparseWeights
 
-# All records are at least 2^42 units, so that a few units are less than 10^-12 of them; and a respondent is at least
-# 2^28, so that a few units hardly change a posterior.
-_BITS, _LEAST_BITS = 43, 28
+# All records are at least 2^42 units, so that a few units are less than 10^-12 of them, and at most 2^60, which sums of
+# masses need. A respondent is at least 2^28, so that a few units hardly change most posteriors.
+_COARSE, _LEAST, _FINE = 43, 28, 60
 # Of every mass that moves the share stays that 2^5 units are of a respondent: rounding must not let more leave a
 # record than there is.
 _KEPT_UNITS = 5
 
 
-def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, codes: IntArray) -> SparseWeights:
+def expanded(
+    joint: Joint, classes: PosteriorClasses, weights: WeightArray, codes: IntArray, fine: bool = False
+) -> SparseWeights:
     """The channel over records in which masses move between classes as in the one over classes.
 
     Every record keeps the share that its class keeps, and takes masses of other classes whose mean posterior is that of
@@ -38,6 +40,8 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
         Of the invariant channel over classes.
     codes : ndarray of int64, shape (a, columns)
         As `funnel.donors.pairing.paired` has them.
+    fine : bool
+        Whether units are as small as 64 bits allow: where some secrets are rare, and weights may take more room.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
         If rounding moves more of a record than there is.
     """
     counts = joint.counts.sum(axis=0)
-    bits = unit_bits(joint.n)
+    bits = unit_bits(joint.n, fine)
     flows = class_flows(classes.joint.counts.sum(axis=0), weights, bits)
     into, sources, masses = _taken(flows, classes, counts)
     moved = np.zeros(len(counts), dtype=np.int64)
@@ -74,9 +78,9 @@ def expanded(joint: Joint, classes: PosteriorClasses, weights: WeightArray, code
     )
 
 
-def unit_bits(n: int) -> int:
+def unit_bits(n: int, fine: bool) -> int:
     """k, where a unit is 2^-k of a respondent: the fewer respondents, the finer."""
-    return max(_LEAST_BITS, _BITS - n.bit_length())
+    return _FINE - n.bit_length() if fine else max(_LEAST, _COARSE - n.bit_length())
 
 
 def class_flows(sizes: IntArray, weights: WeightArray, bits: int) -> IntArray:

@@ -79,4 +79,5 @@ def test_equal_means(c: int, k: int, seed: int) -> None:
     assert len(parts) <= k + 1
     for part in parts[:-1]:
         assert (part > 0).sum() <= c
-        assert posteriors @ part / part.sum() == pytest.approx(mean, abs=1e-7)
+        # Parts that are rounding of what was cut off may have any mean.
+        assert posteriors @ part / masses.sum() == pytest.approx(mean * part.sum() / masses.sum(), abs=1e-10)
