@@ -35,8 +35,12 @@ def equal_means(posteriors: FloatArray, masses: FloatArray) -> FloatArray:
         there = np.flatnonzero(left > _REST * whole)
         if len(there) <= 1:
             break
-        # The columns that the method uses are independent, so there are at most c.
-        some, _ = nnls(posteriors[:, there], mean)
+        try:
+            # The columns that the method uses are independent, so there are at most c.
+            some, _ = nnls(posteriors[:, there], mean)
+        except RuntimeError:
+            # It found none in time: what is left stays together.
+            break
         used = some > 0
         part = np.zeros(len(left))
         part[there[used]] = some[used] * (left[there[used]] / some[used]).min()

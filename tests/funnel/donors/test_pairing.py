@@ -81,3 +81,12 @@ def test_equal_means(c: int, k: int, seed: int) -> None:
         assert (part > 0).sum() <= c
         # Parts that are rounding of what was cut off may have any mean.
         assert posteriors @ part / masses.sum() == pytest.approx(mean * part.sum() / masses.sum(), abs=1e-10)
+
+
+def test_masses_that_are_not_cut_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("scipy.optimize.nnls", fails)
+    parts = equal_means(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), np.array([3.0, 3.0, 1.0]))
+    assert parts.tolist() == [[3.0, 3.0, 1.0]]
