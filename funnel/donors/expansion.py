@@ -22,7 +22,7 @@ _KEPT_UNITS = 5
 
 
 def expanded(
-    joint: Joint, classes: PosteriorClasses, weights: WeightArray, codes: IntArray, fine: bool = False
+    joint: Joint, classes: PosteriorClasses, weights: WeightArray, codes: IntArray, further_bits: int = 0
 ) -> SparseWeights:
     """The channel over records in which masses move between classes as in the one over classes.
 
@@ -40,8 +40,8 @@ def expanded(
         Of the invariant channel over classes.
     codes : ndarray of int64, shape (a, columns)
         As `funnel.donors.pairing.paired` has them.
-    fine : bool
-        Whether units are as small as 64 bits allow: where some secrets are rare, and weights may take more room.
+    further_bits : int
+        How many times units are halved, as far as 64 bits allow: where some secrets are rare. Weights take more room.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def expanded(
         If rounding moves more of a record than there is.
     """
     counts = joint.counts.sum(axis=0)
-    bits = unit_bits(joint.n, fine)
+    bits = unit_bits(joint.n, further_bits)
     flows = class_flows(classes.joint.counts.sum(axis=0), weights, bits)
     into, sources, masses = _taken(flows, classes, counts)
     moved = np.zeros(len(counts), dtype=np.int64)
@@ -78,9 +78,9 @@ def expanded(
     )
 
 
-def unit_bits(n: int, fine: bool) -> int:
+def unit_bits(n: int, further: int = 0) -> int:
     """k, where a unit is 2^-k of a respondent: the fewer respondents, the finer."""
-    return _FINE - n.bit_length() if fine else max(_LEAST, _COARSE - n.bit_length())
+    return min(_FINE - n.bit_length(), max(_LEAST, _COARSE - n.bit_length()) + further)
 
 
 def class_flows(sizes: IntArray, weights: WeightArray, bits: int) -> IntArray:

@@ -62,15 +62,15 @@ def paired(
     O((m + k) log(m + k)) for each of about a hundred sets of columns. Masses below 2^62 in all.
     """
     leaving, taking = np.array(movers[2]), np.array(places[2])
-    hashed = _hashed(codes)
+    numbers = hashed(codes)
     found: list[tuple[IntArray, IntArray, IntArray]] = []
     for kept in agreements(codes.shape[1]):
         some, others = np.flatnonzero(leaving), np.flatnonzero(taking)
         if not len(some):
             break
-        agreed = hashed[:, list(kept)].sum(axis=1, dtype=np.uint64)
+        agreed = numbers[:, list(kept)].sum(axis=1, dtype=np.uint64)
         of_movers, of_places = (
-            agreed[records[at]] + _spread(classes[at].astype(np.uint64))
+            agreed[records[at]] + spread(classes[at].astype(np.uint64))
             for records, classes, at in ((*movers[:2], some), (*places[:2], others))
         )
         left, taken, mass = _along(of_movers, of_places, leaving[some], taking[others])
@@ -118,17 +118,17 @@ def _once(pairs: Sequence[IntArray], size: int) -> tuple[IntArray, IntArray, Int
     return flat // size, flat % size, _totals(of, pairs[2], len(flat))
 
 
-def _hashed(codes: IntArray) -> Keys:
+def hashed(codes: IntArray) -> Keys:
     """A number for every value of every column, (a, columns): sums of them tell combinations apart.
 
     That two combinations have one sum is as likely as a collision of 64 random bits, and would only pair records that
     are further apart.
     """
     width = np.arange(codes.shape[1], dtype=np.uint64) << np.uint64(40)
-    return _spread(_spread(codes.astype(np.uint64) + width))
+    return spread(spread(codes.astype(np.uint64) + width))
 
 
-def _spread(numbers: Keys) -> Keys:
+def spread(numbers: Keys) -> Keys:
     with np.errstate(over="ignore"):
         mixed = (numbers + np.uint64(1)) * _STEP
         mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MECHANISM: Final = "invariant"
-# Where fine units leave the bound too a smaller budget is optimised for: by these relative margins, so many times.
+# Where rounding leaves the bound by more than a hair units are made finer. By a hair, or where that is not enough, a
+# smaller budget is optimised for: by these relative margins, so many times.
+_FURTHER_BITS, _HAIR = (0, 8, 32), 1e-5
 _FIRST_MARGIN, _GROWTH, _LARGEST_MARGIN, _ATTEMPTS = 1e-7, 10.0, 0.2, 8
 
 
@@ -171,13 +173,16 @@ def _proven(
         found = invariant_optimum(classes.joint, guarantee.tightened(margin), "share", gap, budget, progress)
         if margin == 0:
             bound = found.bound
-        for fine in (False, True):
-            weights = expanded(joint, classes, found.protocol.weights, codes, fine)
+        for further in _FURTHER_BITS:
+            weights = expanded(joint, classes, found.protocol.weights, codes, further)
             holds, level = _decided(joint, guarantee, weights)
             if holds and is_balanced(joint, weights):
                 return weights, level, bound
+            excess = level / guarantee.budget - 1
+            if margin == 0 and excess < _HAIR:
+                break
         # Twice as much room is left as rounding took.
-        margin = min(_LARGEST_MARGIN, max(2 * (level / guarantee.budget - 1), _GROWTH * margin, _FIRST_MARGIN))
+        margin = min(_LARGEST_MARGIN, max(2 * excess, _GROWTH * margin, _FIRST_MARGIN))
     raise SolverError(f"whole numbers do not meet {guarantee} for these records; choose a larger budget")
 
 
