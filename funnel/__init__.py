@@ -9,6 +9,7 @@ from typing import Any
 # used (PEP 562). `__init__.pyi` says the same to type checkers.
 _ROOMS = {
     "alphabet": ("Alphabet",),
+    "donors": ("fit_columns",),
     "errors": (
         "DataError",
         "EntropyError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from funnel import measures, mechanisms
 from funnel.alphabet import Alphabet
+from funnel.donors import fit_columns
 from funnel.errors import (
     DataError,
     EntropyError,
@@ -119,6 +120,7 @@ __all__ = [
     "estimate_trend",
     "estimate_weighted",
     "fit",
+    "fit_columns",
     "measures",
     "mechanisms",
     "open_release",
