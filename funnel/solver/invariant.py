@@ -209,7 +209,8 @@ class _Search:
 
     def _is_done(self, found: Exchanged, shares: FloatArray, more: bool) -> bool:
         """Whether flows, once moved inside, are near enough to the bound; or nothing is left to do, or no time."""
-        inside = found.value - float(self._worth @ _pooled(shares, self._law))
+        constant = float(self._worth @ self._law)
+        inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._law)))
         self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
         if self.bound - inside <= self._gap or not more:
             return True
