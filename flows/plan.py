@@ -77,6 +77,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
         time_limit=mechanism.time_limit,
         progress=tell,
         utility=useful,
+        weights=mechanism.weights,
     )
     for warning in warnings(joint, guarantee, rows, useful):
         tell(f"{WARNING}{warning}")

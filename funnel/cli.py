@@ -192,6 +192,7 @@ def plan_command(
                         forbidden=everything,
                         told=partial(told, str(bound)),
                         utility=useful,
+                        weights=described.mechanism.weights,
                     ),
                 )
                 for bound in bounds

@@ -20,6 +20,7 @@ from funnel.mechanisms.memory import check_size, require_memory
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.solver.budget import Budget, Clock
+from funnel.solver.invariant import Weighting
 
 AUTO = "auto"
 # A mechanism that could keep at most this share of H(X) more than what is there cannot win.
@@ -97,6 +98,7 @@ def plan(
     told: Callable[[PlanRow], None] | None = None,
     clock: Clock = time.perf_counter,
     utility: str | Utility = INFORMATION,
+    weights: Weighting = "root",
 ) -> tuple[PlanRow, ...]:
     """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
@@ -120,6 +122,8 @@ def plan(
         Seconds; for the times in the rows and the safety stop of budgets.
     utility : "information", "variance" or Utility
         What protocols are chosen by.
+    weights : "root", "share" or "uniform"
+        What values count that an invariant protocol leaves as they are.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def plan(
     grr 0.5 True
     identity 0.8755 False
     """
-    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs))
+    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs), weights)
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         allowed = reads_secret or not mechanism(name).reads_secret
@@ -158,6 +162,7 @@ def contenders(
     progress: Progress = quiet,
     clock: Clock = time.perf_counter,
     utility: str | Utility = INFORMATION,
+    weights: Weighting = "root",
 ) -> tuple[PlanRow, ...]:
     """What a release has to fit: the mechanism that its spec names, or with "auto" every one that can still win.
 
@@ -175,7 +180,7 @@ def contenders(
         Whether a protocol that reads the secret may be chosen.
     time_limit : float, optional
         Seconds for an optimum, and again for all that is fitted if that does not finish, as work that is counted.
-    progress, clock, utility
+    progress, clock, utility, weights
         As of `plan`.
 
     Returns
@@ -189,7 +194,7 @@ def contenders(
         As of `plan`.
     """
     useful = utility_of(utility, joint.inputs)
-    fitting = _Fitting(joint, guarantee, progress, clock, useful)
+    fitting = _Fitting(joint, guarantee, progress, clock, useful, weights)
     rows: list[PlanRow] = []
     rest = Budget.of(time_limit, clock)
     certain = _certifying(guarantee)
@@ -267,16 +272,24 @@ def _untried(name: str, reason: str, bound: float | None = None) -> PlanRow:
 class _Fitting:
     """One joint law and guarantee, for which mechanisms are fitted one after another."""
 
-    def __init__(self, joint: Joint, guarantee: Guarantee, progress: Progress, clock: Clock, useful: Utility) -> None:
+    def __init__(
+        self,
+        joint: Joint,
+        guarantee: Guarantee,
+        progress: Progress,
+        clock: Clock,
+        useful: Utility,
+        weights: Weighting,
+    ) -> None:
         check_size(joint, guarantee, useful == INFORMATION)
         # What no mechanism could do is an error here, not a reason in every row.
         guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
-        self._useful = useful
+        self._useful, self._weights = useful, weights
 
     def row(self, name: str, budget: Budget, reason: str | None = None) -> PlanRow:
         """A mechanism fitted within a budget; reason: why it may not be used, whatever it gives."""
-        joint, guarantee, chosen = self._joint, self._guarantee, mechanism(name)
+        joint, guarantee, chosen = self._joint, self._guarantee, mechanism(name, self._weights)
         self._progress(f"fitting {name}", 0, None)
         started = self._clock()
         try:

@@ -61,6 +61,7 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
         asked.name,
         asked.reads_secret,
         asked.time_limit,
+        *(() if asked.weights == "root" else (asked.weights,)),
         *useful.content,
     )
     found = cache.find(key)
@@ -82,7 +83,16 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
     if share < 1 and not bound.is_perfect:
         # What is published first takes no more than what comes later: else there is nothing left to be moved by.
         bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
-    rows = contenders(joint, bound, asked.name, asked.reads_secret, asked.time_limit, tell, utility=useful)
+    rows = contenders(
+        joint,
+        bound,
+        asked.name,
+        asked.reads_secret,
+        asked.time_limit,
+        tell,
+        utility=useful,
+        weights=asked.weights,
+    )
     chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen], useful)) is not None:

@@ -154,6 +154,7 @@ def disclosure_outlook(
                 spec.mechanism.reads_secret,
                 spec.mechanism.time_limit,
                 progress,
+                weights=spec.mechanism.weights,
             )
             kept[guarantee] = _kept(first, _best(after))
     return DisclosureOutlook(found, spec.disclosure.refuses(spec.frequencies.protection), suggesting, suggestion, kept)

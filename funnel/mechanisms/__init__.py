@@ -29,8 +29,9 @@ from funnel.mechanisms.side_channel_product import SideChannelProduct
 from funnel.mechanisms.subset_merging import SubsetMerging
 from funnel.mechanisms.subset_random_response import SubsetRandomResponse
 from funnel.mechanisms.watchdog import UniformWatchdog, Watchdog
-from funnel.protocol import Protocol
+from funnel.protocol import INVARIANT, Protocol
 from funnel.solver.budget import Budget
+from funnel.solver.invariant import Weighting
 from funnel.solver.wide import is_wide, needs_no_table
 
 _MECHANISMS: dict[str, Mechanism] = {
@@ -72,8 +73,15 @@ class _Registry(ModuleType):
 sys.modules[__name__].__class__ = _Registry
 
 
-def mechanism(name: str) -> Mechanism:
+def mechanism(name: str, weights: Weighting = "root") -> Mechanism:
     """The mechanism of this name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    weights : "root", "share" or "uniform"
+        What values count that an invariant protocol leaves as they are; other mechanisms have no weights.
 
     Raises
     ------
@@ -84,7 +92,7 @@ def mechanism(name: str) -> Mechanism:
         near = difflib.get_close_matches(name, _MECHANISMS, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise SpecError(f"unknown mechanism {name!r}{hint} Known: {', '.join(_MECHANISMS)}")
-    return _MECHANISMS[name]
+    return Invariant(weights) if name == INVARIANT else _MECHANISMS[name]
 
 
 def fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.errors import SpecError
@@ -15,6 +16,7 @@ from funnel.protocol import INVARIANT
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import are_linear
+from funnel.solver.invariant import Weighting
 
 # Of the records: what more rounds could leave unchanged is of no use to anybody.
 _GAP = 1e-4
@@ -22,16 +24,24 @@ _GAP = 1e-4
 _TABLES = 8
 
 
+@dataclass(frozen=True)
 class Invariant(Mechanism):
     """The invariant channel with the largest weighted share of records unchanged (METHOD section 17).
 
     Statisticians know the family as invariant PRAM (Gouweleeuw, Kooiman, Willenborg, de Wolf 1998): under the
     distribution it is made for the published records have the distribution of the true ones.
+
+    Attributes
+    ----------
+    weights : "root", "share" or "uniform"
+        What values count that stay as they are: by the root of their share of the records, by their share, or alike.
     """
 
     name: ClassVar[str] = INVARIANT
     summary: ClassVar[str] = "publishes the values themselves; tables are right on average, most records are unchanged"
     optimises: ClassVar[bool] = True
+
+    weights: Weighting = "root"
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol of `funnel.optimal` with ``utility="unchanged"``, to a gap of 1e-4 of the records.
@@ -46,7 +56,9 @@ class Invariant(Mechanism):
                 f"{self.name} needs a bound that is linear in what one output discloses, and {guarantee} is not; use "
                 f"{best_for(guarantee)} under {guarantee.name}"
             )
-        found = optimal(joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged")
+        found = optimal(
+            joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged", weights=self.weights
+        )
         # Its bound is one on records unchanged, not on I(X;Y).
         return Fitted(found.protocol, None, found.finished)
 

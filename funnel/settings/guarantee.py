@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from funnel.errors import SpecError
+from funnel.protocol import INVARIANT
 from funnel.settings.fields import Line, Positive
 from funnel.settings.section import Section
 from funnel.wording import did_you_mean, listed, nearest
@@ -141,11 +142,15 @@ class MechanismSettings(Section):
         Whether the protocol may look at the secret of a record as well as at the columns to publish.
     time_limit : float
         Seconds that one optimisation may take.
+    weights : "root", "share" or "uniform"
+        For invariant, which records to leave unchanged first: values count by the root of their share of the records,
+        by their share, so that most records are unchanged, or all alike, so that rare values are.
     """
 
     name: Line = "auto"
     reads_secret: StrictBool = False
     time_limit: Positive = 60.0
+    weights: Literal["root", "share", "uniform"] = "root"
 
     @model_validator(mode="before")
     @classmethod
@@ -162,6 +167,15 @@ class MechanismSettings(Section):
             hint = did_you_mean(value, known) or "; known are " + listed(known)
             raise ValueError(f"{value!r} is not a mechanism{hint}")
         return value
+
+    @model_validator(mode="after")
+    def _weighted(self) -> Self:
+        if self.weights != "root" and self.name != INVARIANT:
+            raise ValueError(
+                f'weights = "{self.weights}" is for records that an invariant protocol leaves unchanged, and name is '
+                f'"{self.name}"; write name = "{INVARIANT}", or take weights out'
+            )
+        return self
 
 
 class ConfidenceSettings(Section):

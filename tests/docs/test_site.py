@@ -84,7 +84,16 @@ def test_every_command_and_every_setting_is_in_the_reference(site: Path) -> None
     for name in main.list_commands(None):  # type: ignore[arg-type]
         assert f'id="funnel-{name}"' in commands, name
     settings = text_of(site / "reference" / "spec.html")
-    for name in ("record_secret", "missing_label", "time_limit", "minimum_cell", "reserve", "contact_email", "one_of"):
+    for name in (
+        "record_secret",
+        "missing_label",
+        "time_limit",
+        "weights",
+        "minimum_cell",
+        "reserve",
+        "contact_email",
+        "one_of",
+    ):
         assert f"<td><code>{name}</code></td>" in settings, name
     # No setting without a word on what it does.
     assert "<td></td>\n</tr>" not in settings

@@ -17,8 +17,9 @@ from funnel.alphabet import Alphabet
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.errors import ReleaseRefused, SpecError
-from funnel.frequencies import Frequencies
+from funnel.frequencies import Frequencies, protect
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import way
 from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.protocol import Protocol
@@ -27,9 +28,10 @@ from funnel.release.documents import JointDocument, ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
+from funnel.settings.frequencies import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import SPEC, adult_rows, make_project, spec_of
 from tests.releases import make_release
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -239,3 +241,17 @@ def test_versions_about_the_same_people_are_not_there_yet() -> None:
                 "history": {"people": "same"},
             }
         )
+
+
+def test_weights_of_the_spec_decide_the_protocol_and_are_part_of_its_key(tmp_path: Path) -> None:
+    joint = Joint.from_table(adult_rows(rows=ROWS), secret=["marital-status"], inputs=["education", "sex"])
+    counted = protect(joint, FrequencySettings(protection="none"))
+    found = {}
+    for weights in ("root", "share", "uniform", "share"):
+        spec = spec_of("people.parquet", tmp_path, mechanism={"name": "invariant", "weights": weights})
+        spec = spec.model_copy(update={"secret": joint.secret.columns, "publish": joint.inputs.columns})
+        made = optimise(spec, counted, tmp_path, INFORMATION)
+        assert made.cached == (weights in found)
+        assert found.setdefault(weights, made.protocol).digest == made.protocol.digest
+    kept = {weights: float(np.diagonal(one.matrix) @ joint.p_input) for weights, one in found.items()}
+    assert kept["share"] > kept["root"] > kept["uniform"]

@@ -247,3 +247,20 @@ def test_what_does_not_fit_the_memory_is_refused_before_it_is_made() -> None:
     assert found["optimal"].reason is None
     assert found["grr"].reason is not None
     assert "GB of memory" in found["grr"].reason
+
+
+def test_weights_decide_which_records_an_invariant_protocol_leaves_unchanged() -> None:
+    """By share most records are unchanged, by root and alike the rarest values are more often."""
+    joint = Joint.from_table("data/adult.parquet", secret=["marital-status"], inputs=["education", "sex"])
+    unchanged, rarest = {}, {}
+    for weights in ("root", "share", "uniform"):
+        (row,) = plan(joint, LIP(1.0), ["invariant"], weights=weights)
+        assert row.protocol is not None
+        chosen = choose(contenders(joint, LIP(1.0), "invariant", weights=weights)).protocol
+        assert chosen is not None
+        assert chosen.digest == row.protocol.digest
+        stays = np.diagonal(row.protocol.matrix)
+        unchanged[weights], rarest[weights] = float(stays @ joint.p_input), float(stays.min())
+    assert unchanged["share"] > unchanged["root"] > unchanged["uniform"]
+    assert rarest["share"] < min(rarest["root"], rarest["uniform"])
+    assert mechanism("grr", "share") is mechanism("grr")

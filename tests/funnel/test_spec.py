@@ -217,6 +217,14 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("mechanism", {"reads_secret": "yes"}, "[mechanism] reads_secret must be true or false"),
         ("mechanism", {"reads_secret": 1}, "[mechanism] reads_secret must be true or false"),
         ("mechanism", {"time_limit": 0}, "[mechanism] time_limit must be above 0"),
+        (
+            "mechanism",
+            {"name": "optimal", "weights": "share"},
+            '[mechanism] weights = "share" is for records that an invariant protocol leaves unchanged, and name is '
+            '"optimal"; write name = "invariant", or take weights out',
+        ),
+        ("mechanism", {"weights": "uniform"}, 'and name is "auto"; write name = "invariant"'),
+        ("mechanism", {"name": "invariant", "weights": "counts"}, "weights must be 'root', 'share' or 'uniform'"),
         ("mechanism", {"time_limit": float("inf")}, "[mechanism] time_limit must be a finite number"),
         ("output", {"workspace": "releases/private"}, "[output] workspace must not lie inside folder"),
         ("output", {"workspace": "releases"}, "[output] workspace must not lie inside folder"),
