@@ -199,7 +199,7 @@ def main() -> None:
         for secret, columns, guarantee in CASES:
             yield measured(rows, secret, columns, guarantee, limit)
 
-    save_as_they_come("invariant", found(), page)
+    save_as_they_come(found(), "invariant", page)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class _Search:
         progress: Progress,
     ) -> None:
         seen = joint.p_input > 0
-        self._law, self._worth, self._gap, self._counted = joint.p_input[seen], worth[seen], gap, worth
+        self._law, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
         self._budget, self._progress = budget, progress
         self._conditions = Conditions.of(joint, guarantee, _MARGIN)
         self._programme = ExchangeProgramme(self._law, self._worth, budget)
@@ -177,16 +177,14 @@ class _Search:
             settled = self.bound - found.value <= most
             pairs, broken = self._further_pairs(), self._broken(found.flows)
             programme.add_conditions(*np.nonzero(broken.where & ~programme.has_condition()))
-            new, shares = bool(broken.where.any()), broken.shares
+            new, shares = broken.where.any(), broken.shares
             if not pairs or settled:
                 spaces, further = self._conditions.beyond(found.flows / self._law)
                 self._know(spaces)
                 programme.know(spaces)
                 again = self._broken(found.flows).where & ~programme.has_condition()
                 programme.add_conditions(*np.nonzero(again))
-                # What no distribution that was found breaks is only thought to be broken.
-                if again.any():
-                    new, shares = True, np.maximum(shares, further)
+                new, shares = new or again.any(), np.maximum(shares, further)
             if self._is_done(found, shares, bool(pairs or new or found.broken > _BROKEN)):
                 return found.flows
             if found.broken > _BROKEN and (settled or not pairs):
@@ -205,7 +203,7 @@ class _Search:
             self._know(spaces)
             programme.know(spaces)
             new = programme.ask(self._broken(found.flows).where)
-            if self._is_done(found, np.maximum(shares, further) if new else shares, new > 0):
+            if self._is_done(found, np.maximum(shares, further), new > 0):
                 return found.flows
         raise SolverError(_NO_END)
 
@@ -219,18 +217,10 @@ class _Search:
         self.ended = self._budget.ended_by
         return self.ended is not None
 
-    @property
-    def near(self) -> float:
-        """Records that may be lost on the way to whole numbers."""
-        return max(self._gap, self.bound * _ROUNDING)
-
-    def lost(self, weights: WeightArray) -> float:
-        """How far weights (a, a) are from the bound."""
-        return self.bound - float(self._counted @ (np.diagonal(weights) / float(DENOMINATOR)))
-
-    def inside(self, balanced: FloatArray) -> FloatArray:
-        """A channel T (n, n) in balance, of one whose outputs draw anew among themselves as far as they need to."""
-        law, shares, moved = self._law, np.zeros(len(self._law)), balanced
+    def inside(self, flows: FloatArray) -> FloatArray:
+        """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""
+        law, shares = self._law, np.zeros(len(self._law))
+        balanced = moved = _in_balance(flows, law)
         for _ in range(_REDRAWN):
             further = np.maximum(self._broken(moved * law).shares, self._conditions.beyond(moved)[1])
             if not further.any():
@@ -302,22 +292,7 @@ def _proven(joint: Joint, guarantee: Guarantee, search: _Search, flows: FloatArr
     SolverError
         If there are none, which is a defect: the constant channel meets every guarantee.
     """
-    law = joint.p_input[joint.p_input > 0]
-    balanced = _in_balance(flows, law)
-    found = _nearest(joint, guarantee, balanced)
-    if found is not None and search.lost(found) <= search.near:
-        return found
-    # Levels over sets may look larger than they are, and to draw anew for them may cost more than it has to.
-    other = _nearest(joint, guarantee, search.inside(balanced))
-    kept = [weights for weights in (found, other) if weights is not None]
-    if not kept:
-        raise SolverError(f"no invariant channel was found that meets {guarantee}; this is a defect, please report it")
-    return min(kept, key=search.lost)
-
-
-def _nearest(joint: Joint, guarantee: Guarantee, channel: FloatArray) -> WeightArray | None:
-    """Integer weights of a channel with the least share of the marginal mixed in for which everything is verified."""
-    weights = _whole(joint, integer_weights(channel))
+    weights = _whole(joint, integer_weights(search.inside(flows)))
     marginal = marginal_weights(joint, weights)
 
     def meets(candidate: WeightArray) -> bool:
@@ -328,7 +303,9 @@ def _nearest(joint: Joint, guarantee: Guarantee, channel: FloatArray) -> WeightA
     below, share = 0.0, _FIRST_SHARE
     while not meets(found := mix(weights, marginal, share)):
         if share == 1.0:
-            return None
+            raise SolverError(
+                f"no invariant channel was found that meets {guarantee}; this is a defect, please report it"
+            )
         below, share = share, min(1.0, share * _GROWTH)
     for _ in range(_HALVINGS):
         middle = (below + share) / 2
