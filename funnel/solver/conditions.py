@@ -96,7 +96,7 @@ class Conditions:
         found, shares = [np.zeros((0, len(law)))], np.zeros(len(law))
         every = rows @ self.extension.T
         for over in self.sets:
-            outside = np.flatnonzero(over.output_levels(self.joint, every) > over.budget)
+            outside = np.flatnonzero(_outside(over, self.joint, every))
             if not len(outside):
                 continue
             out = every[outside]
@@ -106,13 +106,26 @@ class Conditions:
             for _ in range(_STEPS):
                 middle = np.sqrt(below * above)
                 mixed = (1 - middle) * out + middle * constant
-                broken = (over.output_levels(self.joint, mixed) > over.budget)[:, None]
+                broken = _outside(over, self.joint, mixed)[:, None]
                 below, above = np.where(broken, middle, below), np.where(broken, above, middle)
             shares[outside] = np.maximum(shares[outside], above[:, 0])
             for there in ((1 - below) * out + below * constant, out):
                 spaces, _, _ = over.half_spaces(self.joint, there, _MOST)
                 found.append(_of_masses(spaces @ self.extension, law))
         return np.vstack(found), shares
+
+
+def _outside(over: SetGuarantee, joint: Joint, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which rows (k, a) some distribution of a set puts outside, shape (k,).
+
+    Levels are upper bounds where counts are known up to noise: a distribution decides that attains what breaks a row.
+    """
+    outside = np.zeros(len(rows), dtype=bool)
+    suspected = np.flatnonzero(over.output_levels(joint, rows) > over.budget)
+    if len(suspected):
+        _, broken, _ = over.half_spaces(joint, rows[suspected], 1)
+        outside[suspected[broken]] = True
+    return outside
 
 
 def are_linear(guarantee: Guarantee, joint: Joint) -> bool:
