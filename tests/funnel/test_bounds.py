@@ -129,6 +129,8 @@ _MADE_BY_HAND = {
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
     "groups/robust.py": "counts of the people who make a protocol, of a law without bounds alone",
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
+    "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
+    "donors/posterior_classes.py": "refuses a distribution with bounds",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
 }
 
