@@ -14,7 +14,9 @@ from funnel.source.suggestion import round_edges
 from funnel.wording import plain_number, printable, toml_key
 
 # Categories that need no recoding, and combinations of those that are published at first.
-_FEW, _COMBINATIONS, _PUBLISHED = 30, 64, 3
+_FEW, _COMBINATIONS, _PUBLISHED = 30, 32, 3
+# Guarantees for observers of a record, the same in the population, and for observers who know some of its columns.
+_RECORD, _ROBUST, _KNOWING = "lip:1.0", "rlip:1.0,0.05", "srlip:1.0"
 # Candidates for the secret that are named.
 _CANDIDATES = 16
 # Values that fewer records have are told of as rare.
@@ -50,6 +52,7 @@ def draft_spec(look: Look, name: str) -> str:
     free = [column for column in said if column not in weights]
     secrets = _candidates(free)
     published = _published(free, secrets)
+    units = _units(look, keys, apart)
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "release"
     rows = f"the first {look.rows:,}" if look.more else f"{look.rows:,}"
     lines = [
@@ -63,9 +66,9 @@ def draft_spec(look: Look, name: str) -> str:
         *_secret(secrets),
         f"publish = {_list(column.name for column in published)}" if published else "# publish = []",
         *_more(free, secrets, published),
-        *_identifiers(look, keys, apart),
+        *_identifiers(look, keys, apart, units),
         *_weights(weights),
-        'guarantee = "rlip:1.0,0.05"    # docs/guides/steward.md has the others',
+        *_mechanism(published, units),
         "",
         *_source(look),
         *_whole(look, free, secrets),
@@ -129,6 +132,36 @@ def _secret(secrets: Sequence[Column]) -> list[str]:
     ]
 
 
+def _mechanism(published: Sequence[Column], units: Sequence[Column]) -> list[str]:
+    """How the protocol is made, and the guarantee that it meets."""
+    if units:
+        return [
+            "# An invariant release, whose tables are right on average, is not there yet for several records of one",
+            "# person, so this draft asks for the protocol that keeps most information.",
+            f"guarantee = {_text(_ROBUST)}    # docs/guides/steward.md has the others",
+        ]
+    lines = [
+        "# Published values are those of the source, tables are right on average, and most records stay unchanged.",
+        "# Take the line out for columns in groups, a unit, or versions about the same people: not there yet.",
+        'mechanism = "invariant"',
+        "",
+    ]
+    if len(published) < 2:
+        return [
+            *lines,
+            "# The bound is for observers of the published record, in the population too, at 95 % confidence.",
+            f"guarantee = {_text(_ROBUST)}    # docs/guides/steward.md has the others",
+        ]
+    return [
+        *lines,
+        "# The bound is for observers of the published record. Stronger ones change more records, and where values of",
+        "# the secret are rare, noise may leave too few records for them, or the search too little time:",
+        f"# guarantee = {_text(_KNOWING)}    # for observers too who know some of the published columns already",
+        f"# guarantee = {_list((_ROBUST, _KNOWING))}    # both, and in the population too",
+        f"guarantee = {_text(_RECORD)}    # docs/guides/steward.md has the others",
+    ]
+
+
 def _more(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
     others = [column.name for column in free if column not in published and column not in secrets]
     return [f"# Others that could be: {', '.join(map(_comment, others))}."] if others else []
@@ -163,7 +196,8 @@ def _whole(look: Look, free: Sequence[Column], secrets: Sequence[Column]) -> lis
     without = [name for name in others if name.strip() and name.isprintable()]
     lines = [
         '# All columns can be published, in groups under one bound for the whole record: write publish = "auto", and',
-        "# take the marks away before these lines and the sections below (docs/groups.md).",
+        "# take the marks away before these lines and the sections below (docs/groups.md). Groups take one guarantee",
+        f"# and no mechanism: write guarantee = {_text(_ROBUST)}, and take mechanism out.",
         "# [frequencies]",
         '# protection = "threshold"       # what fewer people have is grouped; figures are of exact counts',
     ]
@@ -172,7 +206,13 @@ def _whole(look: Look, free: Sequence[Column], secrets: Sequence[Column]) -> lis
     return [*lines, ""]
 
 
-def _identifiers(look: Look, keys: Sequence[Column], apart: Iterable[str]) -> list[str]:
+def _units(look: Look, keys: Sequence[Column], apart: Iterable[str]) -> list[Column]:
+    """Columns that may tell whose record it is, where a person has several."""
+    repeated = set(apart) - {column.name for column in keys}
+    return [column for column in look.columns if column.name in repeated and column.values > look.rows / 50]
+
+
+def _identifiers(look: Look, keys: Sequence[Column], apart: Iterable[str], units: Sequence[Column]) -> list[str]:
     lines = [""]
     names = {column.name for column in keys}
     if keys:
@@ -183,7 +223,6 @@ def _identifiers(look: Look, keys: Sequence[Column], apart: Iterable[str]) -> li
             f"# record_key = {_list([keys[0].name])}",
         ]
     repeated = [name for name in apart if name not in names]
-    units = [column for column in look.columns if column.name in repeated and column.values > look.rows / 50]
     if units:
         lines += [
             f"# {_comment(units[0].name)} has {units[0].values:,} values in {look.rows:,} records: if it tells whose "
@@ -305,7 +344,7 @@ def _joins(free: Sequence[Column]) -> list[str]:
     return [
         "# By these columns an outsider who knows somebody, or has another table, could join records to it:",
         f"# {', '.join(map(_comment, known))}.",
-        '# Where such are published, guarantee = "srlip:1.0" holds for those who know some of them too.',
+        f"# Where such are published, guarantee = {_text(_KNOWING)} holds for observers who know some of them too.",
         "",
     ]
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.drafting.command import draft_file
 from funnel.drafting.guess import guessed
@@ -25,9 +26,11 @@ from funnel.joint import Joint
 from funnel.progress import quiet
 from funnel.source import count_joint, settled_columns
 from funnel.spec import ReleaseSpec
+from tests.audits import recheck
 from tests.funnel.source.databases import postgres_table, sqlite_table
 from tests.ledger.servers import Server
 from tests.projects import ADULT, adult_rows, run_funnel
+from tests.releases import make_release
 
 
 def drafted(folder: Path, source: str | Path, **given: Any) -> str:
@@ -58,6 +61,7 @@ def wide(text: str, secret: str) -> str:
     """The draft after a person took away all marks that publishing every column takes."""
     text = re.sub(r"(?m)^publish = .*$", 'publish = "auto"', text)
     text = re.sub(r"(?m)^# secret = .*$", f'secret = ["{secret}"]', text)
+    text = re.sub(r"(?m)^guarantee = .*$", 'guarantee = "rlip:1.0,0.05"', text).replace('mechanism = "invariant"\n', "")
     return re.sub(
         r"(?m)^# (?=\[(frequencies|groups|recode.*)\]|protection =|without =|bins =|period =|minimum_)", "", text
     )
@@ -98,6 +102,20 @@ class TestRealTables:
         planned = CliRunner().invoke(main, ["plan", "people.toml", "--guarantee", "lip:1.0", "--json"])
         assert planned.exit_code == 0, planned.output
 
+    def test_a_draft_is_released_as_it_stands(self, tmp_path: Path) -> None:
+        people = adult_rows(0, 12_000).select(["income", "sex", "age", "fnlwgt"])
+        pq.write_table(people, tmp_path / "people.parquet")
+        text = drafted(tmp_path, tmp_path / "people.parquet")
+        spec = chosen(tmp_path, '["income"]')
+        assert (spec.mechanism.name, spec.guarantee.canonical) == ("invariant", "lip:1.0")
+        assert '# guarantee = ["rlip:1.0,0.05", "srlip:1.0"]' in text
+        assert spec.frequencies.protection == "noise"
+        release = make_release(tmp_path / "draft.toml")
+        assert overall(recheck(release)) == State.PASSED
+        records = pq.read_table(release.data)
+        assert records.column_names == ["sex", "age"]
+        assert set(records["sex"].to_pylist()) <= {"Female", "Male", "Other", "(missing)"}
+
     def test_a_panel(self, tmp_path: Path) -> None:
         people = pa.table(
             {
@@ -111,6 +129,9 @@ class TestRealTables:
         text = drafted(tmp_path, tmp_path / "panel.parquet")
         assert "# id has 1,000 values in 4,000 records" in text
         assert '# unit = ["id"]' in text
+        # Invariant releases of units are not there.
+        assert "mechanism" not in tomllib.loads(text)
+        assert tomllib.loads(text)["guarantee"] == "rlip:1.0,0.05"
         assert "id" not in chosen(tmp_path).publish
         assert counted(ReleaseSpec.load(tmp_path / "draft.toml")).n == 4000
 
@@ -165,7 +186,8 @@ class TestHostile:
             assert "\n" not in said
             return
         said = tomllib.loads(text)
-        assert set(said) <= {"name", "title", "publish", "guarantee", "source", "recode", "output", "metadata"}
+        settings_drafted = {"name", "title", "publish", "mechanism", "guarantee"}
+        assert set(said) <= settings_drafted | {"source", "recode", "output", "metadata"}
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u2028]", text)
         assert set(said.get("publish", ())) <= set(names)
         if "publish" in said and "# secret = " in text:
