@@ -96,7 +96,9 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
     chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen], useful)) is not None:
-        raise InfeasibleGuarantee(useless)
+        # A search that time ended has next to nothing as well, however many records there are.
+        ended = "" if chosen.finished else "; the search had not ended either, so raise [mechanism] time_limit first"
+        raise InfeasibleGuarantee(f"{useless}{ended}")
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     tell("fewer digits")

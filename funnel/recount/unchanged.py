@@ -18,7 +18,7 @@ Symbol = tuple[str, ...]
 # Steps of secrets, values and outputs beyond which no observers are told of.
 LARGEST = 20_000_000
 _RARE = 1000
-_HAIR = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +177,6 @@ class PlainUnchanged:
                 # A quotient of whole numbers is rounded once.
                 most = max(most, abs(math.log((mass * group) / (n * shown))) if mass else math.inf)
             level = max(level, most)
-            if most > budget * (1 + _HAIR) + _HAIR:
+            if most > budget * (1 + _TOLERANCE) + _TOLERANCE:
                 outside += shown
         return level, outside / (self.counted.rows * self.whole)

@@ -17,8 +17,8 @@ from funnel.joint import FloatArray, Joint
 
 Places = npt.NDArray[np.intp]
 
-# Half-spaces that one row asks for in one round, at most; steps towards the edge of what a
-# set allows, and the share of a constant row where they begin.
+# Half-spaces that one row asks for in a round, at most; halvings of the way to the edge of a set; and the least share
+# of a constant row that is tried.
 _MOST, _STEPS, _LEAST_SHARE = 16, 10, 1e-11
 
 
@@ -31,7 +31,7 @@ class Conditions:
     joint : Joint
         The distribution (c, a) over what the channel reads.
     extension : ndarray, shape (a, n)
-        A row over the n values that occur to the row over all a: what a value draws that nobody has.
+        Maps a row over the n values that occur to the row over all a values; see `drawn_as`.
     fixed : ndarray, shape (m, n)
         Conditions of cones, which are all known; of masses P(x, y), a constant row being of size one.
     inside : ndarray, shape (m, n)

@@ -92,11 +92,6 @@ class ExchangeProgramme:
         self._price = _FIRST_PRICE
 
     @property
-    def spaces(self) -> FloatArray:
-        """All half-spaces h, shape (K, n), of which conditions are made."""
-        return self._spaces
-
-    @property
     def size(self) -> tuple[int, int]:
         """Numbers of pairs and of conditions."""
         return len(self._out), len(self._output)

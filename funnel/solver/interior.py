@@ -111,6 +111,7 @@ class InteriorProgramme:
         solver.run()
         steps = max(1, int(solver.getInfo().ipm_iteration_count))
         self._budget.spend(_PROGRAMME + _ENTRY * matrix.nnz * steps)
+        # Unknown is what it says where the last digits do not come: the caller verifies bound and channel itself.
         if solver.getModelStatus() not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kUnknown):
             raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
         return solver.getSolution()

@@ -122,6 +122,11 @@ def optimal(
     if counts not in ("inputs", "secret and inputs"):
         raise SpecError(f"the utility of an optimum counts inputs, or secret and inputs, not {counts!r}")
     if utility == "unchanged":
+        if reads_secret:
+            raise SpecError(
+                'utility="unchanged" publishes what the protocol reads; leave reads_secret out, or name the secret\'s '
+                "columns among the inputs of the joint distribution"
+            )
         return invariant_optimum(joint, guarantee, weights, gap, Budget.of(time_limit), progress or quiet)
     useful = utility_of(utility, joint.inputs)
     if useful != INFORMATION and counts != "inputs":

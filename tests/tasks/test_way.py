@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,16 @@ def test_a_draw_that_would_be_of_no_use_is_not_made(tmp_path: Path, monkeypatch:
         with pytest.raises(InfeasibleGuarantee, match="the data are too few"):
             gone(spec)
     assert list((tmp_path / "releases" / "people").iterdir()) == []
+
+
+def test_a_search_that_time_ended_says_so_beside_what_the_data_are_blamed_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = optimise_module.choose
+    monkeypatch.setattr(optimise_module, "too_few", lambda *_: "the data are too few")
+    monkeypatch.setattr(optimise_module, "choose", lambda rows: replace(choose(rows), finished=False))
+    with pytest.raises(InfeasibleGuarantee, match="too few; the search had not ended either"):
+        gone(make_project(tmp_path, PLAIN))
 
 
 def test_the_vault_knows_files_and_the_environment_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

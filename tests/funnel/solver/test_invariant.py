@@ -185,6 +185,12 @@ def test_unknown_weights_are_refused() -> None:
         funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", weights="squares")  # type: ignore[arg-type]
 
 
+def test_a_secret_that_is_read_has_to_be_published() -> None:
+    joint = Joint.from_counts([[5, 8], [4, 1]])
+    with pytest.raises(SpecError, match="among the inputs"):
+        funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", reads_secret=True)
+
+
 def test_a_limit_of_time_returns_a_protocol_that_holds() -> None:
     joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["education", "occupation"])
     found = funnel.optimal(joint, funnel.LIP(1.0), utility="unchanged", time_limit=0.05)
