@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,8 @@ class Evidence(TableEvidence):
         Counts of (secret, what ``drawn_with`` reads).
     public : Joint, optional
         The law that everything public is about, where noise protects the counts, with what these may be.
+    categories : mapping of column to sequence of str
+        Of the columns of whole records, where these are published and the protocol is over their classes.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class Evidence(TableEvidence):
     drawn_with: Protocol | None = None
     drawn_from: Joint | None = None
     public: Joint | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         b, a = self.sampled.size
@@ -115,6 +119,14 @@ class Evidence(TableEvidence):
         from funnel.pipeline.expectations.suite import declare
 
         return declare(self)
+
+    @property
+    def declared_categories(self) -> dict[str, list[str]]:
+        """See `TableEvidence`."""
+        drawn = super().declared_categories
+        whole = {column: list(texts) for column, texts in self.categories.items()}
+        secret = {column: texts for column, texts in drawn.items() if column in self.secret}
+        return {**secret, **whole, **drawn}
 
     @property
     def known(self) -> tuple[Alphabet, ...]:

@@ -16,6 +16,8 @@ import pandas as pd
 from funnel.audit.drawn_numbers import behind_texts
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.class_claims import CLAIMS as CLASS_CLAIMS
+from funnel.pipeline.expectations.class_claims import class_claims
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.finished_folder import FinishedFolder, stored_counts
 from funnel.pipeline.expectations.finished_version import digest_and_size, json_in, json_of, spread
@@ -36,6 +38,7 @@ from funnel.recount import (
 )
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
+from funnel.recount.classes import values_of
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
@@ -78,7 +81,13 @@ class Finished(FinishedFolder):
 
         said = self.said
         finished = declare_finished(
-            said.csv, said.keyed, said.guarantee, self.is_followed, said.has_noise, bool(said.drawn)
+            said.csv,
+            said.keyed,
+            said.guarantee,
+            self.is_followed,
+            said.has_noise,
+            bool(said.drawn),
+            self.classes is not None,
         )
         return [*self.evidence.declared(), *finished]
 
@@ -88,6 +97,7 @@ class Finished(FinishedFolder):
             "public_files": self._files,
             "csv": self._csv,
             "second_reader": self._second_reader,
+            "classes": self._classes,
             "drawn_numbers": self._drawn_numbers,
             "source": self._source,
             "keys": self._keys,
@@ -111,11 +121,18 @@ class Finished(FinishedFolder):
     @property
     def _declared_files(self) -> frozenset[str]:
         said = self.said
-        return public_files.declared_files(said.csv, said.has_noise, bool(said.drawn), is_invariant(self.protocol))
+        return public_files.declared_files(
+            said.csv, said.has_noise, bool(said.drawn), is_invariant(self.protocol), self.classes is not None
+        )
 
     def _csv(self) -> list[Claim]:
-        row = first_csv_difference(self.folder.csv, self.folder.data, self.said.publish)
+        row = first_csv_difference(self.folder.csv, self.folder.data, self.said.released)
         return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+
+    def _classes(self) -> list[Claim]:
+        if self.classes is None:
+            return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
+        return class_claims(self.classes, self.said, self.whole_recount, self.laws.released, self.folder.data)
 
     def _drawn_numbers(self) -> list[Claim]:
         package = json_in(self.folder.package)
@@ -297,6 +314,7 @@ class Finished(FinishedFolder):
             self.frequencies,
             self._intervals,
             self._told_numbers,
+            {} if self.classes is None else values_of(self.whole_recount, self.classes.columns),
         )
 
     def _handouts(self) -> list[Claim]:

@@ -31,6 +31,7 @@ from funnel.recount import (
     ReleasedProtocol,
     recount,
 )
+from funnel.recount.classes import values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
@@ -75,9 +76,17 @@ class FinishedFolder(FinishedVersion):
     def recount(self) -> Recount:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
+        if self.classes is not None:
+            found = self.classes.counted(self.whole_recount)
+            return found if public is None else found.over(public.secret, public.inputs)
         if public is None:
             return recount(self.settled)
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
+
+    @cached_property
+    def whole_recount(self) -> Recount:
+        """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
+        return recount(self.settled.whole, wide=True)
 
     @cached_property
     def public(self) -> Recount:
@@ -248,6 +257,7 @@ class FinishedFolder(FinishedVersion):
             drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
             drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
             public=self._public_joint(),
+            categories={} if self.classes is None else values_of(self.whole_recount, self.classes.columns),
         )
 
     def _public_joint(self) -> Joint | None:

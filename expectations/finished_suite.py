@@ -14,6 +14,7 @@ from funnel.pipeline.expectations import (
     public_files,
     report_claims,
 )
+from funnel.pipeline.expectations.class_claims import expect_classes
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
@@ -33,7 +34,13 @@ from funnel.pipeline.expectations.number_claims import expect_numbers
 
 
 def declare_finished(
-    csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False, noise: bool = False, drawn: bool = False
+    csv: bool,
+    keyed: bool,
+    guarantee: Guarantee,
+    followed: bool = False,
+    noise: bool = False,
+    drawn: bool = False,
+    by_class: bool = False,
 ) -> list[ReleaseExpectation]:
     """All expectations on a finished folder, each with a description in plain words.
 
@@ -51,6 +58,8 @@ def declare_finished(
         Whether noise protects the frequencies, so that everything public follows from noisy counts.
     drawn : bool
         Whether numbers are drawn within published intervals.
+    by_class : bool
+        Whether whole records are published, which the protocol draws by their class.
     """
     law = "public counts" if noise else "recount"
     copies: list[ReleaseExpectation] = [
@@ -90,6 +99,7 @@ def declare_finished(
         ),
         *(copies if csv else []),
         *([expect_numbers()] if drawn else []),
+        *([expect_classes()] if by_class else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished.READER_CLAIMS),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError
 from funnel.pipeline.expectations.said import Said
+from funnel.recount.classes import PlainClasses
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import RecordKey
@@ -57,7 +58,13 @@ class FinishedVersion:
     @cached_property
     def said(self) -> Said:
         """What the text of the spec says."""
-        return Said.of(self.spec.text)
+        said = Said.of(self.spec.text)
+        return said if self.classes is None else replace(said, class_column=self.classes.column)
+
+    @cached_property
+    def classes(self) -> PlainClasses | None:
+        """The questions that classes of records follow from, where there are any."""
+        return PlainClasses.parse(self.folder.classes.read_bytes()) if self.folder.classes.is_file() else None
 
     @cached_property
     def settled(self) -> ReleaseSpec:

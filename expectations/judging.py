@@ -118,7 +118,8 @@ def announced(
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn)]
+    finished = declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn, bool(evidence.categories))
+    declared = [*evidence.declared(), *finished]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

@@ -112,6 +112,7 @@ def package_claims(
     public: PublicFrequencies | None = None,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
     drawn: Sequence[ToldNumbers] = (),
+    values: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -139,17 +140,22 @@ def package_claims(
         The intervals that categories of numbers stand for.
     drawn : sequence of ToldNumbers
         The columns of numbers that are drawn within them.
+    values : mapping of column to sequence of str
+        Of the columns of whole records, where these are published; in any order.
     """
     privacy = content["funnel:privacy"]
     texts = texts_of(version, said)
     of_column = _of_outputs(protocol)
+    if values:
+        whole = {column: _in_order_of(content, column, texts) for column, texts in values.items()}
+        of_column = {column: whole.get(column) or of_column[column] for column in said.released}
     resources = [
         resource(
             said.settings["name"],
             [
                 *with_numbers(
                     described(path, of_column, _PLAIN_FIELD if is_invariant(protocol) else _FIELD),
-                    said.publish,
+                    said.released,
                     said,
                     intervals,
                 ),
@@ -287,6 +293,15 @@ def _of_outputs(protocol: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
+def _in_order_of(content: Mapping[str, Any], column: str, values: Sequence[str]) -> list[str]:
+    """Values in the order in which the package states them, if these are the values that it states."""
+    for resource in content["resources"]:
+        for field in resource["schema"]["fields"]:
+            if field["name"] == column and sorted(field["categories"]) == sorted(values):
+                return list(field["categories"])
+    return list(values)
+
+
 def _channel(
     privacy: Mapping[str, Any],
     files: Mapping[str, tuple[str, int]],
@@ -302,7 +317,7 @@ def _channel(
         same("estimation", privacy.get("estimation"), {"path": "protocol.csv", "recipe": recipe}),
         same("unit", privacy["unit"], "nats"),
         same("secret", privacy["secret"], list(said.secret)),
-        same("published", privacy["published"], list(said.publish)),
+        same("published", privacy["published"], list(said.released)),
         same("mechanism", privacy["mechanism"], protocol["mechanism"]),
         same("readsSecret", privacy["readsSecret"], protocol["inputs"]["columns"] != list(said.publish)),
         same("protocol", privacy["protocol"], {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"}),

@@ -11,7 +11,7 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 
 # What a version consists of for its readers, named here once more: a file that is written and not named is refused.
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
-CSV, NUMBERS, FREQUENCIES = "data/records.csv", "report.json", "frequencies.json"
+CSV, NUMBERS, FREQUENCIES, CLASSES = "data/records.csv", "report.json", "frequencies.json", "classes.json"
 CHANNELS = "channels.parquet"
 DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
 HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
@@ -22,14 +22,22 @@ INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")
 
 
-def declared_files(csv: bool, noise: bool = False, drawn: bool = False, invariant: bool = False) -> frozenset[str]:
+def declared_files(
+    csv: bool, noise: bool = False, drawn: bool = False, invariant: bool = False, by_class: bool = False
+) -> frozenset[str]:
     """Paths of the public files that a version consists of; public counts are one where noise protects the others.
 
     So is a table of numbers where some are drawn within intervals, and one of weights where these estimate shares: the
-    records of an invariant protocol are counted as usual.
+    records of an invariant protocol are counted as usual. So are the questions that classes of records follow from.
     """
     tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
-    return ALWAYS | (set() if invariant else {ESTIMATOR}) | tables | ({FREQUENCIES} if noise else set())
+    return (
+        ALWAYS
+        | (set() if invariant else {ESTIMATOR})
+        | tables
+        | ({FREQUENCIES} if noise else set())
+        | ({CLASSES} if by_class else set())
+    )
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

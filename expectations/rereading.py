@@ -73,7 +73,7 @@ class Reread:
     output_counts: IntArray
 
 
-def reread(path: Path, outputs: Alphabet) -> Reread:
+def reread(path: Path, outputs: Alphabet, columns: tuple[str, ...] = ()) -> Reread:
     """Read a released file back, trusting nothing but its bytes.
 
     Parameters
@@ -81,7 +81,9 @@ def reread(path: Path, outputs: Alphabet) -> Reread:
     path : Path
         A parquet file.
     outputs : Alphabet
-        The b output symbols over the published columns.
+        The b output symbols over columns of the file.
+    columns : tuple of str
+        Whose categories are counted; by default those of the outputs.
 
     Raises
     ------
@@ -92,23 +94,26 @@ def reread(path: Path, outputs: Alphabet) -> Reread:
     -----
     O(rows) time; memory for one batch of 65,536 rows and the dictionaries.
     """
+    columns = columns or outputs.columns
     try:
         # Opened once, so that types and rows are those of the same file.
         with pa.OSFile(str(path)) as opened:
             with open_paged(opened) as file:
                 schema, footer = file.schema_arrow, file.metadata
             # As dictionaries, text columns show what their dictionary pages declare, whatever their type says.
-            with open_paged(opened, _text_columns(schema, outputs.columns)) as file:
-                return _stream(file, schema, footer, outputs)
+            with open_paged(opened, _text_columns(schema, columns)) as file:
+                return _stream(file, schema, footer, outputs, columns)
     except (OSError, pa.ArrowException) as error:
         raise ReleaseRefused(
             f"the file about to be published cannot be read back as parquet ({type(error).__name__}), so it is refused"
         ) from error
 
 
-def _stream(file: pq.ParquetFile, schema: pa.Schema, footer: pq.FileMetaData, outputs: Alphabet) -> Reread:
-    readable = [column for column in outputs.columns if _is_plain(schema, column)]
-    encoder = InputEncoder(outputs) if len(readable) == len(outputs.columns) else None
+def _stream(
+    file: pq.ParquetFile, schema: pa.Schema, footer: pq.FileMetaData, outputs: Alphabet, columns: tuple[str, ...]
+) -> Reread:
+    readable = [column for column in columns if _is_plain(schema, column)]
+    encoder = InputEncoder(outputs) if {*outputs.columns} <= {*readable} else None
     rows, nulls = 0, [0] * len(schema)
     categories: dict[str, Counter[str]] = {column: Counter() for column in readable}
     drawn = np.zeros(len(outputs) + 1, dtype=np.int64)
@@ -120,10 +125,10 @@ def _stream(file: pq.ParquetFile, schema: pa.Schema, footer: pq.FileMetaData, ou
             _add_categories(categories[column], batch.column(column))
         codes = encoder.codes(batch) if encoder is not None else np.full(batch.num_rows, -1)
         drawn += np.bincount(np.where(codes < 0, len(outputs), codes), minlength=len(drawn))
-    columns = tuple(
+    present = tuple(
         RereadColumn(field.name, str(field.type), _is_category(field.type), nulls[i]) for i, field in enumerate(schema)
     )
-    return Reread(rows, footer.num_rows, _metadata_keys(schema, footer), columns, categories, drawn)
+    return Reread(rows, footer.num_rows, _metadata_keys(schema, footer), present, categories, drawn)
 
 
 def _text_columns(schema: pa.Schema, names: Sequence[str]) -> list[str]:

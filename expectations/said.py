@@ -24,10 +24,16 @@ class Said:
         The declared bound, its numbers as the decimals that were written.
     settings : mapping
         All that it says, as TOML has it.
+    class_column : str or None
+        The column of classes, where records are counted and drawn by their class.
+    all_columns : tuple of str
+        What it publishes where it says "auto".
     """
 
     promise: Promise
     settings: Mapping[str, Any]
+    class_column: str | None = None
+    all_columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str) -> Said:
@@ -67,11 +73,34 @@ class Said:
 
     @property
     def publish(self) -> tuple[str, ...]:
-        """Published columns, in order; none where all columns are meant that are not kept back."""
+        """What the protocol is about, in order: the published columns, or the class of a record in their place."""
+        named = self._named
+        if self.class_column is None:
+            return named
+        return (*(column for column in named if column in self.secret), self.class_column)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns of the published records, in order."""
+        return self._named if self.class_column is None else (*self._named, self.class_column)
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The columns of a whole record, but for the secret's."""
+        return tuple(column for column in self._named if column not in self.secret)
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """The columns that it names; none where all columns are meant that are not kept back."""
         named = self.settings["publish"]
         if isinstance(named, str):
-            return ()
+            return self.all_columns
         return tuple(column for one in named for column in ([one] if isinstance(one, str) else one))
+
+    @property
+    def min_records(self) -> int:
+        """How many records a class has, at least."""
+        return int(self.section("groups").get("min_records", 200))
 
     @property
     def inputs(self) -> tuple[str, ...]:

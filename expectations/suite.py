@@ -53,7 +53,7 @@ def declare_table(evidence: TableEvidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
-    published = list(evidence.protocol.outputs.columns)
+    published = list(evidence.declared_categories)
     return [
         ExpectReleasedColumnsToEqualDeclared(
             columns=published, description=f"The file has exactly the columns {listed(published)}, in this order."
@@ -69,7 +69,7 @@ def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
-    published = list(evidence.published)
+    published = list(evidence.declared_categories)
     secret = [column for column in evidence.secret if column not in published]
     hidden = f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file."
     return [
@@ -89,8 +89,7 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
 def _on_the_categories(evidence: TableEvidence) -> list[ReleaseExpectation]:
     outputs = evidence.protocol.outputs
     by_column: list[ReleaseExpectation] = []
-    for position, column in enumerate(outputs.columns):
-        categories = list(dict.fromkeys(symbol[position] for symbol in outputs.symbols))
+    for column, categories in evidence.declared_categories.items():
         by_column.append(
             ExpectReleasedCategoriesToEqualDeclared(
                 column=column,

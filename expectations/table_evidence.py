@@ -45,7 +45,16 @@ class TableEvidence:
         ReleaseRefused
             If it cannot be read as parquet.
         """
-        return reread(self.released, self.protocol.outputs)
+        return reread(self.released, self.protocol.outputs, tuple(self.declared_categories))
+
+    @property
+    def declared_categories(self) -> dict[str, list[str]]:
+        """The categories of every column of the file, in its order."""
+        outputs = self.protocol.outputs
+        return {
+            column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols))
+            for j, column in enumerate(outputs.columns)
+        }
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -94,11 +103,12 @@ class TableEvidence:
     def _category_table(self) -> pd.DataFrame:
         """Categories by column."""
         rows: list[tuple[str, bool, str | None, int]] = []
-        for column in self.protocol.outputs.columns:
+        for column, declared in self.declared_categories.items():
             if column not in self.reread.categories:
                 rows.append((column, False, None, 0))
                 continue
-            named: Collection[str] = set().union(*(_texts(alphabet, column) for alphabet in self.known))
+            texts = (_texts(alphabet, column) for alphabet in self.known if column in alphabet.columns)
+            named: Collection[str] = set(declared).union(*texts)
             for category, records in self.reread.categories[column].items():
                 rows.append((column, True, category if category in named else None, records))
         return pd.DataFrame(rows, columns=["column", "readable", "category", "records"])

@@ -20,6 +20,7 @@ from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.flows.wide import DoneGroups, PreparedGroups, prepare_groups, release_groups
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
+from funnel.pipeline.tasks.classify import classify
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import Estimated, estimate
@@ -189,6 +190,10 @@ def _go(
     for misfit in misfits(spec, snapshot.read_codings()):
         tell(f"{WARNING}{misfit}")
     estimated = estimate(spec, snapshot, workspace, secret)
+    taken = snapshot
+    if estimated.wide:
+        classified = classify(spec, snapshot, estimated, workspace)
+        spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
     prepared: _Prepared | PreparedGroups
     if estimated.grouped:
         prepared = prepare_groups(spec, series, snapshot, estimated, workspace)
@@ -238,7 +243,7 @@ def _go(
         )
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
-    _tidy(workspace, snapshot, secret if done is not None else None)
+    _tidy(workspace, taken, secret if done is not None else None)
     if late is None:
         settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
     else:
@@ -333,7 +338,7 @@ def _release(
     )
     drawn = followed.drawn
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
+        rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret, estimated.donors)
         settled = snapshot.read_codings().settled(spec)
         findings, audited = audit(settled, counted, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -353,6 +358,7 @@ def _release(
             created,
             approval,
             None if estimated.units is None else estimated.units.first,
+            estimated.classes,
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot

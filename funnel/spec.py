@@ -127,6 +127,7 @@ class ReleaseSpec(Section):
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _text: str | None = PrivateAttr(default=None)
+    _whole: tuple[str, ...] = PrivateAttr(default=())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -339,6 +340,27 @@ class ReleaseSpec(Section):
         said = tomllib.loads(self._text)["guarantee"]
         return "set" in said if isinstance(said, dict) else str(self.guarantee.model_dump().get("set")) in said.lower()
 
+    def by_class(self, column: str) -> Self:
+        """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
+        found = self.model_copy(update={"publish": (*(self.secret if self.publishes_secret else ()), column)})
+        found._whole = self.publish
+        return found
+
+    @property
+    def whole(self) -> Self:
+        """This spec for whole records, whatever they are drawn by."""
+        return self.model_copy(update={"publish": self._whole}) if self.is_by_class else self
+
+    @property
+    def is_by_class(self) -> bool:
+        """Whether records are counted and drawn by their class."""
+        return bool(self._whole)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns of the released records, in order."""
+        return (*self._whole, self.publish[-1]) if self.is_by_class else self.publish
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The published columns that are not secret: what records are counted by, beside the secret."""
@@ -507,6 +529,8 @@ class ReleaseSpec(Section):
         )
         # Where a database is, does not count either; the table or query does.
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
+        if self.is_by_class:
+            said["publish"] = list(self._whole)
         return _digest({key: value for key, value in said.items() if value != {}})
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.audit import Audited, Findings
+from funnel.donors.record_classes import RecordClasses
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
@@ -43,12 +44,15 @@ def describe(
     created: str,
     approval: Approval | None = None,
     first: Joint | None = None,
+    classes: RecordClasses | None = None,
 ) -> ReportContent:
     """Write the frequencies, the protocol, the csv, the public report and the package; what reports show is returned.
 
     Of the exact counts nothing enters but into the folder of internal evidence.
 
     Exact counts of the first rows of units, ``first``, are there where public counts are of these.
+
+    Of the classes of records, where there are some, the questions that they follow from.
 
     They tell of the published channel alone: what people with a history drew from is internal.
     """
@@ -59,9 +63,12 @@ def describe(
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
     write_evidence(spec, counted, folder, first)
     public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
-    settled = snapshot.read_codings().settled(spec)
+    codings = snapshot.read_codings()
+    settled = codings.settled(spec)
     frequencies = audited.frequencies
-    write_documents(settled, protocol, guarantee, public, frequencies, protection, rows.data, folder, drawn.rounded)
+    write_documents(
+        settled, protocol, guarantee, public, frequencies, protection, rows.data, folder, drawn.rounded, classes
+    )
     drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
     evidence = Evidence(
         folder.data,
@@ -75,6 +82,7 @@ def describe(
         drawing=drawing,
         drawn_with=None if drawn.counts is None else drawn.drawing,
         drawn_from=drawn.counts,
+        categories={} if classes is None else {column: codings[column].labels for column in classes.columns},
     )
     content = report_content(
         spec,
@@ -102,6 +110,7 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    write_package(settled, protocol, public.findings, protection, decision.version, created, folder)
+    categories = None if classes is None else {column: codings[column].labels for column in spec.released}
+    write_package(settled, protocol, public.findings, protection, decision.version, created, folder, categories)
     write_handouts(folder, newest_found(series.earlier))
     return content

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.donors.record_classes import RecordClasses
 from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
@@ -18,8 +19,9 @@ from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
+from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of
-from funnel.source import is_grouped, over_values
+from funnel.source import is_grouped, is_wide, over_values
 from funnel.spec import ReleaseSpec
 
 JOINT, RECORDS = "joint.json", "records.parquet"
@@ -42,6 +44,12 @@ class Estimated:
     units : UnitCounts or None
         Where noise is to protect the counts and units may have several rows: what is counted of first and second rows,
         which is what is protected.
+    classes : RecordClasses or None
+        Where records are counted by their class.
+    donors : Donors or None
+        Whose records are published for those that change their class, in that case.
+    wide : bool
+        Whether records are to be counted and drawn by their class.
     grouped : bool
         Whether the published columns are published in groups: as the spec says, or since there are too many
         combinations of a flat list.
@@ -52,6 +60,9 @@ class Estimated:
     values: str | None
     cached: bool
     units: UnitCounts | None = None
+    classes: RecordClasses | None = None
+    donors: Donors | None = None
+    wide: bool = False
     grouped: bool = False
 
 
@@ -83,10 +94,11 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     else:
         joint = _count(spec, snapshot)
         # Of many columns a table of counts is nearly all zeros.
-        wide = records_file(joint) if is_grouped(spec, joint) else None
+        wide = records_file(joint) if is_wide(spec, joint, codings) or is_grouped(spec, joint) else None
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
         cache.forget_others(key)
-    grouped = is_grouped(spec, joint)
+    by_class = is_wide(spec, joint, codings)
+    grouped = not by_class and is_grouped(spec, joint)
     joint = over_values(spec, joint, codings)
     of_record = (
         None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
@@ -98,7 +110,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
     values = values_digest(spec, snapshot.source_sha256, of_record)
-    return Estimated(joint, codings.learned, values, found is not None, units, grouped)
+    return Estimated(joint, codings.learned, values, found is not None, units, wide=by_class, grouped=grouped)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -12,6 +12,7 @@ from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows, draw_rows, take_over
 from funnel.release.secret import ReleaseSecret
+from funnel.sampling.donors import Donors
 from funnel.spec import ReleaseSpec
 
 
@@ -24,8 +25,11 @@ def sanitise(
     folder: ReleaseFolder,
     workspace: Path,
     secret: ReleaseSecret | None = None,
+    donors: Donors | None = None,
 ) -> Rows:
     """Put the rows of the coming version into its folder, with the evidence of its drawing.
+
+    With ``donors`` whole records are published for the classes that are drawn.
 
     Raises
     ------
@@ -51,4 +55,5 @@ def sanitise(
         decided=drawn.counts is not None,
         counts=drawn.counts,
         target=drawn.target,
+        donors=donors,
     )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.suggest import suggest
 from funnel.groups.records import Records
@@ -16,7 +21,12 @@ def threshold_rules(spec: ReleaseSpec) -> Rules:
     return Rules(max(spec.frequencies.threshold, rules.minimum_cell), rules.dominance, rules.unique_share)
 
 
-def threshold_recode(spec: ReleaseSpec, counted: Joint) -> dict[str, Recode]:
+def class_rules(spec: ReleaseSpec) -> Rules:
+    """The rules that classes of records keep: of a threshold, where there is one."""
+    return threshold_rules(spec) if spec.frequencies.protection == "threshold" else spec.disclosure.rules
+
+
+def threshold_recode(spec: ReleaseSpec, counted: Joint, by_class: bool = False) -> dict[str, Recode]:
     """The recoding of every column whose values have to be grouped; of the others that of the spec stays.
 
     A value that fewer records have than the threshold is not named in that of its group.
@@ -26,6 +36,9 @@ def threshold_recode(spec: ReleaseSpec, counted: Joint) -> dict[str, Recode]:
     spec : ReleaseSpec
     counted : Joint
         Exact counts after the recoding of the spec.
+    by_class : bool
+        Whether records are counted by their class. Classes keep the rules by themselves; what is grouped are values of
+        single columns that too few records have.
 
     Raises
     ------
@@ -33,10 +46,27 @@ def threshold_recode(spec: ReleaseSpec, counted: Joint) -> dict[str, Recode]:
         If no grouping leaves two values.
     """
     rules = threshold_rules(spec)
+    if by_class:
+        recode: dict[str, Recode] = {}
+        for column in counted.inputs.columns:
+            found = suggest(spec, _values_of(counted, column), Rules(rules.minimum_cell, 1.0, 1.0), rules.minimum_cell)
+            recode.update({} if found is None else found.recode)
+        return recode
     if spec.groups.of is not None:
         return _of_groups(spec, counted, rules)
     found = suggest(spec, counted, rules, named_from=rules.minimum_cell)
     return {} if found is None else dict(found.recode)
+
+
+def _values_of(counted: Joint, column: str) -> Joint:
+    """Counts of the values of one column, whatever the secret."""
+    place = counted.inputs.columns.index(column)
+    totals: Counter[str] = Counter()
+    for symbol, count in zip(counted.inputs.symbols, counted.counts.sum(axis=0).tolist(), strict=True):
+        totals[symbol[place]] += count
+    everybody = Alphabet(counted.secret.columns, (("",) * len(counted.secret.columns),))
+    values = Alphabet((column,), tuple((text,) for text in totals))
+    return Joint(np.array([list(totals.values())], dtype=np.int64), everybody, values)
 
 
 def _of_groups(spec: ReleaseSpec, counted: Joint, rules: Rules) -> dict[str, Recode]:

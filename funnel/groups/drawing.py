@@ -16,7 +16,7 @@ from funnel.errors import DataError
 from funnel.groups.protocol import SILENT, GroupedProtocol, Stage
 from funnel.joint import IntArray
 from funnel.protocol import WeightArray
-from funnel.sampling.answers import DRAW_ROWS, Answers
+from funnel.sampling.answers import DRAW_ROWS
 from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import OUTSIDE, InputEncoder
 from funnel.sampling.draw import ChannelSampler
@@ -223,7 +223,7 @@ def _shuffled(codes: IntArray, batches: Sequence[pa.RecordBatch], words: RowWord
             some = numbers[start : start + batch.num_rows]
             start += batch.num_rows
             # Only what is drawn and the rows that it belongs to take part in the order.
-            yield order_words(Answers(batch, some, some.astype(kind), np.empty(0, np.uint64)), len(distinct), words)
+            yield order_words(batch, some.astype(kind), len(distinct), words)
 
     return distinct[np.concatenate(list(in_order(tagged(), len(distinct), words))).astype(np.int64)]
 

@@ -39,7 +39,7 @@ def require_same_spec(spec: ReleaseSpec, record: Record) -> None:
     declared, kept = ((one.kind, {k: v and float(v) for k, v in one.numbers.items()}) for one in promises)
     for what, same in (
         ("bound", declared == kept),
-        ("columns", origin.fields == tuple(spec.publish)),
+        ("columns", origin.fields == spec.released),
         ("spec", origin.spec == spec.digest),
     ):
         if not same:

@@ -51,6 +51,7 @@ def data_package(
     version: str,
     created: str,
     files: dict[str, tuple[str, int]],
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """The content of ``datapackage.json``.
 
@@ -66,8 +67,10 @@ def data_package(
         Time of publication, ISO 8601 with time zone.
     files : dict of str to (str, int)
         For every public file, by its path inside the release: SHA-256 (hex) and size in bytes.
+    categories : mapping of column to sequence of str, optional
+        The values of every published column; by default those of the protocol's outputs.
     """
-    categories = {
+    categories = categories or {
         column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
         for position, column in enumerate(protocol.outputs.columns)
     }
@@ -213,7 +216,7 @@ def _privacy(
         meaning=parse_guarantee(findings.guarantee).meaning,
         level=findings.level,
         secret=spec.secret,
-        published=spec.publish,
+        published=spec.released,
         mechanism=protocol.mechanism,
         reads_secret=protocol.inputs.columns != spec.publish,
         protocol=ProtocolFile(path="protocol.json", hash=f"sha256:{files['protocol.json'][0]}"),

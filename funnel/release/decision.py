@@ -220,7 +220,7 @@ def decide(
         source=snapshot.source_sha256,
         snapshot=snapshot.content_sha256,
         protocol=protocol.digest,
-        fields=protocol.outputs.columns if isinstance(protocol, Protocol) else protocol.columns,
+        fields=spec.released if isinstance(protocol, Protocol) else protocol.columns,
         guarantee=spec.guarantee.canonical,
         shuffle=spec.output.shuffle,
         record_key=spec.record_key,

@@ -92,6 +92,11 @@ class ReleaseFolder:
         return self.root / "protocol.json"
 
     @property
+    def classes(self) -> Path:
+        """The questions that say which class a record is of, where the protocol is about classes of records."""
+        return self.root / "classes.json"
+
+    @property
     def channels(self) -> Path:
         """The effective channel of every column and pair, where columns are published in groups."""
         return self.root / "channels.parquet"

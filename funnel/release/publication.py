@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from funnel.donors.record_classes import RecordClasses
 from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.protocol import Protocol
+from funnel.release.classes_document import classes_document
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
@@ -39,6 +42,7 @@ def write_documents(
     drawn: FileRef,
     folder: ReleaseFolder,
     rounded: float | None = None,
+    classes: RecordClasses | None = None,
 ) -> None:
     """Write the protocol as its users need it, the noisy counts it was made from, and the csv if the spec asks for it.
 
@@ -54,6 +58,8 @@ def write_documents(
         raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
     if protection.protection == "noise":
         folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
+    if classes is not None:
+        folder.classes.write_bytes(classes_document(classes).to_bytes())
     document = protocol_document(protocol, guarantee, public, protection, rounded)
     folder.protocol.write_bytes(document.to_bytes())
     if spec.output.csv:
@@ -70,8 +76,11 @@ def write_package(
     version: Version,
     created: str,
     folder: ReleaseFolder,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, str]:
     """Write the Data Package over the public files that are there; return the digest of each, its own included.
+
+    ``categories`` are the values of every published column, where they are not those of the protocol's outputs.
 
     Returns
     -------
@@ -86,6 +95,7 @@ def write_package(
             folder.drawn,
             folder.drawn_csv,
             folder.protocol,
+            folder.classes,
             folder.frequencies,
             folder.numbers,
             folder.report,
@@ -94,7 +104,7 @@ def write_package(
     ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
     try:
-        text = dump(data_package(spec, protocol, findings, protection, str(version), created, files))
+        text = dump(data_package(spec, protocol, findings, protection, str(version), created, files, categories))
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
     folder.package.write_bytes(text)

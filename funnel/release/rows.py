@@ -19,6 +19,7 @@ from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
+from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of
 from funnel.settings.work import EngineSettings
 
@@ -66,6 +67,7 @@ def draw_rows(
     progress: Progress,
     counts: Joint | None = None,
     target: Protocol | None = None,
+    donors: Donors | None = None,
 ) -> Rows:
     """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
@@ -93,6 +95,8 @@ def draw_rows(
         internal, and becomes evidence.
     target : Protocol, optional
         Of this version alone, in that case.
+    donors : Donors, optional
+        Where whole records are published for classes that are drawn.
 
     Raises
     ------
@@ -109,6 +113,7 @@ def draw_rows(
         record_key=record_key,
         decided=decided,
         secret=secret,
+        donors=donors,
         sizes=snapshot.sizes,
     )
     with working_folder(plan, folder, workspace, record_key is not None) as placed:

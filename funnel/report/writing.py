@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.files import write_whole
@@ -77,7 +78,8 @@ def write_internal_report(
     """
     joint: Joint = content.joint
     protocol: Protocol = content.protocol
-    known = look_beside(spec, joint, snapshot.read_codings())
+    classes = ClassesDocument.read(folder.classes).classes if folder.classes.is_file() else None
+    known = look_beside(spec, joint, snapshot.read_codings(), classes)
     if together is None:
         linked = attacks.versions(joint, protocol, earlier, decision.origin, rows_sha256)
     else:

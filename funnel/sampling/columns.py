@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,33 +37,38 @@ class Columns(Interface):
         """The columns of some rows."""
 
 
-class OutputColumns:
-    """Turns output codes into the published columns: text as dictionary type, without nulls and without metadata.
+class CodedColumns:
+    """Turns codes into published columns: text as dictionary type, without nulls and without metadata.
 
-    Every column's dictionary lists all texts that its outputs can have, in the order in which the outputs name them,
-    whether or not they occur: it says nothing about the rows. Indices are the smallest signed integers that fit.
+    Every column's dictionary lists all texts that it can have, whether or not they occur: it says nothing about the
+    rows. Indices are the smallest signed integers that fit.
 
     Parameters
     ----------
-    protocol : Protocol
+    names : sequence of str
+    categories : sequence of sequences of str
+        The texts of every column.
+    tables : sequence of ndarray of integers, each (b,)
+        The position of the text that every code stands for.
 
     Notes
     -----
-    O(b · columns) to construct, O(rows · columns) to use.
+    O(rows · columns) to use.
     """
 
-    def __init__(self, protocol: Protocol) -> None:
-        self._outputs = len(protocol.outputs)
+    def __init__(
+        self,
+        names: Sequence[str],
+        categories: Sequence[Sequence[str]],
+        tables: Sequence[npt.NDArray[np.integer[Any]]],
+    ) -> None:
+        self._size = len(tables[0])
         self._tables: list[npt.NDArray[np.signedinteger[Any]]] = []
-        self._categories: list[pa.Array] = []
+        self._categories = [arrow_texts(list(texts)) for texts in categories]
         fields = []
-        for j, name in enumerate(protocol.outputs.columns):
-            texts = [symbol[j] for symbol in protocol.outputs.symbols]
-            categories = list(dict.fromkeys(texts))
-            position = {text: i for i, text in enumerate(categories)}
-            dtype = next(t for t in (np.int8, np.int16, np.int32) if len(categories) <= np.iinfo(t).max + 1)
-            self._tables.append(np.array([position[text] for text in texts], dtype=dtype))
-            self._categories.append(arrow_texts(categories))
+        for name, texts, table in zip(names, categories, tables, strict=True):
+            dtype = next(t for t in (np.int8, np.int16, np.int32) if len(texts) <= np.iinfo(t).max + 1)
+            self._tables.append(np.asarray(table).astype(dtype))
             kind = pa.dictionary(pa.from_numpy_dtype(np.dtype(dtype)), pa.string())
             fields.append(pa.field(name, kind, nullable=False))
         self.schema = pa.schema(fields)
@@ -73,10 +79,10 @@ class OutputColumns:
         Raises
         ------
         DataError
-            If a code is outside the output alphabet.
+            If a code stands for nothing.
         """
-        if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < self._outputs:
-            raise DataError(f"output codes run from {codes.min()} to {codes.max()}; there are {self._outputs} outputs")
+        if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < self._size:
+            raise DataError(f"output codes run from {codes.min()} to {codes.max()}; there are {self._size} outputs")
         columns = [np.empty(len(codes), dtype=table.dtype) for table in self._tables]
         # Piece by piece, which stays in the processor's cache with the wide codes that are looked up by.
         for start in range(0, len(codes), _PIECE_ROWS):
@@ -90,6 +96,28 @@ class OutputColumns:
             for column, categories in zip(columns, self._categories, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+class OutputColumns(CodedColumns):
+    """The published columns of output codes; texts in the order in which the outputs name them.
+
+    Parameters
+    ----------
+    protocol : Protocol
+
+    Notes
+    -----
+    O(b · columns) to construct.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        categories, tables = [], []
+        for j in range(len(protocol.outputs.columns)):
+            position: dict[str, int] = {}
+            texts = [symbol[j] for symbol in protocol.outputs.symbols]
+            tables.append(np.array([position.setdefault(text, len(position)) for text in texts]))
+            categories.append(tuple(position))
+        super().__init__(protocol.outputs.columns, categories, tables)
 
 
 class ReleaseWriter:

@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
 from funnel.sampling.columns import GROUP_ROWS
+from funnel.sampling.donors import Donors
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.order import PART_ROWS
+from funnel.sampling.published import Published, published_by
 from funnel.sampling.row_words import WordKeys
 
 PARTITION_ROWS = 2 * GROUP_ROWS
@@ -52,6 +54,8 @@ class Plan:
         None to draw afresh.
     secret : Alphabet or None
         By whose values draws are counted, to be judged; they are drawn without it. None not to tell them apart.
+    donors : Donors or None
+        Where whole records are published, and the protocol is over classes of them.
     """
 
     snapshot: str
@@ -64,6 +68,12 @@ class Plan:
     parts: int
     keys: WordKeys | None = None
     secret: Alphabet | None = None
+    donors: Donors | None = None
+
+    @cached_property
+    def published(self) -> Published:
+        """What is released for an output."""
+        return published_by(self.protocol, self.donors)
 
     @cached_property
     def digest(self) -> str:
@@ -71,7 +81,7 @@ class Plan:
         keys = b"" if self.keys is None else self.keys.digest
         secret = None if self.secret is None else (self.secret.columns, self.secret.symbols)
         said = [
-            3,
+            4,
             self.snapshot_sha256,
             self.protocol.digest,
             self.groups,
@@ -79,6 +89,7 @@ class Plan:
             self.parts,
             keys.hex(),
             secret,
+            None if self.donors is None else self.donors.digest,
         ]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
@@ -93,6 +104,7 @@ def plan_rows(
     record_key: RecordKey | None = None,
     decided: bool = False,
     secret: Alphabet | None = None,
+    donors: Donors | None = None,
     sizes: Sequence[int] | None = None,
     partition_rows: int = PARTITION_ROWS,
     part_rows: int = PART_ROWS,
@@ -109,6 +121,8 @@ def plan_rows(
         Whether the snapshot has keys of records and decisions in the place of the digests of record keys.
     secret : Alphabet, optional
         Values of the secret, whose columns the snapshot then has, to count draws by.
+    donors : Donors, optional
+        As in `Plan`; the snapshot then has the number of every record.
     sizes : sequence of int, optional
         Rows of each row group, where they are known; else the file is asked.
     partition_rows, part_rows : int
@@ -127,6 +141,7 @@ def plan_rows(
         parts_for(sum(sizes), part_rows),
         None if record_key is None else WordKeys.of(record_key, protocol, decided),
         secret,
+        donors,
     )
 
 

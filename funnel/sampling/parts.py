@@ -28,7 +28,8 @@ from funnel.sampling.answers import Answers, answers
 from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder
-from funnel.sampling.columns import GROUP_ROWS, OutputColumns, ReleaseWriter
+from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
+from funnel.sampling.draw import OutputArray
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.order import code_bits, order_words, released_order, sorted_pieces
 from funnel.sampling.partitions import Plan
@@ -83,25 +84,25 @@ class Done:
 
 def draw_partition(plan: Plan, index: int) -> Done:
     """Draw the outputs of a partition: encoded, if the order is kept, else sorted by part."""
-    protocol = plan.protocol
+    published = plan.published
     name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
 
     def make(path: Path) -> Done:
-        b, words = len(protocol.outputs), words_for(plan.keys)
+        words = words_for(plan.keys)
         seen = _Seen(plan)
 
-        def counted() -> Iterator[Answers]:
+        def counted() -> Iterator[tuple[pa.RecordBatch, OutputArray]]:
             for drawn in _drawn(plan, index, words):
                 seen.drawn(drawn)
-                yield drawn
+                yield drawn.batch, published.codes(drawn, words)
 
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
-            tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
+            tagged = (seen.ordered(order_words(batch, codes, published.size, words)) for batch, codes in counted())
             bounds += write_by_part(path, tagged, plan.parts)
         else:
-            with ReleaseWriter(path, OutputColumns(protocol)) as writer:
-                for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
+            with ReleaseWriter(path, published.columns()) as writer:
+                for chunk in even_chunks((codes for _, codes in counted()), GROUP_ROWS):
                     writer.write(chunk)
         counts = seen.counts.counts()
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
@@ -123,12 +124,12 @@ def count_partition(
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     """Put the rows of a part, from all partitions, into their final order and encode them."""
-    protocol = plan.protocol
+    published = plan.published
     name = f"part-{part:05d}.parquet"
 
     def make(path: Path) -> Done:
-        codes = released_order(read_part(plan, part, drawn), len(protocol.outputs), words_for(plan.keys))
-        with ReleaseWriter(path, OutputColumns(protocol)) as writer:
+        codes = released_order(read_part(plan, part, drawn), published.size, words_for(plan.keys))
+        with ReleaseWriter(path, published.columns()) as writer:
             writer.write(codes)
         return Done(name, "", len(codes))
 
@@ -144,7 +145,7 @@ def row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> It
 def _drawn(plan: Plan, index: int, words: RowWords) -> Iterator[Answers]:
     secret = () if plan.secret is None else plan.secret.columns
     # A protocol that reads the secret has its columns among the inputs.
-    columns = list(dict.fromkeys([*plan.protocol.inputs.columns, *secret]))
+    columns = list(dict.fromkeys([*plan.protocol.inputs.columns, *plan.published.reads, *secret]))
     batches = row_groups(plan.snapshot, plan.groups[index], columns + ([] if plan.keys is None else [KEY_COLUMN]))
     return answers(batches, plan.protocol, words)
 
@@ -158,7 +159,7 @@ class _Seen:
         self._secret = None if plan.secret is None else InputEncoder(plan.secret)
         rarity, scopes = rarity_for(plan.rows), (None, None) if plan.keys is None else plan.keys.scopes
         self._draw = WordRecord(rarity, 0, scopes[0])
-        self._order = WordRecord(rarity, code_bits(b), scopes[1]) if plan.shuffle else None
+        self._order = WordRecord(rarity, code_bits(plan.published.size), scopes[1]) if plan.shuffle else None
 
     def drawn(self, some: Answers) -> None:
         """Note what was drawn."""

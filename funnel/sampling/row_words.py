@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from funnel.protocol import Protocol
 from funnel.sampling.key_column import stored_digests
-from funnel.sampling.keyed import DIGEST_BYTES, RecordKey, decision_keys, encrypted_words, word_key
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, RecordKey, decision_keys, encrypted_words, word_key
 from funnel.sampling.words import WordArray, WordStream
 
 if TYPE_CHECKING:
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 class RowWords(Interface):
-    """Uniform 64-bit words for the rows of a task. Those for drawing, for ordering and for ties are unrelated."""
+    """Uniform 64-bit words for the rows of a task. Those for drawing, donors, ordering and ties are unrelated."""
 
     def to_draw(self, batch: pa.RecordBatch) -> WordArray:
         """A word for every row, shape (rows,), that its output is drawn with."""
+
+    def to_donate(self, batch: pa.RecordBatch, attempt: int) -> WordArray:
+        """A word for every row, shape (rows,), that its donor is drawn with; another one for every attempt."""
 
     def to_order(self, batch: pa.RecordBatch) -> WordArray:
         """A word for every row, shape (rows,), that its place is decided by."""
@@ -45,6 +48,10 @@ class FreshWords:
         """See `RowWords`."""
         return self._words("draw", batch.num_rows)
 
+    def to_donate(self, batch: pa.RecordBatch, attempt: int) -> WordArray:
+        """See `RowWords`."""
+        return self._words("donors", batch.num_rows)
+
     def to_order(self, batch: pa.RecordBatch) -> WordArray:
         """See `RowWords`."""
         return self._words("order", batch.num_rows)
@@ -65,7 +72,7 @@ class WordKeys:
 
     Attributes
     ----------
-    words, order, ties : bytes
+    words, donors, order, ties : bytes
         Keys of AES-256.
     records : bytes
         The key that decisions about records are encrypted with first.
@@ -75,6 +82,7 @@ class WordKeys:
     """
 
     words: bytes = field(repr=False)
+    donors: bytes = field(repr=False)
     order: bytes = field(repr=False)
     ties: bytes = field(repr=False)
     records: bytes = field(repr=False)
@@ -83,7 +91,7 @@ class WordKeys:
     @property
     def digest(self) -> bytes:
         """What tells all of them apart."""
-        said = (self.words, self.order, self.ties, self.records, self.decision or b"")
+        said = (self.words, self.donors, self.order, self.ties, self.records, self.decision or b"")
         return hashlib.sha256(b"".join(said)).digest()
 
     @property
@@ -113,6 +121,7 @@ class WordKeys:
         order = f"record order {protocol.digest}"
         return cls(
             word_key(record_key, "answer"),
+            word_key(record_key, "donor"),
             word_key(record_key, order),
             word_key(record_key, "tied " + order),
             decision_key(record_key),
@@ -138,11 +147,21 @@ class KeyedWords:
 
     def to_draw(self, batch: pa.RecordBatch) -> WordArray:
         """See `RowWords`."""
+        return encrypted_words(self._decided(batch), self._keys.words)
+
+    def to_donate(self, batch: pa.RecordBatch, attempt: int) -> WordArray:
+        """See `RowWords`."""
+        keys = self._decided(batch)
+        keys[:, 1] ^= np.uint64(attempt)
+        return encrypted_words(keys, self._keys.donors)
+
+    def _decided(self, batch: pa.RecordBatch) -> DigestArray:
+        """128 bits for every record and what is decided about it."""
         keys = stored_digests(batch)
-        if self._keys.decision is not None:
-            decision = np.frombuffer(self._keys.decision, dtype="<u8").astype(np.uint64)
-            keys = decision_keys(keys, decision, self._keys.records)
-        return encrypted_words(keys, self._keys.words)
+        if self._keys.decision is None:
+            return keys.copy()
+        decision = np.frombuffer(self._keys.decision, dtype="<u8").astype(np.uint64)
+        return decision_keys(keys, decision, self._keys.records)
 
     def to_order(self, batch: pa.RecordBatch) -> WordArray:
         """See `RowWords`."""

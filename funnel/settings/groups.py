@@ -46,6 +46,7 @@ class GroupSettings(Section):
 
     of: Annotated[tuple[Columns, ...] | Literal["auto"] | None, BeforeValidator(_groups)] = None
     people: Annotated[StrictInt, Field(ge=2)] = 50
+    min_records: Annotated[StrictInt, Field(ge=2)] = 200
     without: Texts = ()
 
     @model_validator(mode="after")

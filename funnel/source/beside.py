@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet
+from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 from funnel.sampling import KEY_COLUMN
@@ -72,7 +73,7 @@ class Beside:
     sampled: tuple[str, ...]
 
 
-def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings) -> Beside:
+def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings, classes: RecordClasses | None = None) -> Beside:
     """Read the source once more and count all its other columns, in one streaming pass.
 
     A column of more than 100 values is put into about 20 classes, if its values are numbers: the most common number,
@@ -86,12 +87,15 @@ def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings) -> Beside:
         Counts of (secret, input) of the same source, shape (c, a).
     codings : Codings
         Of the secret and published columns.
+    classes : RecordClasses, optional
+        Of whole records, where these are the inputs.
 
     Raises
     ------
     DataError
         If the source is no longer the one that was counted.
     """
+    spec = spec.whole
     # A record key is a name of each person.
     needed = (*spec.columns, *(spec.record_key or ()))
     others = _readable(spec, needed)
@@ -104,7 +108,7 @@ def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings) -> Beside:
     sample: list[CodeArray] = []
     sampled = 0
     for batch in coded_batches(wide, source, codings, key_column=_as_struct(others)):
-        places = _places(batch, spec, joint)
+        places = _places(batch, spec, joint, classes)
         kept += np.bincount(places, minlength=cells)
         side = batch.column(KEY_COLUMN)
         codes = [counter.count(side.field(i), places) for i, counter in enumerate(counters)]
@@ -158,26 +162,32 @@ def _as_struct(names: Sequence[str]) -> Callable[[pa.RecordBatch], pa.Array]:
     return column
 
 
-def _places(batch: pa.RecordBatch, spec: ReleaseSpec, joint: Joint) -> CodeArray:
+def _places(batch: pa.RecordBatch, spec: ReleaseSpec, joint: Joint, classes: RecordClasses | None) -> CodeArray:
     """Position of each record in the flat table of (secret, input)."""
     secret = _symbols(batch, spec.secret, joint.secret)
-    inputs = _symbols(batch, spec.inputs, joint.inputs)
+    inputs = _symbols(batch, spec.inputs, joint.inputs) if classes is None else _classes(batch, classes)
     if (secret < 0).any() or (inputs < 0).any():
         raise DataError("the source changed while the release was made; run the release again")
     return secret * len(joint.inputs) + inputs
 
 
 def _symbols(batch: pa.RecordBatch, columns: Sequence[str], alphabet: Alphabet) -> CodeArray:
+    different, where = _different(batch, columns)
+    return np.array([alphabet.get(symbol) for symbol in different], dtype=np.int64)[where]
+
+
+def _classes(batch: pa.RecordBatch, classes: RecordClasses) -> CodeArray:
+    different, where = _different(batch, classes.columns)
+    return classes.of_records(Alphabet(classes.columns, tuple(different)))[where]
+
+
+def _different(batch: pa.RecordBatch, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], CodeArray]:
+    """The different symbols of some rows, and which of them each has."""
     arrays = [batch.column(name) for name in columns]
-    flat = np.zeros(batch.num_rows, dtype=np.int64)
-    for array in arrays:
-        flat = flat * (len(array.dictionary) + 1) + np.asarray(array.indices.fill_null(len(array.dictionary)))
-    different, where = np.unique(flat, return_inverse=True)
-    first = np.zeros(len(different), dtype=np.int64)
-    first[where] = np.arange(len(where))
+    codes = np.column_stack([array.indices.fill_null(len(array.dictionary)).to_numpy() for array in arrays])
+    _, first, where = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     texts = [array.take(pa.array(first)).cast(pa.string()).to_pylist() for array in arrays]
-    found = np.array([alphabet.get(symbol) for symbol in zip(*texts, strict=True)], dtype=np.int64)
-    return np.asarray(found[where])
+    return list(zip(*texts, strict=True)), where.reshape(-1)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,12 +13,16 @@ from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
+from funnel.protocol import INVARIANT
 from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
+
+# An invariant channel over more combinations than this is not found in a minute.
+MOST_OUTPUTS = 1_500
 
 
 def count_joint(
@@ -75,7 +80,7 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     from funnel.disclosure.threshold import threshold_recode
 
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
-    recode = threshold_recode(spec, joint)
+    recode = threshold_recode(spec, joint, is_wide(spec, joint, codings))
     if not recode:
         return codings
     grouped = replace(codings, recode={**bins, **{column: _written(one) for column, one in recode.items()}})
@@ -94,11 +99,21 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     DataError
         If there are more of them than the spec, or noise, allows.
     """
-    if is_grouped(spec, counted):
+    if is_wide(spec, counted, codings) or is_grouped(spec, counted):
         return counted
     joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
+
+
+def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
+    """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
+    if spec.mechanism.name != INVARIANT:
+        return False
+    combinations = len(counted.inputs)
+    if spec.frequencies.protection == "noise":
+        combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
+    return spec.groups.is_auto or spec.groups.of is not None or combinations > MOST_OUTPUTS
 
 
 def is_grouped(spec: ReleaseSpec, counted: Joint) -> bool:

@@ -1,0 +1,142 @@
+"""Donors: whose record is published for one that changes its class: that of anybody of the new class, evenly."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import EntropyError
+from funnel.joint import IntArray
+from funnel.sampling.words import WordArray
+
+Codes = npt.NDArray[np.int64]
+RECORD_COLUMN: Final = "(record)"
+"""The column of a snapshot that has the number of every record among the different ones."""
+
+# That a word is drawn again is less likely than 2^-24: this many times in a row are a broken source.
+_MOST_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Donors:
+    """The different records of a table, by class, and who takes whose place.
+
+    A record that keeps its class is published as it is. One that goes from class g to class h is published as a record
+    of h. Lay the people of g and those of h along one line each, alike people side by side: whoever stands at a share q
+    of the first line takes the record of whoever stands at q of the second. Somebody drawn from g stands at any place
+    with the same probability, so every person of h is as likely to be the donor: **the published records of a class
+    have the composition of the true ones**, whatever moves between classes. Which donor it is depends on the record and
+    on a word alone, never on the secret.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Published columns.
+    categories : tuple of tuple of str
+        The values of each.
+    codes : ndarray of int32, shape (a, columns)
+        The values of every record; people who agree in early columns stand together.
+    classes : tuple of str
+        Their names.
+    of_record : ndarray of int64, shape (a,)
+        The number of the class of every record.
+    counts : ndarray of int64, shape (a,)
+        People with each, at least one.
+    """
+
+    columns: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    codes: npt.NDArray[np.int32]
+    classes: tuple[str, ...]
+    of_record: IntArray
+    counts: IntArray
+
+    def __len__(self) -> int:
+        """a, how many different records there are."""
+        return len(self.counts)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all of it."""
+        said = hashlib.sha256(repr((self.columns, self.categories, self.classes)).encode())
+        for array in (self.codes, self.of_record, self.counts):
+            said.update(np.ascontiguousarray(array).data)
+        return said.hexdigest()
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """Records class by class, in a class along its line."""
+        return np.lexsort((*self.codes.T[::-1], self.of_record))
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        """Where each record of that order ends, in people."""
+        return np.cumsum(self.counts[self._order])
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        """People of every class."""
+        sizes = np.zeros(len(self.classes), dtype=np.int64)
+        np.add.at(sizes, self.of_record, self.counts)
+        return sizes
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Where each class begins, in people."""
+        return np.cumsum(self._sizes) - self._sizes
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """People of the same class who stand before the first one with a record."""
+        places = np.empty_like(self.counts)
+        places[self._order] = self._ends - self.counts[self._order]
+        return places - self._starts[self.of_record]
+
+    def taken(self, records: Codes, classes: Codes, words: Callable[[int], WordArray]) -> Codes:
+        """The records that are published for some, given the classes that were drawn for them.
+
+        Parameters
+        ----------
+        records : ndarray of int64, shape (rows,)
+            Numbers of the true records.
+        classes : ndarray of int64, shape (rows,)
+            Drawn.
+        words : callable
+            Uniform words for the rows, (rows,), given how many times they were asked for before.
+
+        Raises
+        ------
+        EntropyError
+            If the source of random words is broken.
+        """
+        out = np.array(records)
+        moved = np.flatnonzero(classes != self.of_record[records])
+        taken, into = records[moved], classes[moved]
+        size, other = self._sizes[self.of_record[taken]], self._sizes[into]
+        # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
+        place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
+        out[moved] = self._order[np.searchsorted(self._ends, self._starts[into] + place // size, side="right")]
+        return out
+
+
+def _below(limits: Codes, rows: Codes, words: Callable[[int], WordArray]) -> Codes:
+    """Whole numbers from 0 to each limit - 1, exactly uniform: words that favour the first are drawn again."""
+    bounds = limits.astype(np.uint64)
+    # 2^64 mod limit: so many of the largest words are too many.
+    excess = (np.uint64(2**64 - 1) % bounds + np.uint64(1)) % bounds
+    found = np.empty(len(limits), dtype=np.uint64)
+    left = np.arange(len(limits))
+    for attempt in range(_MOST_ATTEMPTS):
+        if not len(left):
+            return (found % bounds).astype(np.int64)
+        drawn = words(attempt)[rows[left]]
+        fit = drawn <= np.uint64(2**64 - 1) - excess[left]
+        found[left[fit]] = drawn[fit]
+        left = left[~fit]
+    raise EntropyError(f"random words were of no use in {_MOST_ATTEMPTS} tries; their source cannot be used")

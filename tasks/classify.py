@@ -1,0 +1,139 @@
+"""Classify: where a record has many columns, the classes of records that it is counted and drawn by."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.disclosure.threshold import class_rules
+from funnel.donors.growing import BoolArray, record_classes
+from funnel.donors.record_classes import RecordClasses
+from funnel.errors import DataError
+from funnel.joint import IntArray, Joint
+from funnel.pipeline.tasks.estimate import Estimated
+from funnel.pipeline.tasks.step import step, tell
+from funnel.release.files import FileRef, Sink, private_folder, write_whole
+from funnel.release.snapshot import CODINGS, DATA, Snapshot
+from funnel.sampling import InputEncoder
+from funnel.sampling.donors import RECORD_COLUMN, Donors
+from funnel.sampling.published import CLASS_COLUMN
+from funnel.source import Codings
+from funnel.source.coding import Coding
+from funnel.spec import ReleaseSpec
+from funnel.tables import arrow_numbers, arrow_texts, open_paged
+
+# In the workspace of the series: the records of the newest snapshot with their classes.
+FOLDER = "classes"
+# Channels between so many classes are found in seconds.
+MOST_CLASSES = 400
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Classified:
+    """A spec, a snapshot and counts that are by class of record from here on."""
+
+    spec: ReleaseSpec
+    snapshot: Snapshot
+    estimated: Estimated
+
+
+@step
+def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path) -> Classified:
+    """Find the classes of records between which the secret differs most, and count the records by them.
+
+    Classes are as fine as [groups] min_records and the rules of [disclosure] allow. What is published of a record is
+    its class's, drawn by the protocol, and the record of somebody of that class: so the bound is about what an
+    observer concludes from a record who knows of the secret what the counts of classes say.
+
+    Raises
+    ------
+    DataError
+        If the records have one class only, or a column has a name that is used here.
+    """
+    joint, codings = estimated.joint, snapshot.read_codings()
+    for column in (CLASS_COLUMN, RECORD_COLUMN):
+        if column in (*spec.secret, *spec.publish):
+            raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
+    tell("finding classes of records")
+    classes = _classes(spec, joint)
+    donors = _donors(joint, codings, classes)
+    counted = classes.counted(joint)
+    told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
+    found = _with_classes(snapshot, codings, told, donors, joint, workspace)
+    tell(f"{len(classes.names)} classes of records")
+    return Classified(
+        spec.by_class(CLASS_COLUMN),
+        found,
+        dataclasses.replace(estimated, joint=counted, classes=classes, donors=donors),
+    )
+
+
+def _classes(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
+    rules, totals = class_rules(spec), joint.counts.sum(axis=1)
+    known = rules.above(totals, np.asarray(joint.n))
+
+    def allowed(tables: IntArray) -> BoolArray:
+        dominated = rules.above(tables, tables.sum(axis=0)) & ~known[:, np.newaxis]
+        return np.asarray(~(rules.small(tables) | dominated).any(axis=0))
+
+    found = record_classes(joint, spec.groups.min_records, MOST_CLASSES, allowed)
+    if len(found.names) < 2:
+        raise DataError(
+            "no column tells anything of the secret that could be told apart from chance, or the records are too few "
+            "for two classes; lower min_records in [groups], or publish fewer columns"
+        )
+    return found
+
+
+def _donors(joint: Joint, codings: Codings, classes: RecordClasses) -> Donors:
+    columns = joint.inputs.columns
+    codes = np.empty((len(joint.inputs), len(columns)), dtype=np.int32)
+    for j, column in enumerate(columns):
+        position = {text: i for i, text in enumerate(codings[column].labels)}
+        codes[:, j] = [position[symbol[j]] for symbol in joint.inputs.symbols]
+    categories = tuple(codings[column].labels for column in columns)
+    of_record, counts = classes.of_records(joint.inputs), joint.counts.sum(axis=0)
+    return Donors(columns, categories, codes, classes.names, of_record, counts)
+
+
+def _with_classes(
+    snapshot: Snapshot, codings: Codings, told: Coding, donors: Donors, joint: Joint, workspace: Path
+) -> Snapshot:
+    """The snapshot with the number and the class of every record, in the same row groups."""
+    folder = private_folder(private_folder(workspace) / FOLDER)
+    encoder = InputEncoder(joint.inputs)
+    names = arrow_texts(list(donors.classes))
+    done = 0
+    with ExitStack() as stack:
+        file = stack.enter_context(open_paged(snapshot.data.checked()))
+        sink = stack.enter_context(Sink(folder / DATA))
+        writer: pq.ParquetWriter | None = None
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            records = encoder.codes(table)
+            if (records < 0).any():
+                raise DataError("the snapshot has records that were not counted; run the release again")
+            of_class = donors.of_record[records].astype(np.int32)
+            table = table.append_column(RECORD_COLUMN, pa.array(records.astype(np.int32))).append_column(
+                CLASS_COLUMN, pa.DictionaryArray.from_arrays(arrow_numbers(of_class), names)
+            )
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(sink, table.schema, compression="zstd"))
+            writer.write_table(table, row_group_size=table.num_rows)
+            done += table.num_rows
+            tell("noting classes", done, snapshot.rows)
+    further = dataclasses.replace(codings, columns=(*codings.columns, told))
+    content = hashlib.sha256(json.dumps([snapshot.content_sha256, donors.digest]).encode()).hexdigest()
+    return dataclasses.replace(
+        snapshot,
+        data=FileRef(str(folder / DATA), sink.sha256),
+        codings=write_whole(folder / CODINGS, further.to_json().encode()),
+        content_sha256=content,
+    )
