@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, State, judged, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
+from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.tables import open_paged
 
@@ -43,11 +43,14 @@ class Table:
     ----------
     counts : ndarray of int64, shape (b,)
         Records by output symbol.
+    alike : ndarray of int64, shape (different records,)
+        Records that are equal to each other.
     repeats : int
         Records that are equal to the one before them.
     """
 
     counts: npt.NDArray[np.int64]
+    alike: npt.NDArray[np.int64]
     repeats: int
 
     @property
@@ -76,7 +79,7 @@ class TextTable:
         return sum(self.counted.values())
 
 
-def check_table(path: Path, outputs: Alphabet) -> tuple[Check, Check, Table | None]:
+def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Table | None]:
     """Read the released parquet file: whether all its records are outputs, and it is written as funnel writes it.
 
     Returns
@@ -89,27 +92,26 @@ def check_table(path: Path, outputs: Alphabet) -> tuple[Check, Check, Table | No
     -----
     O(rows) time; memory for one row group.
     """
-    categories = [list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j in range(len(outputs.columns))]
-    read = _read_table(path, outputs.columns, categories)
+    categories = [list(of_column) for of_column in columns.texts.values()]
+    read = _read_table(path, columns.names, categories)
     if isinstance(read, str):
         return Check("values", State.FAILED, read), Check("parquet", State.FAILED, read), None
-    positions = [{text: i for i, text in enumerate(values)} for values in categories]
-    symbols = {
-        tuple(positions[j][part] for j, part in enumerate(symbol)): y for y, symbol in enumerate(outputs.symbols)
-    }
-    counts = np.zeros(len(outputs), dtype=np.int64)
+    counts = np.zeros(len(columns.outputs), dtype=np.int64)
     strange = 0
     for row, number in read.counted.items():
-        if row in symbols:
-            counts[symbols[row]] = number
-        else:
+        known = min(row) >= 0
+        y = columns.output(tuple(categories[j][code] for j, code in enumerate(row))) if known else None
+        if y is None:
             strange += number
+        else:
+            counts[y] += number
     values = judged(
         "values", _complaints(strange, counts), f"{counts.sum():,} records, all of them outputs of the protocol"
     )
     if strange or not counts.sum():
         return values, _unlike("not every record is an output of the protocol"), None
-    return values, _encoding(read.differs, read.layout), Table(counts, read.repeats)
+    alike = np.array(list(read.counted.values()), dtype=np.int64)
+    return values, _encoding(read.differs, read.layout), Table(counts, alike, read.repeats)
 
 
 def check_texts_table(path: Path, texts: Mapping[str, Sequence[str]]) -> tuple[Check, Check, TextTable | None]:

@@ -49,7 +49,12 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
 
 
 def check_record(
-    folder: ReleaseFolder, evidence: Evidence, document: ProtocolDocument, package: dict[str, Any], facts: Facts
+    folder: ReleaseFolder,
+    evidence: Evidence,
+    document: ProtocolDocument,
+    fields: tuple[str, ...],
+    package: dict[str, Any],
+    facts: Facts,
 ) -> Check:
     """The record in ``audit/`` against the files that are there and what they say."""
     record = evidence.record
@@ -57,7 +62,7 @@ def check_record(
     aimed_at = None if record.history is None else record.history.target
     made = Made(
         aimed_at or document.digest,
-        document.outputs.columns,
+        fields,
         document.guarantee.declared,
         evidence.spec,
         evidence.joint.n,

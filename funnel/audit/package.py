@@ -10,8 +10,8 @@ from typing import Any
 
 from scipy.special import gammaincinv
 
-from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
+from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.balance import is_invariant
@@ -80,7 +80,12 @@ _MOST_SECRETS = 1 << 20
 
 
 def check_package(
-    package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None, told_of: int | None
+    package: dict[str, Any],
+    document: ProtocolDocument,
+    columns: ReleasedColumns,
+    facts: Facts,
+    rows: int | None,
+    told_of: int | None,
 ) -> Check:
     """Compare the data package with what follows from everything else that is public.
 
@@ -88,25 +93,30 @@ def check_package(
     ----------
     package : JSON object
     document : ProtocolDocument
+    columns : ReleasedColumns
     facts : mapping
     rows : int or None
         Records in the table; None where they could not be told.
     told_of : int or None
         Records that public figures are of: those of the public counts.
     """
-    return judged(
-        "package", _complaints(package, document, facts, rows, told_of), "every key follows from the other files"
-    )
+    complaints = _complaints(package, document, columns, facts, rows, told_of)
+    return judged("package", complaints, "every key follows from the other files")
 
 
 def _complaints(
-    package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None, told_of: int | None
+    package: dict[str, Any],
+    document: ProtocolDocument,
+    columns: ReleasedColumns,
+    facts: Facts,
+    rows: int | None,
+    told_of: int | None,
 ) -> Iterator[str]:
     name, privacy = package.get("name"), package.get("funnel:privacy")
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
         return
-    yield from differences(package, _expected(name, package, document, facts, rows), "")
+    yield from differences(package, _expected(name, package, document, columns, facts, rows), "")
     yield from unfit(package, privacy)
     if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
         yield "funnel:privacy.confidence does not follow from the number of records"
@@ -127,7 +137,12 @@ def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
 
 
 def _expected(
-    name: str, package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None
+    name: str,
+    package: dict[str, Any],
+    document: ProtocolDocument,
+    columns: ReleasedColumns,
+    facts: Facts,
+    rows: int | None,
 ) -> dict[str, Any]:
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
@@ -137,7 +152,7 @@ def _expected(
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
-    texts = _texts(document.outputs.alphabet())
+    texts = columns.texts
     invariant = is_invariant({"mechanism": document.mechanism})
     meaning, recipe = (_PLAIN_FIELD, _PLAIN_RECIPE) if invariant else (_FIELD, _RECIPE)
     known = {
@@ -154,7 +169,7 @@ def _expected(
             "level": promise.level,
             "unit": "nats",
             "secret": list(promise.secret),
-            "published": list(document.prior.columns),
+            "published": list(document.prior.columns if columns.classes is None else columns.names),
             "mechanism": document.mechanism,
             "readsSecret": inputs != document.prior.columns,
             "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
@@ -352,13 +367,6 @@ def _schema(
             }
         )
     return {"fieldsMatch": match, "fields": fields, "missingValues": []}
-
-
-def _texts(outputs: Alphabet) -> dict[str, list[str]]:
-    """All texts that may be published of every column."""
-    return {
-        column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j, column in enumerate(outputs.columns)
-    }
 
 
 def _cell(text: str, guard: bool) -> str:

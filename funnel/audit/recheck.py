@@ -27,6 +27,7 @@ from funnel.audit.labels import check_labels
 from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
 from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
+from funnel.audit.released_columns import ReleasedColumns, check_classes
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents, check_listing
 from funnel.errors import DataError, SpecError
@@ -45,7 +46,6 @@ _POSSIBLE = {
     "data/records.csv",
     "signature.json",
     "report.json",
-    "frequencies.json",
     "estimator.csv",
     *HANDOUTS,
 }
@@ -79,7 +79,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     signature = read_signature(folder)
     listing = list_folder(folder.root)
     facts = {path: file_facts(folder.root / path) for path in listing.public}
-    values, parquet, table = check_table(folder.data, document.outputs.alphabet())
+    columns = ReleasedColumns.of(folder, document, package)
+    values, parquet, table = check_table(folder.data, columns)
     rows = None if table is None else table.rows
     public = read_frequencies(folder, document)
     # Public figures are of so many records: with noise, not of as many as the table has.
@@ -87,7 +88,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
     invariant = is_invariant(document.content())
     checks = [
-        check_listing(listing, told, _NEEDED, _POSSIBLE if public is not None else _POSSIBLE - {"frequencies.json"}),
+        check_listing(listing, told, _NEEDED, _possible(public is not None, columns.classes is not None)),
         check_signature(signature, package, facts, told.key, own),
         check_documents(folder.root, listing),
         values,
@@ -100,22 +101,28 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     if set(TABLES) & set(facts):
         checks += check_drawn_numbers(folder, behind_texts(document), package)
     checks += [
-        check_package(package, document, facts, rows, told_of),
+        check_package(package, document, columns, facts, rows, told_of),
         *check_handouts(folder, document, package, facts),
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),
+        *check_classes(columns, document),
         *([check_balance(document, public, told_of)] if invariant and told_of else []),
         *([] if public is None else [check_protected(public, document, package), *check_public(public, document)]),
         *(_figures(document, table, public, told_of) if table is not None and told_of else ()),
-        *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
-        check_report(folder, package, _of_report(document, rows), document.guarantee.secret + document.outputs.columns),
+        *([check_order(table.alike, table.repeats)] if table is not None and _is_shuffled(package) else ()),
+        check_report(folder, package, _of_report(document, rows), document.guarantee.secret + columns.names),
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
     if not told.public:
-        checks += _internal(folder, document, package, facts, table, told, public)
+        checks += _internal(folder, document, columns, package, facts, table, told, public)
     return checks
+
+
+def _possible(noise: bool, by_class: bool) -> set[str]:
+    """Public files that such a release may have."""
+    return _POSSIBLE | ({"frequencies.json"} if noise else set()) | ({"classes.json"} if by_class else set())
 
 
 def _of_report(document: ProtocolDocument, rows: int | None) -> list[str]:
@@ -149,6 +156,7 @@ def _figures(document: ProtocolDocument, table: Table, public: PublicFrequencies
 def _internal(
     folder: ReleaseFolder,
     document: ProtocolDocument,
+    columns: ReleasedColumns,
     package: dict[str, Any],
     facts: Facts,
     table: Table | None,
@@ -166,7 +174,7 @@ def _internal(
         whole,
         *check_evidence(evidence, document, table, public),
         check_texts(package, said_texts(evidence.spec)),
-        check_record(folder, evidence, document, package, facts),
+        check_record(folder, evidence, document, columns.names, package, facts),
         kept,
         *check_histories(folder, name, evidence, document, told.register),
     ]

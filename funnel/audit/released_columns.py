@@ -1,0 +1,110 @@
+"""Released columns: what the columns of a released table may hold, and which output of the protocol each record is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from funnel.alphabet import Alphabet
+from funnel.audit.check import Check, judged
+from funnel.audit.files import read_document
+from funnel.errors import DataError
+from funnel.recount.classes import PlainClasses
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedColumns:
+    """The columns of a released table.
+
+    Attributes
+    ----------
+    texts : mapping of column to sequence of str
+        All that each may hold, in the order of the table.
+    outputs : Alphabet
+        Of the protocol.
+    classes : PlainClasses or None
+        Where whole records are released, and the protocol is about their classes.
+    """
+
+    texts: Mapping[str, Sequence[str]]
+    outputs: Alphabet
+    classes: PlainClasses | None = None
+
+    @classmethod
+    def of(cls, folder: ReleaseFolder, document: ProtocolDocument, package: Mapping[str, Any]) -> Self:
+        """The columns of a release: those of its protocol, and of whole records those that its package names.
+
+        Raises
+        ------
+        DataError
+            If the document of classes cannot be read.
+        """
+        outputs = document.outputs.alphabet()
+        texts = {
+            column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols))
+            for j, column in enumerate(outputs.columns)
+        }
+        if not folder.classes.is_file():
+            return cls(texts, outputs)
+        classes = PlainClasses.parse(read_document(folder.classes))
+        stated = _stated(package)
+        whole = {column: stated.get(column, []) for column in classes.columns}
+        secret = {column: of for column, of in texts.items() if column != classes.column}
+        return cls({**secret, **whole, classes.column: list(classes.names)}, outputs, classes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, in the order of the table."""
+        return tuple(self.texts)
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, ...], int]:
+        return {symbol: y for y, symbol in enumerate(self.outputs.symbols)}
+
+    def output(self, record: tuple[str, ...]) -> int | None:
+        """The number of the output that a released record is; None if it is none, or says another class than its."""
+        if self.classes is None:
+            return self._known.get(record)
+        width = len(record) - 1 - len(self.classes.columns)
+        try:
+            right = self.classes.of(record[width:-1]) == record[-1]
+        except DataError:
+            return None
+        return self._known.get((*record[:width], record[-1])) if right else None
+
+
+def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[Check]:
+    """Whether the classes of whole records are those that the protocol is about; nothing where there are none."""
+    classes = columns.classes
+    if classes is None:
+        return []
+
+    def complaints() -> list[str]:
+        named = tuple(dict.fromkeys(symbol[-1] for symbol in document.inputs.symbols))
+        found = [] if named == classes.names else ["its names are not the inputs of protocol.json"]
+        if document.inputs.columns[-1] != classes.column:
+            found.append("it is about another column than protocol.json")
+        asked = {one["column"] for one in classes.content["questions"]}
+        if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
+            found.append("its questions are about columns that are not published, or secret")
+        return found
+
+    return [judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")]
+
+
+def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The categories of every column of the parquet file, as the package states them."""
+    for resource in package.get("resources", []):
+        if isinstance(resource, dict) and resource.get("path") == "data/records.parquet":
+            schema = resource.get("schema")
+            fields = schema.get("fields", []) if isinstance(schema, dict) else []
+            return {
+                str(one["name"]): [str(text) for text in one["categories"]]
+                for one in fields
+                if isinstance(one, dict) and isinstance(one.get("categories"), list) and "name" in one
+            }
+    return {}
