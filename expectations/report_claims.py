@@ -211,7 +211,7 @@ def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws
     yield same("mechanism", mechanism["name"], protocol["mechanism"])
     yield same("reads the secret", mechanism["reads_secret"], laws.reads_secret)
     yield same("secret", numbers["secret"], {"columns": list(said.secret), "values": len(laws.recount.secret)})
-    yield same("published", numbers["published"], {"columns": list(said.publish), "values": len(laws.recount.inputs)})
+    yield same("published", numbers["published"], {"columns": list(said.released), "values": len(laws.recount.inputs)})
 
 
 def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:

@@ -102,7 +102,11 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
 
 
 def check_numbers(
-    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], rows: int | None
+    folder: ReleaseFolder,
+    document: ProtocolDocument,
+    published: tuple[str, ...],
+    package: dict[str, Any],
+    rows: int | None,
 ) -> Check:
     """Whether the figures of the report are those of the protocol and of the data package.
 
@@ -110,6 +114,8 @@ def check_numbers(
     ----------
     folder : ReleaseFolder
     document : ProtocolDocument
+    published : tuple of str
+        The columns of the table.
     package : JSON object
     rows : int or None
         Records released.
@@ -134,7 +140,7 @@ def check_numbers(
         "channel.inputs": (told.channel.inputs, len(document.inputs.symbols)),
         "channel.outputs": (told.channel.outputs, len(document.outputs.symbols)),
         "secret": (told.secret.columns, document.guarantee.secret),
-        "published": (told.published.columns, document.prior.columns),
+        "published": (told.published.columns, published),
         "weighted": weighted_of(told.weighted, package),
         "holds": (figures.holds, True),
         **{

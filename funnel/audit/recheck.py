@@ -114,7 +114,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         check_report(folder, package, _of_report(document, rows), document.guarantee.secret + columns.names),
     ]
     if folder.numbers.name in facts:
-        checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
+        checks += [check_numbers(folder, document, columns.names, package, rows), check_rendered(folder, told.render)]
     if not told.public:
         checks += _internal(folder, document, columns, package, facts, table, told, public)
     return checks

@@ -65,7 +65,12 @@ Standard errors for the population are the usual ones times √(1 + r), at most 
 table give r. Divide a chi-square by 1 + r.
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
-are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."""
+are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`.{donors}"""
+_DONORS = """
+
+A record that was changed is, in all columns, that of somebody else. The last column is its class, which follows \
+from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as one of \
+another."""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -117,7 +122,7 @@ print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weight
 
 Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."""
 _FILES = """| protocol.csv | the probability of every published value for every true one |
-{estimator}| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
+{estimator}{classes}| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 """
 _CSV_LINE = (
@@ -132,6 +137,7 @@ _NUMBER_LINES = {
     "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
 }
 _ESTIMATOR_LINE = "| estimator.csv | weights by which published shares add up to true ones |\n"
+_CLASSES_LINE = "| classes.json | questions about the columns that say which class a record is of |\n"
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -274,7 +280,12 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
     noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
     if protocol["mechanism"] == "invariant":
         up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
-        return readme_again(package, _AS_USUAL.format(up_to=up_to), _FILES.format(noisy=noisy, estimator=""), text)
+        by_class = (
+            package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
+        )
+        files = _FILES.format(noisy=noisy, estimator="", classes=_CLASSES_LINE if by_class else "")
+        work = _AS_USUAL.format(up_to=up_to, donors=_DONORS if by_class else "")
+        return readme_again(package, work, files, text)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     estimating = _ESTIMATING.format(
@@ -283,7 +294,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         about=round(float(probability) * 10_000),
         steps=STEPS,
     )
-    files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE)
+    files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE, classes="")
     return readme_again(package, of_sets(_READING, estimating), files, text)
 
 

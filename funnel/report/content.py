@@ -161,6 +161,8 @@ class Described:
         What differs from the version before; None for a first one.
     approval : Approval or None
         Who approved it; None where nobody was asked.
+    released : tuple of str
+        The columns of whole records, where the protocol is about classes of these; empty elsewhere.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Described:
     kept_before: tuple[KeptByVersion, ...] = ()
     change: Change | None = None
     approval: Approval | None = None
+    released: tuple[str, ...] = ()
 
 
 def protected_frequencies(described: Described) -> ProtectedFrequencies:
@@ -231,7 +234,7 @@ class PublicContent(Described):
     @property
     def published(self) -> tuple[str, ...]:
         """Columns that were released."""
-        return self.laws.inputs.columns
+        return self.released or self.laws.inputs.columns
 
     @property
     def belief_limits(self) -> tuple[FloatArray, FloatArray] | None:

@@ -122,6 +122,7 @@ def report_content(
         kept_before=() if findings.history is None else _kept_before(earlier),
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
+        released=spec.released if spec.is_by_class else (),
     )
 
 
@@ -129,7 +130,7 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     """One sentence for everything that was done to a column before it was counted."""
     said = []
     settled = codings.settled(spec)
-    for column in spec.columns:
+    for column in spec.whole.columns:
         coding, recode = codings[column], settled.recode.get(column)
         if column in spec.automatic and recode is not None:
             said.append(
@@ -166,7 +167,7 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
 def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
     """The same as the spec alone tells it: which values were rare or missing is told by noisy counts and no others."""
     said = []
-    for column in spec.columns:
+    for column in spec.whole.columns:
         recode = spec.recode.get(column)
         if recode is not None and recode.bins is not None:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")

@@ -16,6 +16,7 @@ _DIGITS = 2
 
 def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
     """How to work with the records."""
+    by_class = protocol["outputs"]["columns"] != privacy["published"]
     yield (
         f"Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average"
         f"{_up_to(privacy, protocol)}."
@@ -28,6 +29,12 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         "Analyses within records that are selected by something not published, such as records of a register that you "
         "link, are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."
     )
+    if by_class:
+        yield (
+            "A record that was changed is, in all columns, that of somebody else. The last column is its class, which "
+            "follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were "
+            "published as one of another."
+        )
 
 
 def _up_to(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:

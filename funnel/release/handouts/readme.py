@@ -16,7 +16,7 @@ from funnel.release.published_values import published_values
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
 # So many records of one true value are followed in the example.
 EXAMPLE = 10_000
-ESTIMATOR = "estimator.csv"
+ESTIMATOR, CLASSES = "estimator.csv", "classes.json"
 FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
@@ -24,6 +24,7 @@ FILES = {
     "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
     ESTIMATOR: "weights by which published shares add up to true ones",
+    CLASSES: "questions about the columns that say which class a record is of",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
@@ -91,10 +92,12 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     if published_values(protocol["mechanism"]).estimator:
         parts += ["## How to read a value", *_reading()]
         parts += ["## How to estimate from it", *_estimating(package[KEY], protocol)]
-        files = FILES
+        left_out = {CLASSES}
     else:
         parts += ["## How to work with it", *counting(package[KEY], protocol)]
-        files = {path: what for path, what in FILES.items() if path != ESTIMATOR}
+        by_class = protocol["outputs"]["columns"] != package[KEY]["published"]
+        left_out = {ESTIMATOR} if by_class else {ESTIMATOR, CLASSES}
+    files = {path: what for path, what in FILES.items() if path not in left_out}
     parts += ["## Files", file_table(package, files)]
     return "\n\n".join(parts) + "\n"
 

@@ -57,7 +57,7 @@ def _document(content: PublicContent) -> PublicReport:
         random_source=content.random_source,
         shuffled=content.shuffled,
         secret=Columns(columns=laws.secret.columns, values=len(laws.secret)),
-        published=Columns(columns=laws.inputs.columns, values=len(laws.inputs)),
+        published=Columns(columns=content.published, values=len(laws.inputs)),
         guarantee=str(content.guarantee),
         mechanism=Mechanism(name=mechanism.name, summary=mechanism.summary, reads_secret=mechanism.reads_secret),
         utility=content.utility,
