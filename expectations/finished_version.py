@@ -11,6 +11,7 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.pipeline.expectations.said import Said
+from funnel.recount.source import source_columns
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import RecordKey
@@ -56,8 +57,9 @@ class FinishedVersion:
 
     @cached_property
     def said(self) -> Said:
-        """What the text of the spec says."""
-        return Said.of(self.spec.text)
+        """What the text of the spec says; of "auto" the columns are those of the source, read again."""
+        said = Said.of(self.spec.text)
+        return said.publishing(source_columns(self.spec)) if said.publishes_all else said
 
     @cached_property
     def settled(self) -> ReleaseSpec:

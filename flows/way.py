@@ -11,13 +11,12 @@ from typing import Any
 
 from funnel.audit import Audited, Findings
 from funnel.audit.population import in_population
-from funnel.errors import ReleaseRefused
+from funnel.errors import ReleaseRefused, SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
-from funnel.pipeline.flows.wide import DoneGroups, PreparedGroups, prepare_groups, release_groups
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
@@ -58,7 +57,7 @@ from funnel.release.series import Series, open_series
 from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.sample_size import doubts
-from funnel.source import misfits, settled_columns
+from funnel.source import TOO_MANY, misfits, settled_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -100,7 +99,7 @@ class Done:
 
 
 @plain_errors
-def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
     """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
@@ -112,7 +111,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 
     Returns
     -------
-    tuple of dict and Done, DoneGroups or None
+    tuple of dict and Done or None
         What is told of the run, as `funnel.pipeline.flows.release.release` describes it; and what was published, if
         anything was.
 
@@ -129,7 +128,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 @plain_errors
 def go_approved(
     spec: ReleaseSpec, approval: Approval, version: Version | None = None
-) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+) -> tuple[dict[str, Any], Done | None]:
     """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
 
     Parameters
@@ -176,7 +175,7 @@ def _go(
     again: bool,
     rotate: bool,
     approval: Approval | None,
-) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+) -> tuple[dict[str, Any], Done | None]:
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
@@ -189,11 +188,10 @@ def _go(
     for misfit in misfits(spec, snapshot.read_codings()):
         tell(f"{WARNING}{misfit}")
     estimated = estimate(spec, snapshot, workspace, secret)
-    prepared: _Prepared | PreparedGroups
-    if estimated.grouped:
-        prepared = prepare_groups(spec, series, snapshot, estimated, workspace)
-    else:
-        prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
+    if estimated.wide:
+        # The published columns have more combinations than a joint law is made over.
+        raise SpecError(TOO_MANY)
+    prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
     decision = decide(
@@ -222,20 +220,14 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
-    warnings = [] if isinstance(prepared, PreparedGroups) else _doubtful(spec, estimated.joint, prepared)
+    warnings = _doubtful(spec, estimated.joint, prepared)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"{WARNING}{warning}")
-    done: Done | DoneGroups | None
-    if isinstance(prepared, PreparedGroups):
-        told, done, late = release_groups(
-            spec, series, account, snapshot, estimated.joint, prepared, decision, approval, secret, workspace
-        )
-    else:
-        told, done, late = _release(
-            spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
-        )
+    told, done, late = _release(
+        spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
+    )
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, snapshot, secret if done is not None else None)

@@ -19,7 +19,7 @@ from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
-from funnel.source import is_grouped, over_values
+from funnel.source import is_wide, over_values
 from funnel.spec import ReleaseSpec
 
 JOINT, RECORDS = "joint.json", "records.parquet"
@@ -42,9 +42,8 @@ class Estimated:
     units : UnitCounts or None
         Where noise is to protect the counts and units may have several rows: what is counted of first and second rows,
         which is what is protected.
-    grouped : bool
-        Whether the published columns are published in groups: as the spec says, or since there are too many
-        combinations of a flat list.
+    wide : bool
+        Whether the published columns have more combinations than a joint law is made over.
     """
 
     joint: Joint
@@ -52,7 +51,7 @@ class Estimated:
     values: str | None
     cached: bool
     units: UnitCounts | None = None
-    grouped: bool = False
+    wide: bool = False
 
 
 @step
@@ -83,10 +82,10 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     else:
         joint = _count(spec, snapshot)
         # Of many columns a table of counts is nearly all zeros.
-        wide = records_file(joint) if is_grouped(spec, joint) else None
+        wide = records_file(joint) if is_wide(spec, joint) else None
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
         cache.forget_others(key)
-    grouped = is_grouped(spec, joint)
+    too_many = is_wide(spec, joint)
     joint = over_values(spec, joint, codings)
     of_record = (
         None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
@@ -98,7 +97,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
     values = values_digest(spec, snapshot.source_sha256, of_record)
-    return Estimated(joint, codings.learned, values, found is not None, units, grouped)
+    return Estimated(joint, codings.learned, values, found is not None, units, too_many)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

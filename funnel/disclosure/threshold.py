@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.suggest import suggest
-from funnel.groups.records import Records
 from funnel.joint import Joint
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
@@ -33,30 +32,5 @@ def threshold_recode(spec: ReleaseSpec, counted: Joint) -> dict[str, Recode]:
         If no grouping leaves two values.
     """
     rules = threshold_rules(spec)
-    if spec.groups.of is not None:
-        return _of_groups(spec, counted, rules)
     found = suggest(spec, counted, rules, named_from=rules.minimum_cell)
     return {} if found is None else dict(found.recode)
-
-
-def _of_groups(spec: ReleaseSpec, counted: Joint, rules: Rules) -> dict[str, Recode]:
-    """The same for groups of columns, each of which has to keep the rules with the secret by itself.
-
-    All groups have one secret, so where grouping one of them groups values of it the others are looked at again. Every
-    round that is not the last leaves fewer values.
-    """
-    recode: dict[str, Recode] = {}
-    changed = True
-    while changed:
-        changed = False
-        records = Records.of(counted)
-        for group in spec.groups.known(spec.publish):
-            found = suggest(spec, records.marginal(group), rules, named_from=rules.minimum_cell)
-            if found is None:
-                continue
-            changed = True
-            recode.update(found.recode)
-            counted = found.applied(spec, counted)
-            records = Records.of(counted)
-            spec = spec.model_copy(update={"recode": {**spec.recode, **found.recode}})
-    return recode

@@ -19,6 +19,8 @@ from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
+TOO_MANY = "the published columns have too many combinations; publish fewer columns or group their values"
+
 
 def count_joint(
     spec: ReleaseSpec,
@@ -94,28 +96,16 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     DataError
         If there are more of them than the spec, or noise, allows.
     """
-    if is_grouped(spec, counted):
+    if is_wide(spec, counted):
         return counted
     joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
 
 
-def is_grouped(spec: ReleaseSpec, counted: Joint) -> bool:
-    """Whether columns are published in groups: where the spec says so, or a flat list has too many combinations.
-
-    Raises
-    ------
-    DataError
-        If there are too many, and the spec asks for what groups cannot do.
-    """
-    if spec.groups.of is not None:
-        return True
-    if len(counted.inputs) <= spec.limits.max_inputs:
-        return False
-    if (reason := spec.ungroupable) is not None:
-        raise DataError(f"{_too_many(counted, spec.limits.max_inputs)}; or publish them in groups, but {reason}")
-    return True
+def is_wide(spec: ReleaseSpec, counted: Joint) -> bool:
+    """Whether the published columns have more combinations than ``max_inputs`` in [limits]."""
+    return len(counted.inputs) > spec.limits.max_inputs
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:
