@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 import funnel
-from benchmarks.groups import ADULT, CENSUS, table_of
 from benchmarks.rows import Row, save_as_they_come, table
+from benchmarks.wide_tables import ADULT, CENSUS, table_of
 from funnel import Guarantee, Joint, Protocol
 from funnel.donors.protocol_table import write_protocol
 from funnel.recount import ReleasedProtocol

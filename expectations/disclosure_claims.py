@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.pipeline.expectations.said import Said
-from funnel.recount.grouped import Followed
 
 CLAIMS = ("minimum cell", "dominance", "uniqueness")
-GROUPED = (*CLAIMS, "given prefixes")
 Symbol = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskedRules:
+    """What is asked of the table of secrets and published combinations.
+
+    Attributes
+    ----------
+    least : int
+        Records of every cell that is not empty.
+    share : Fraction
+        The largest share of one secret in a combination, unless it has that of all records.
+    alone : Fraction
+        The largest share of records whose combination is theirs alone.
+    """
+
+    least: int
+    share: Fraction
+    alone: Fraction
 
 
 def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -> list[Claim]:
@@ -59,14 +76,6 @@ def asked_rules(said: Said) -> AskedRules | None:
     # What is grouped for a threshold keeps it, whatever is only reported.
     least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
     return AskedRules(least, _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0)))
-
-
-def given_prefixes_claim(followed: Followed, said: Said) -> Claim:
-    """Whether the rules hold for what every channel is made from, given what records show before."""
-    rules = asked_rules(said)
-    wrong = [] if rules is None else list(row_complaints(followed, rules))
-    more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
-    return Claim(GROUPED[-1], f"are broken: {wrong[0]}{more}" if wrong else None)
 
 
 def expected_rules(said: Said) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from funnel.errors import DataError
 from funnel.pipeline.expectations.said import Said
 from funnel.recount.classes import PlainClasses
+from funnel.recount.source import source_columns
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import RecordKey
@@ -57,8 +58,9 @@ class FinishedVersion:
 
     @cached_property
     def said(self) -> Said:
-        """What the text of the spec says."""
+        """What the text of the spec says; of "auto" the columns are those of the source, read again."""
         said = Said.of(self.spec.text)
+        said = said.publishing(source_columns(self.spec)) if said.publishes_all else said
         return said if self.classes is None else replace(said, class_column=self.classes.column)
 
     @cached_property

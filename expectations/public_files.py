@@ -12,7 +12,6 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 # What a version consists of for its readers, named here once more: a file that is written and not named is refused.
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
 CSV, NUMBERS, FREQUENCIES, CLASSES = "data/records.csv", "report.json", "frequencies.json", "classes.json"
-CHANNELS = "channels.parquet"
 DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
 HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
 ESTIMATOR = "estimator.csv"

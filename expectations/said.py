@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.errors import SpecError
@@ -26,14 +26,11 @@ class Said:
         All that it says, as TOML has it.
     class_column : str or None
         The column of classes, where records are counted and drawn by their class.
-    all_columns : tuple of str
-        What it publishes where it says "auto".
     """
 
     promise: Promise
     settings: Mapping[str, Any]
     class_column: str | None = None
-    all_columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str) -> Said:
@@ -94,7 +91,7 @@ class Said:
         """The columns that it names; none where all columns are meant that are not kept back."""
         named = self.settings["publish"]
         if isinstance(named, str):
-            return self.all_columns
+            return ()
         return tuple(column for one in named for column in ([one] if isinstance(one, str) else one))
 
     @property
@@ -108,17 +105,14 @@ class Said:
         return tuple(column for column in self.publish if column not in self.secret)
 
     @property
-    def groups(self) -> tuple[tuple[str, ...], ...] | None:
-        """The groups that it names; None where it names none."""
-        named = self.settings["publish"]
-        if isinstance(named, str) or not any(isinstance(one, list) for one in named):
-            named = self.section("groups").get("of")
-        return None if named is None or isinstance(named, str) else tuple(tuple(group) for group in named)
-
-    @property
     def publishes_all(self) -> bool:
-        """Whether all columns are published that are not kept back, in groups that are found."""
-        return self.settings["publish"] == "auto" or self.section("groups").get("of") == "auto"
+        """Whether all columns are published that are not kept back."""
+        return self.settings["publish"] == "auto" or bool(self.section("groups").get("auto", False))
+
+    def publishing(self, columns: Iterable[str]) -> Said:
+        """The same, naming those of these columns that are not kept back."""
+        named = [column for column in columns if column not in self.kept_back]
+        return replace(self, settings={**self.settings, "publish": named})
 
     @property
     def mechanism(self) -> str:
@@ -132,16 +126,11 @@ class Said:
         return str(self.settings.get("utility", "information"))
 
     @property
-    def expected_people(self) -> int:
-        """How many people a prefix has that a channel is made for."""
-        return int(self.section("groups").get("people", 50))
-
-    @property
     def kept_back(self) -> frozenset[str]:
         """Columns that are never published."""
         key, unit = self.settings.get("record_key") or [], self.settings.get("unit") or []
         named = [*([key] if isinstance(key, str) else key), *([unit] if isinstance(unit, str) else unit)]
-        return frozenset((*self.secret, *named, *self.section("groups").get("without", [])))
+        return frozenset((*self.secret, *named, *self.section("groups").get("exclude", [])))
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section of it; empty where there is none or it is written in short."""

@@ -34,7 +34,6 @@ def weighted_claims(
     weight: str | None,
     numbers: Mapping[str, Fraction],
     columns: Mapping[str, Pairs],
-    fewest: int = 1,
 ) -> Iterator[Claim]:
     """What holds of the weighted frequencies of a report.
 
@@ -47,8 +46,6 @@ def weighted_claims(
         What each class stands for.
     columns : mapping of column to mapping of (value, class) to int
         Counts of every other published column, in their order.
-    fewest : int
-        Values that fewer records have are not told of.
     """
     if weight is None or told is None:
         yield same("weighted frequencies", told is None, weight is None)
@@ -57,12 +54,10 @@ def weighted_claims(
     yield same("weighted columns", [one["column"] for one in told["columns"]], [*columns])
     for one in told["columns"]:
         if (pairs := columns.get(one["column"])) is not None:
-            yield from _column(one, told["step"], pairs, numbers, fewest)
+            yield from _column(one, told["step"], pairs, numbers)
 
 
-def _column(
-    told: Mapping[str, Any], step: object, pairs: Pairs, numbers: Mapping[str, Fraction], fewest: int
-) -> Iterator[Claim]:
+def _column(told: Mapping[str, Any], step: object, pairs: Pairs, numbers: Mapping[str, Fraction]) -> Iterator[Claim]:
     people: dict[str, int] = {}
     weighs: dict[str, Fraction] = {}
     for (value, of_class), count in pairs.items():
@@ -71,7 +66,7 @@ def _column(
     n, whole, heaviest = sum(people.values()), sum(weighs.values(), Fraction()), max(numbers.values())
     right = share_step(max(1, int(whole / heaviest)) if heaviest > 0 else n)
     yield same("the step of weighted shares", step, right)
-    enough = [value for value, count in people.items() if count >= fewest]
+    enough = [value for value, count in people.items() if count > 0]
     yield same(f"values of {told['column']!r}", told["total"], len(enough))
     labels = [row["label"] for row in told["rows"]]
     listed = {*labels} <= {*enough} and len({*labels}) == len(labels) == min(_MOST, len(enough))

@@ -7,7 +7,7 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.pipeline.flows.described import describe_done
+from funnel.pipeline.flows.artifacts import describe_run
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.flows.way import go_approved
 from funnel.pipeline.tasks.step import plain_errors
@@ -49,7 +49,7 @@ def approve(spec: str, by: str, note: str | None = None, version: str | None = N
         known.update(name=described.name, title=described.title)
         told, done = go_approved(described, approval, asked)
     if done is not None:
-        describe_done(described, done)
+        describe_run(described, done.published, done.channel, done.public)
     return ended(told)
 
 

@@ -13,7 +13,6 @@ from funnel.pipeline.flows.planned import ToldPlan
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.grouped_public import GroupedPublic
 from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 
@@ -42,27 +41,6 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
         key=f"{spec.name}-mechanisms",
         description=f"Utility of every mechanism, {_UNIT[spec.utility]}",
     )
-    _link_report(spec, published)
-
-
-def describe_grouped_run(spec: ReleaseSpec, published: Published, public: GroupedPublic) -> None:
-    """Create the artifacts of one published release of groups, of what its public files are made of."""
-    groups = ", then ".join(" with ".join(group) for group in public.groups)
-    lines = [
-        f"# {plain(spec.title)} {published.version}",
-        "",
-        f"- **Bound**: {public.guarantee} on {plain(', '.join(spec.secret))}, for the whole record",
-        f"- **Level at most**: {public.level:.12g} nats",
-        f"- **Utility**: {public.utility:.4g} nats, {public.share:.1%} of what there is to know",
-        f"- **Groups**: {plain(groups)}",
-        f"- **Records**: {public.rows:,}",
-        f"- **Report**: `{published.report}`",
-    ]
-    create_markdown_artifact("\n".join(lines), key=f"{spec.name}-summary")
-    columns = [
-        {"column": one.column, "group": one.group, "plain": one.plain, "kept": one.kept} for one in public.columns
-    ]
-    create_table_artifact(columns, key=f"{spec.name}-columns", description=f"What is told of each column, {spec.title}")
     _link_report(spec, published)
 
 
@@ -99,12 +77,6 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
         "`--reject REASON` it is removed.",
     ]
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
-
-
-def describe_grouped_plan(columns: list[dict[str, Any]], said: str) -> list[dict[str, Any]]:
-    """Create the artifact of a plan of groups: what becomes of every column; that is returned too."""
-    create_table_artifact(columns, key="funnel-plan", description=said)
-    return columns
 
 
 def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:

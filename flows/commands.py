@@ -116,12 +116,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         click.echo(printable(line))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
-    if (groups := result.get("groups")) is not None:
-        click.echo(
-            printable(f"Groups:  {', then '.join(' with '.join(group) for group in groups)}. {result['reason']}")
-        )
     if (frequencies := result.get("frequencies")) is not None:
-        click.echo(frequencies_line(Protection.model_validate(frequencies), "groups" in result))
+        click.echo(frequencies_line(Protection.model_validate(frequencies)))
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:

@@ -7,21 +7,19 @@ from typing import Any
 from prefect import flow
 
 from funnel.disclosure.outlook import disclosure_outlook
-from funnel.errors import SpecError
 from funnel.frequencies.outlook import noise_outlook
 from funnel.guarantees import parse_guarantee
 from funnel.numbers import utility_for
-from funnel.pipeline.flows.artifacts import describe_grouped_plan, describe_plan
-from funnel.pipeline.flows.planned import Planned, told_groups, told_plan
+from funnel.pipeline.flows.artifacts import describe_plan
+from funnel.pipeline.flows.planned import Planned, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
 from funnel.progress import WARNING
 from funnel.register.planning import plan_version
-from funnel.release.grouping import PlannedGroups, plan_groups
 from funnel.release.preview import preview
 from funnel.sample_size import warnings
-from funnel.source import is_grouped, settled_columns
+from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -46,33 +44,24 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
     FunnelError
         With one clear sentence.
     """
-    found = _plan(spec, suggest, frequencies)
-    if isinstance(found, Planned):
-        return describe_plan(told_plan(found))
-    return describe_grouped_plan(*told_groups(*found))
+    return describe_plan(told_plan(_plan(spec, suggest, frequencies)))
 
 
 @plain_errors
-def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[PlannedGroups, int]:
+def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
     spec = settled_columns(ReleaseSpec.load(spec_path))
     found = preview(spec, tell, read_from_vault)
     for misfit in found.misfits:
         tell(f"{WARNING}{misfit}")
     joint = found.protected.frequencies.joint
     guarantee = parse_guarantee(spec.guarantee.canonical)
-    if is_grouped(spec, found.counted):
-        if suggest or frequencies:
-            raise SpecError(
-                "columns are published in groups here, of which there is a plan without suggestions and noise; give "
-                "neither suggest nor frequencies"
-            )
-        return plan_groups(found.settled or spec, joint, guarantee, tell), joint.n
+    spec = found.spec
     counted, joint = joint, joint.over_published(spec.publish)
     mechanism, useful = spec.mechanism, utility_for(found.settled or spec, joint)
     rows = compare(
         joint,
         guarantee,
-        (mechanism.name,) if spec.publishes_secret else None,
+        (mechanism.name,) if spec.publishes_secret or spec.is_by_class else None,
         reads_secret=mechanism.reads_secret,
         time_limit=mechanism.time_limit,
         progress=tell,

@@ -13,9 +13,7 @@ from funnel.guarantees import Guarantee
 from funnel.history.outlook import Outlook
 from funnel.pipeline.flows.telling import plain
 from funnel.planning import PlanRow
-from funnel.release.grouping import PlannedGroups
 from funnel.release.public import compared, costed, public_text, share_step, weighed
-from funnel.release.public.rounding import to_multiple
 from funnel.spec import ReleaseSpec
 
 
@@ -91,22 +89,6 @@ def told_plan(planned: Planned) -> ToldPlan:
         _costs(noise, step, guarantee, planned.is_noisy) if noise is not None else NO_COST if planned.costing else "",
         planned.spec.utility,
     )
-
-
-def told_groups(planned: PlannedGroups, n: int) -> tuple[list[dict[str, Any]], str]:
-    """What of a plan of groups over n records others may read: every column, and a sentence about all of them."""
-    step = share_step(n)
-    columns = [
-        {
-            "column": one.column,
-            "group": one.group,
-            "plain": to_multiple(one.plain, step),
-            "kept": to_multiple(one.kept, step),
-        }
-        for one in planned.columns
-    ]
-    groups = ", then ".join(" with ".join(group) for group in planned.solution.groups)
-    return columns, f"{planned.guarantee} for the whole record, {to_multiple(planned.share, step):.1%} kept: {groups}"
 
 
 def _disclosed(planned: Planned, step: float) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.pipeline.flows.artifacts import describe_held
-from funnel.pipeline.flows.described import describe_done
+from funnel.pipeline.flows.artifacts import describe_held, describe_run
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import plain_errors
@@ -53,7 +52,7 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
         known.update(name=described.name, title=described.title)
         told, done = go(described, again, rotate_secret)
     if done is not None:
-        describe_done(described, done)
+        describe_run(described, done.published, done.channel, done.public)
     if told["status"] == "held":
         describe_held(described, told)
     return ended(told)

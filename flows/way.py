@@ -17,7 +17,6 @@ from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
-from funnel.pipeline.flows.wide import DoneGroups, PreparedGroups, prepare_groups, release_groups
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
@@ -101,7 +100,7 @@ class Done:
 
 
 @plain_errors
-def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
     """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
@@ -113,7 +112,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 
     Returns
     -------
-    tuple of dict and Done, DoneGroups or None
+    tuple of dict and Done or None
         What is told of the run, as `funnel.pipeline.flows.release.release` describes it; and what was published, if
         anything was.
 
@@ -130,7 +129,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 @plain_errors
 def go_approved(
     spec: ReleaseSpec, approval: Approval, version: Version | None = None
-) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+) -> tuple[dict[str, Any], Done | None]:
     """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
 
     Parameters
@@ -177,7 +176,7 @@ def _go(
     again: bool,
     rotate: bool,
     approval: Approval | None,
-) -> tuple[dict[str, Any], Done | DoneGroups | None]:
+) -> tuple[dict[str, Any], Done | None]:
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
@@ -194,11 +193,7 @@ def _go(
     if estimated.wide:
         classified = classify(spec, snapshot, estimated, workspace)
         spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
-    prepared: _Prepared | PreparedGroups
-    if estimated.grouped:
-        prepared = prepare_groups(spec, series, snapshot, estimated, workspace)
-    else:
-        prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
+    prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
     decision = decide(
@@ -227,20 +222,14 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
-    warnings = [] if isinstance(prepared, PreparedGroups) else _doubtful(spec, estimated.joint, prepared)
+    warnings = _doubtful(spec, estimated.joint, prepared)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"{WARNING}{warning}")
-    done: Done | DoneGroups | None
-    if isinstance(prepared, PreparedGroups):
-        told, done, late = release_groups(
-            spec, series, account, snapshot, estimated.joint, prepared, decision, approval, secret, workspace
-        )
-    else:
-        told, done, late = _release(
-            spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
-        )
+    told, done, late = _release(
+        spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
+    )
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, taken, secret if done is not None else None)

@@ -49,7 +49,6 @@ _ROOMS = {
         "parse_guarantee",
     ),
     "estimation": (
-        "EffectiveChannels",
         "Estimate",
         "NumberEstimate",
         "Trend",
@@ -58,7 +57,6 @@ _ROOMS = {
         "estimate_trend",
     ),
     "estimation.weighted": ("WeightedEstimate", "estimate_weighted"),
-    "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),
     "measures.utilities": ("Estimation", "Information", "Utility", "Variance"),

@@ -19,7 +19,6 @@ from funnel.errors import (
     SpecError,
 )
 from funnel.estimation import (
-    EffectiveChannels,
     Estimate,
     NumberEstimate,
     Trend,
@@ -29,7 +28,6 @@ from funnel.estimation import (
 )
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
-from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
     ALIP,
     LDP,
@@ -81,12 +79,10 @@ __all__ = [
     "Attribute",
     "Chi2Lift",
     "DataError",
-    "EffectiveChannels",
     "EntropyError",
     "Estimate",
     "Estimation",
     "FunnelError",
-    "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
@@ -128,6 +124,5 @@ __all__ = [
     "parse_guarantee",
     "plan",
     "protect",
-    "publish_groups",
     "sanitise",
 ]

@@ -124,9 +124,6 @@ def plan_command(
     most information are computed, and what the best mechanism keeps with them; the lines go into SPEC in place of the
     sections of the same name.
 
-    Where columns are published in groups, it is said which, why, and what becomes of every column; plan.html then has
-    other budgets, other groups, and what is kept without each of the columns.
-
     With --frequencies, what the best protocol that reads the published columns alone keeps whatever counts the noise
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
@@ -139,11 +136,10 @@ def plan_command(
     from funnel.numbers import utility_for
     from funnel.planning import best_first, plan
     from funnel.register.planning import plan_version
-    from funnel.release.grouping import plan_groups
     from funnel.release.preview import preview
-    from funnel.rendering import grouped_plan_writer, plan_writer
+    from funnel.rendering import plan_writer
     from funnel.sample_size import warnings
-    from funnel.source import is_grouped, settled_columns
+    from funnel.source import settled_columns
     from funnel.spec import ReleaseSpec
 
     if page is not None and no_page:
@@ -159,24 +155,12 @@ def plan_command(
         for misfit in found.misfits:
             console.progress(f"{WARNING}{misfit}", 0, None)
         joint = found.protected.frequencies.joint
-        if is_grouped(described, found.counted):
-            if everything or suggesting or costing:
-                raise SpecError(
-                    "columns are published in groups here, of which there is a plan without other mechanisms, "
-                    "suggestions or noise; give none of --all, --suggest and --frequencies"
-                )
-            planned = [plan_groups(found.settled or described, joint, bound, console.progress) for bound in bounds]
-            protection, write_groups = found.protected.protection, grouped_plan_writer()
-            there = None
-            if write_page is not None and write_groups is not None:
-                told_line = frequencies_line(protection, True)
-                there = write_groups(found.settled or described, joint, planned, told_line, page, console.progress)
-            console.print_groups(described, joint.n, planned, protection, there)
-            return
+        described = found.spec
         counted, joint = joint, joint.over_published(described.publish)
-        # Under a published secret nothing else may be used, and what bounds cost without it says nothing.
-        mechanisms = (described.mechanism.name,) if described.publishes_secret else None
-        write_page = None if described.publishes_secret else write_page
+        # Under a published secret, or of whole records, nothing else may be used, and what bounds cost says nothing.
+        one_family = described.publishes_secret or described.is_by_class
+        mechanisms = (described.mechanism.name,) if one_family else None
+        write_page = None if one_family else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
@@ -200,7 +184,7 @@ def plan_command(
         doubts = [warnings(joint, bound, rows, useful) for bound, (_, rows) in zip(bounds, compared, strict=True)]
         sure = [
             None
-            if described.publishes_secret
+            if one_family
             else certainty(
                 joint,
                 bound,
@@ -360,7 +344,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 @click.option(
     "--method",
     type=click.Choice(["count", "em", "inverse"]),
-    help="Plain counts, likeliest, or without bias. Default: count of invariant releases, else em, of groups inverse.",
+    help="Plain counts, likeliest, or without bias. Default: count of invariant releases, else em.",
 )
 @click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
@@ -378,10 +362,6 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
     Where that is because some values hardly occur, they are taken to be as rare as is published, and named.
 
     Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
-
-    Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by, or one
-    with --by and one with --within; or one with --of, and one with --by. Its probabilities are rounded, and intervals
-    have room for that. Of three columns together nothing is told.
     """
     from funnel.release.asked import Question
     from funnel.release.layout import find_release

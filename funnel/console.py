@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
-    from funnel.release.grouping import PlannedGroups
     from funnel.release.protection import Protection
     from funnel.spec import ReleaseSpec
 
@@ -41,14 +40,11 @@ _CAPTION = "* as the spec has it; moved next: expected before the next version, 
 _OFTEN = 5.0
 
 
-def frequencies_line(protection: Protection, grouped: bool = False) -> str:
-    """What protects the frequencies that everything public is made from, in one line; groups have no noise."""
+def frequencies_line(protection: Protection) -> str:
+    """What protects the frequencies that everything public is made from, in one line."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
-        if grouped:
-            more = 'protection = "threshold" in [frequencies] groups what few people have.'
         if protection.protection == "threshold":
-            more = "Columns that are published in groups have no other protection." if grouped else more
             return (
                 "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
                 "public files are made from the exact counts of the groups; two versions that differ by one person can "
@@ -168,26 +164,6 @@ class Console:
         # Nobody need read along.
         with suppress(BrokenPipeError):
             print(f"{now:6.1f} s  {printable(text)}", file=sys.stderr, flush=True)
-
-    def print_groups(
-        self,
-        spec: ReleaseSpec,
-        n: int,
-        planned: Sequence[PlannedGroups],
-        protection: Protection,
-        page: Path | None = None,
-    ) -> None:
-        """Print the plan of a grouped release, and where its page was written, if it was."""
-        from funnel.console_groups import show_groups
-
-        if self.as_json:
-            plans = [one.to_dict() for one in planned]
-            there = None if page is None else str(page)
-            self.print_json({"records": n, "frequencies": protection.model_dump(), "groups": plans, "page": there})
-        else:
-            show_groups(spec, n, planned, frequencies_line(protection, True), self._out)
-            if page is not None:
-                self._print_page(page)
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -130,30 +130,6 @@ def _of_group(numbers: Sequence[float | None]) -> float | None:
     """The mean of values that are published as one, each alike: how common they are is nobody's business."""
     known = [Fraction(repr(float(number))) for number in numbers if number is not None]
     return float(sum(known, Fraction()) / len(known)) if known else None
-
-
-def numbers_for(spec: ReleaseSpec, values: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float | None]] | None:
-    """What the values of columns of numbers stand for, where columns are published in groups by variance; else None.
-
-    Parameters
-    ----------
-    spec : ReleaseSpec
-        As for `utility_for`.
-    values : mapping of column to sequence of str
-        Of every published column.
-
-    Raises
-    ------
-    SpecError
-        If a value is no number.
-    """
-    if spec.utility != "variance":
-        return None
-    return {
-        column: dict(zip(values[column], numbers_of(spec, column, values[column]), strict=True))
-        for column in spec.publish
-        if column in spec.number_columns
-    }
 
 
 def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:

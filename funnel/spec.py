@@ -16,6 +16,7 @@ from funnel.complaint import complaint
 from funnel.databases import Database, resolved
 from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
+from funnel.protocol import INVARIANT
 from funnel.settings.agreement import (
     columns_agree,
     disclosure_agrees,
@@ -26,7 +27,6 @@ from funnel.settings.agreement import (
     require_listed,
     require_weighable,
     weight_agrees,
-    why_ungroupable,
 )
 from funnel.settings.disclosure import DisclosureSettings
 from funnel.settings.fields import Columns, Line
@@ -62,7 +62,7 @@ class ReleaseSpec(Section):
     secret : tuple of str
         Columns whose values must not become known.
     publish : tuple of str
-        Columns to publish, in order; or a list of groups of columns, or "auto". The secret columns may stand first
+        Columns to publish, in order; in a spec file also a list of lists, or "auto". The secret columns may stand first
         among them under a guarantee with an attribute part.
     record_key : tuple of str
         Columns whose values together are unique to a record, to give a record the same answer in every release; by
@@ -81,9 +81,8 @@ class ReleaseSpec(Section):
     disclosure : DisclosureSettings
         What these frequencies may hold.
     groups : GroupSettings
-        How the published columns are grouped, where ``publish`` is a list of groups or "auto". In memory ``publish`` is
-        always the flat tuple of columns; of "auto" it is empty until `funnel.source.settled_columns` has seen the
-        source.
+        How the records of many columns are grouped into classes. In memory ``publish`` is always the flat tuple of
+        columns; of "auto" it is empty until `funnel.source.settled_columns` has seen the source.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str
@@ -281,27 +280,10 @@ class ReleaseSpec(Section):
         return self.recode[column].other if column in self.recode else OTHER
 
     @model_validator(mode="after")
-    def _groups_agree(self) -> Self:
-        of = self.groups.of
-        if of is None:
-            if not self.publish:
-                raise ValueError("publish must name at least one column")
-            return self
-        if not self.groups.is_auto and tuple(column for group in of for column in group) != self.publish:
-            raise ValueError("publish and [groups] of name other columns; say the groups in publish alone")
-        if (reason := self.ungroupable) is not None:
-            raise ValueError(reason)
+    def _publishes(self) -> Self:
+        if not self.publish and not self.groups.auto:
+            raise ValueError("publish must name at least one column")
         return self
-
-    @property
-    def ungroupable(self) -> str | None:
-        """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
-        return why_ungroupable(self)
-
-    @property
-    def number_columns(self) -> tuple[str, ...]:
-        """The columns under [numbers] that may be published, but for survey weights: what variance is explained of."""
-        return tuple(column for column in self.numbers if column not in self.secret and column != self.weight)
 
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
@@ -342,7 +324,9 @@ class ReleaseSpec(Section):
 
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
-        found = self.model_copy(update={"publish": (*(self.secret if self.publishes_secret else ()), column)})
+        publish = (*(self.secret if self.publishes_secret else ()), column)
+        mechanism = self.mechanism.model_copy(update={"name": INVARIANT})
+        found = self.model_copy(update={"publish": publish, "mechanism": mechanism})
         found._whole = self.publish
         return found
 

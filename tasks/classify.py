@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.disclosure.threshold import class_rules
-from funnel.donors.growing import BoolArray, record_classes
+from funnel.donors.classifying import classes_of
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.files import FileRef, Sink, private_folder, write_whole
@@ -31,8 +30,6 @@ from funnel.tables import arrow_numbers, arrow_texts, open_paged
 
 # In the workspace of the series: the records of the newest snapshot with their classes.
 FOLDER = "classes"
-# Channels between so many classes are found in seconds.
-MOST_CLASSES = 400
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,12 +45,13 @@ class Classified:
 def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path) -> Classified:
     """Find the classes of records between which the secret differs most, and count the records by them.
 
-    Classes are as fine as [groups] min_records and the rules of [disclosure] allow. What is published of a record is
-    its class's, drawn by the protocol, and the record of somebody of that class: so the bound is about what an
-    observer concludes from a record who knows of the secret what the counts of classes say.
+    For every record a class is drawn by the protocol, and the record of somebody of that class is published: so the
+    bound is about what an observer concludes from a record who knows of the secret what the counts of classes say.
 
     Raises
     ------
+    SpecError
+        If the spec asks for what classes cannot be chosen for.
     DataError
         If the records have one class only, or a column has a name that is used here.
     """
@@ -62,7 +60,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
     tell("finding classes of records")
-    classes = _classes(spec, joint)
+    classes = classes_of(spec, joint)
     donors = _donors(joint, codings, classes)
     counted = classes.counted(joint)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
@@ -73,23 +71,6 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
         found,
         dataclasses.replace(estimated, joint=counted, classes=classes, donors=donors),
     )
-
-
-def _classes(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
-    rules, totals = class_rules(spec), joint.counts.sum(axis=1)
-    known = rules.above(totals, np.asarray(joint.n))
-
-    def allowed(tables: IntArray) -> BoolArray:
-        dominated = rules.above(tables, tables.sum(axis=0)) & ~known[:, np.newaxis]
-        return np.asarray(~(rules.small(tables) | dominated).any(axis=0))
-
-    found = record_classes(joint, spec.groups.min_records, MOST_CLASSES, allowed)
-    if len(found.names) < 2:
-        raise DataError(
-            "no column tells anything of the secret that could be told apart from chance, or the records are too few "
-            "for two classes; lower min_records in [groups], or publish fewer columns"
-        )
-    return found
 
 
 def _donors(joint: Joint, codings: Codings, classes: RecordClasses) -> Donors:

@@ -21,7 +21,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of
-from funnel.source import is_grouped, is_wide, over_values
+from funnel.source import is_wide, over_values
 from funnel.spec import ReleaseSpec
 
 JOINT, RECORDS = "joint.json", "records.parquet"
@@ -50,9 +50,6 @@ class Estimated:
         Whose records are published for those that change their class, in that case.
     wide : bool
         Whether records are to be counted and drawn by their class.
-    grouped : bool
-        Whether the published columns are published in groups: as the spec says, or since there are too many
-        combinations of a flat list.
     """
 
     joint: Joint
@@ -63,7 +60,6 @@ class Estimated:
     classes: RecordClasses | None = None
     donors: Donors | None = None
     wide: bool = False
-    grouped: bool = False
 
 
 @step
@@ -94,11 +90,10 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     else:
         joint = _count(spec, snapshot)
         # Of many columns a table of counts is nearly all zeros.
-        wide = records_file(joint) if is_wide(spec, joint, codings) or is_grouped(spec, joint) else None
+        wide = records_file(joint) if is_wide(spec, joint, codings) else None
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
         cache.forget_others(key)
     by_class = is_wide(spec, joint, codings)
-    grouped = not by_class and is_grouped(spec, joint)
     joint = over_values(spec, joint, codings)
     of_record = (
         None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
@@ -110,7 +105,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
     values = values_digest(spec, snapshot.source_sha256, of_record)
-    return Estimated(joint, codings.learned, values, found is not None, units, wide=by_class, grouped=grouped)
+    return Estimated(joint, codings.learned, values, found is not None, units, wide=by_class)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -81,45 +81,6 @@ def validate(
     return Verdict.of(judge(finished).results, files)
 
 
-@step
-def validate_groups(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    folder: ReleaseFolder,
-    earlier: Sequence[Earlier],
-    secret: ReleaseSecret | None = None,
-) -> Verdict:
-    """Judge every public file of a coming grouped version, as `validate` does.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the folder holds something that is neither a file nor a folder.
-    """
-    tell("loading the validator")
-    from funnel.pipeline.expectations.finished_groups import FinishedGroups, judge_groups
-
-    tell("judging the release")
-    files = public_digests(folder.root)
-    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
-    taken_over = isinstance(decision, TakeOver)
-    there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
-    previous = _newest(earlier)
-    finished = FinishedGroups(
-        spec=spec,
-        folder=folder,
-        version=str(decision.version),
-        snapshot=snapshot,
-        taken_over=taken_over,
-        earlier=() if taken_over else there,
-        key=key,
-        derivation=decision.origin.derivation or DERIVATION,
-        previous=None if previous is None else str(previous),
-    )
-    return Verdict.of(judge_groups(finished).results, files)
-
-
 def _newest(earlier: Sequence[Earlier]) -> Version | None:
     """The newest version that readers find; told again by itself."""
     return max((one.version for one in earlier if one.published and not one.withdrawn), default=None)

@@ -50,4 +50,4 @@ def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
 
 def previewed(spec: ReleaseSpec, joint: Joint) -> Preview:
     """What a plan sees of counts that are as public as they are."""
-    return Preview(joint, public_frequencies(spec, joint, NOTHING, (), spec.workspace_folder / spec.name))
+    return Preview(spec, joint, public_frequencies(spec, joint, NOTHING, (), spec.workspace_folder / spec.name))

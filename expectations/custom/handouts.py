@@ -6,9 +6,6 @@ from funnel.pipeline.expectations.custom.claims import ClaimsExpectation
 
 
 class ExpectHandoutsToFollowDocuments(ClaimsExpectation):
-    """Expect README.md, CITATION.cff, dcat.jsonld and protocol.csv to be what the public documents make of them.
-
-    Of columns that are published in groups these are the data package and the effective channels.
-    """
+    """Expect README.md, CITATION.cff, dcat.jsonld and protocol.csv to be what the public documents make of them."""
 
     evidence_table = "handouts"

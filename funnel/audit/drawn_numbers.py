@@ -40,7 +40,7 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
     ----------
     folder : ReleaseFolder
     behind : mapping of column to mapping of text to values
-        As the protocol has it: `behind_texts`, or of groups `GroupedText.behind`.
+        As the protocol has it: `behind_texts`.
     package : JSON object
 
     Notes

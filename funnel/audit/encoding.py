@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -59,26 +59,6 @@ class Table:
         return int(self.counts.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class TextTable:
-    """A released table of groups that could be read in full.
-
-    Attributes
-    ----------
-    counted : mapping of published record to int
-    repeats : int
-        Records that are equal to the one before them.
-    """
-
-    counted: dict[tuple[str, ...], int]
-    repeats: int
-
-    @property
-    def rows(self) -> int:
-        """Records released."""
-        return sum(self.counted.values())
-
-
 def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Table | None]:
     """Read the released parquet file: whether all its records are outputs, and it is written as funnel writes it.
 
@@ -112,35 +92,6 @@ def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Tab
         return values, _unlike("not every record is an output of the protocol"), None
     alike = np.array(list(read.counted.values()), dtype=np.int64)
     return values, _encoding(read.differs, read.layout), Table(counts, alike, read.repeats)
-
-
-def check_texts_table(path: Path, texts: Mapping[str, Sequence[str]]) -> tuple[Check, Check, TextTable | None]:
-    """Read the released file of a grouped release: whether its cells are texts of the protocol, and how it is written.
-
-    Parameters
-    ----------
-    path : Path
-    texts : mapping of column to sequence of str
-        All that may be published of each, in the order of the file.
-
-    Returns
-    -------
-    values, parquet : Check
-    TextTable or None
-        None where the rows cannot be told.
-    """
-    categories = [list(of_column) for of_column in texts.values()]
-    read = _read_table(path, tuple(texts), categories)
-    if isinstance(read, str):
-        return Check("values", State.FAILED, read), Check("parquet", State.FAILED, read), None
-    strange = sum(number for row, number in read.counted.items() if min(row) < 0)
-    rows = read.counted.total()
-    said = [f"{strange:,} records have texts that the protocol cannot publish"] if strange else []
-    values = judged("values", said or ([] if rows else ["there is no record"]), f"{rows:,} records of its texts")
-    if strange or not rows:
-        return values, _unlike("not every cell is a text of the protocol"), None
-    counted = {tuple(categories[j][code] for j, code in enumerate(row)): number for row, number in read.counted.items()}
-    return values, _encoding(read.differs, read.layout), TextTable(counted, read.repeats)
 
 
 def _unlike(why: str) -> Check:

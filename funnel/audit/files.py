@@ -21,7 +21,6 @@ _MOST_ENTRIES = 10_000
 _DEEPEST = 8
 _FOLDERS = ("data", "audit")
 _BLOCK = 1 << 20
-_COMPACT = "funnel/grouped-protocol/1"
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,7 @@ def canonical_difference(content: bytes, path: Path) -> str | None:
     """
     value = parse_json(content, path)
     try:
-        # A protocol of groups has one line: a line for every weight would be most of it.
-        compact = isinstance(value, dict) and value.get("schema") == _COMPACT
-        again = _on_one_line(value) if compact else dump(value)
+        again = dump(value)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} holds a value that JSON cannot tell; the release is damaged") from error
     if again == content:
@@ -168,11 +165,6 @@ def canonical_difference(content: bytes, path: Path) -> str | None:
         (i for i, (a, b) in enumerate(zip(again, content, strict=False)) if a != b), min(map(len, (again, content)))
     )
     return f"{path.name} is not as funnel writes it, from byte {place:,} on"
-
-
-def _on_one_line(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":"))
-    return (text + "\n").encode()
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
-from funnel.audit.grouped.recheck import recheck_groups
 from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_records
@@ -73,8 +72,6 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     """
     told = told or Told()
     package = _package(folder)
-    if folder.is_grouped:
-        return recheck_groups(folder, package, _own_key(folder, str(package.get("name"))), told)
     document = ProtocolDocument.from_json(read_document(folder.protocol), str(folder.protocol))
     signature = read_signature(folder)
     listing = list_folder(folder.root)

@@ -9,7 +9,6 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.suggest import suggest
-from funnel.groups.records import Records
 from funnel.joint import Joint
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
@@ -52,8 +51,6 @@ def threshold_recode(spec: ReleaseSpec, counted: Joint, by_class: bool = False) 
             found = suggest(spec, _values_of(counted, column), Rules(rules.minimum_cell, 1.0, 1.0), rules.minimum_cell)
             recode.update({} if found is None else found.recode)
         return recode
-    if spec.groups.of is not None:
-        return _of_groups(spec, counted, rules)
     found = suggest(spec, counted, rules, named_from=rules.minimum_cell)
     return {} if found is None else dict(found.recode)
 
@@ -67,26 +64,3 @@ def _values_of(counted: Joint, column: str) -> Joint:
     everybody = Alphabet(counted.secret.columns, (("",) * len(counted.secret.columns),))
     values = Alphabet((column,), tuple((text,) for text in totals))
     return Joint(np.array([list(totals.values())], dtype=np.int64), everybody, values)
-
-
-def _of_groups(spec: ReleaseSpec, counted: Joint, rules: Rules) -> dict[str, Recode]:
-    """The same for groups of columns, each of which has to keep the rules with the secret by itself.
-
-    All groups have one secret, so where grouping one of them groups values of it the others are looked at again. Every
-    round that is not the last leaves fewer values.
-    """
-    recode: dict[str, Recode] = {}
-    changed = True
-    while changed:
-        changed = False
-        records = Records.of(counted)
-        for group in spec.groups.known(spec.publish):
-            found = suggest(spec, records.marginal(group), rules, named_from=rules.minimum_cell)
-            if found is None:
-                continue
-            changed = True
-            recode.update(found.recode)
-            counted = found.applied(spec, counted)
-            records = Records.of(counted)
-            spec = spec.model_copy(update={"recode": {**spec.recode, **found.recode}})
-    return recode

@@ -142,7 +142,7 @@ def _mechanism(published: Sequence[Column], units: Sequence[Column]) -> list[str
         ]
     lines = [
         "# Published values are those of the source, tables are right on average, and most records stay unchanged.",
-        "# Take the line out for columns in groups, a unit, or versions about the same people: not there yet.",
+        "# Take the line out for a unit, or versions about the same people: not there yet.",
         'mechanism = "invariant"',
         "",
     ]
@@ -193,16 +193,10 @@ def _whole(look: Look, free: Sequence[Column], secrets: Sequence[Column]) -> lis
     kept = {column.name for column in free}
     # A column that is a record key may be named here too.
     others = dict.fromkeys([*(column.name for column in look.columns if column.name not in kept), *look.left_out])
-    without = [name for name in others if name.strip() and name.isprintable()]
-    lines = [
-        '# All columns can be published, in groups under one bound for the whole record: write publish = "auto", and',
-        "# take the marks away before these lines and the sections below (docs/groups.md). Groups take one guarantee",
-        f"# and no mechanism: write guarantee = {_text(_ROBUST)}, and take mechanism out.",
-        "# [frequencies]",
-        '# protection = "threshold"       # what fewer people have is grouped; figures are of exact counts',
-    ]
-    if without:
-        lines += ["# [groups]", f"# without = {_list(without)}"]
+    exclude = [name for name in others if name.strip() and name.isprintable()]
+    lines = ['# To publish all columns write publish = "auto", and take the marks away before the sections below.']
+    if exclude:
+        lines += ["# [groups]", f"# exclude = {_list(exclude)}"]
     return [*lines, ""]
 
 

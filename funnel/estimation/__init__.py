@@ -5,13 +5,11 @@ from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expec
 from funnel.estimation.information import ShareInformation
 from funnel.estimation.numbers import NumberEstimate, estimate_numbers
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.told_channel import EffectiveChannels
 from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
 from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
 __all__ = [
-    "EffectiveChannels",
     "Estimate",
     "ExpectedErrors",
     "NumberEstimate",

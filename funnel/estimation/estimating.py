@@ -18,7 +18,6 @@ from funnel.estimation.methods import Method, method_for
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.told_channel import EffectiveChannels
 from funnel.estimation.variance_ratios import table_ratio
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
@@ -29,7 +28,7 @@ _ROUNDING = 1e-12
 
 def estimate(
     released: Released,
-    protocol: Protocol | EffectiveChannels,
+    protocol: Protocol,
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
@@ -48,9 +47,8 @@ def estimate(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         The released records, or counts of the protocol's outputs, in their order.
-    protocol : Protocol or EffectiveChannels
-        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``; of columns that were published in
-        groups ``funnel.open_release(path).channels``, which one or two published columns are estimated by.
+    protocol : Protocol
+        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
         protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
@@ -60,7 +58,7 @@ def estimate(
     method : "count", "em" or "inverse"
         Plain counts, of an invariant protocol; maximum likelihood, by accelerated expectation maximisation; or the
         unbiased least squares inverse, moved to the nearest law. By default the first where the protocol is invariant
-        and groups are of published columns, else the second; of columns in groups, whose channel is rounded, the third.
+        and groups are of published columns, else the second.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -109,23 +107,6 @@ def estimate(
     >>> bool(abs(found.frequencies.sum() - 1) < 1e-9), bool((found.lower <= found.upper).all())
     (True, True)
     """
-    if isinstance(protocol, EffectiveChannels):
-        from funnel.estimation.grouped import estimate_grouped
-
-        if bootstrap is not None or at_most:
-            raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
-        if method == "count":
-            raise SpecError("plain counts of columns in groups are biased; estimate by method='inverse'")
-        return estimate_grouped(
-            released,
-            protocol,
-            by,
-            within=within,
-            method=method or "inverse",
-            sampling=sampling,
-            confidence=confidence,
-            simultaneous=simultaneous,
-        )
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:

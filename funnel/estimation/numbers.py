@@ -20,7 +20,6 @@ from funnel.estimation.methods import Method, method_for
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import Ratio, ratio
-from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -175,7 +174,7 @@ def _row(value: float, error: float, low: float, up: float) -> tuple[str, ...]:
 
 def estimate_numbers(
     released: Released,
-    protocol: Protocol | EffectiveChannels,
+    protocol: Protocol,
     of: str,
     by: str | Sequence[str] | None = None,
     *,
@@ -193,8 +192,7 @@ def estimate_numbers(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         As of `funnel.estimate`.
-    protocol : Protocol or EffectiveChannels
-        The latter of columns that were published in groups: ``funnel.open_release(path).channels``.
+    protocol : Protocol
     of : str
         The column of numbers, one that the protocol reads.
     by : str or sequence of str, optional
@@ -238,25 +236,6 @@ def estimate_numbers(
     at = tuple(float(q) for q in quantiles)
     if not all(0 < q < 1 for q in at):
         raise SpecError("quantiles are asked for by shares between 0 and 1, such as 0.5")
-    if isinstance(protocol, EffectiveChannels):
-        from funnel.estimation.grouped_numbers import estimate_grouped_numbers
-
-        if at_most:
-            raise SpecError("of columns in groups rare values are told together; leave at_most out")
-        if method == "count":
-            raise SpecError("plain counts of columns in groups are biased; estimate by method='em'")
-        columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-        return estimate_grouped_numbers(
-            released,
-            protocol,
-            of,
-            columns,
-            numbers=numbers,
-            at=at,
-            method=method or "em",
-            sampling=sampling,
-            confidence=confidence,
-        )
     if of not in protocol.inputs.columns:
         raise SpecError(f"{of!r} is none of the protocol's columns, {', '.join(protocol.inputs.columns)}")
     columns, given, inner = named_columns(protocol, () if by is None else by, released)

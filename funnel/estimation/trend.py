@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.grouped import GroupedEstimate
 from funnel.estimation.layout import table
 from funnel.estimation.share_estimate import Estimate
-from funnel.estimation.told_channel import FEW
 from funnel.joint import FloatArray
 
 
@@ -162,8 +160,7 @@ def estimate_trend(
     -----
     The interval of ``Σ w_t p_t`` joins those of the p_t: by the root of the sum of the squared distances of their ends
     if versions are independent (Zou and Donner 2008), and by the sum of these distances otherwise, which holds for any
-    correlation of normal errors, since none makes the error of a sum larger than the sum of the errors. So it is done
-    too where the channels of columns in groups are rounded: what they are off by adds up.
+    correlation of normal errors, since none makes the error of a sum larger than the sum of the errors.
 
     Examples
     --------
@@ -191,9 +188,7 @@ def estimate_trend(
         ):
             raise SpecError("the versions are estimated with different settings; estimate all with the same")
     places = [{cell: place for place, cell in enumerate(one.cells)} for one in estimates]
-    # Of columns in groups errors are not of drawing alone, and what is told together is not the same in every version.
-    rounded = any(isinstance(one, GroupedEstimate) for one in estimates)
-    cells = tuple(cell for cell in first.cells if all(cell in of for of in places) and not (rounded and FEW in cell))
+    cells = tuple(cell for cell in first.cells if all(cell in of for of in places))
     if not cells:
         raise SpecError(f"the versions have no value of {' and '.join(first.columns)} in common")
     when = np.arange(len(estimates), dtype=np.float64) if times is None else np.array(times, dtype=np.float64)
@@ -207,7 +202,7 @@ def estimate_trend(
     shares, errors, lower, upper = map(over, ("frequencies", "errors", "lower", "upper"))
 
     def change(weights: FloatArray) -> Change:
-        return _change(weights[:, np.newaxis], shares, errors, lower, upper, same_people or rounded)
+        return _change(weights[:, np.newaxis], shares, errors, lower, upper, same_people)
 
     steps = np.eye(len(estimates))
     around = when - when.mean()

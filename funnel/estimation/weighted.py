@@ -16,7 +16,6 @@ from funnel.estimation.layout import table
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
-from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -134,7 +133,7 @@ class WeightedEstimate:
 
 def estimate_weighted(
     released: Released,
-    protocol: Protocol | EffectiveChannels,
+    protocol: Protocol,
     weight: str,
     classes: WeightClasses,
     by: str | Sequence[str] | None = None,
@@ -153,18 +152,17 @@ def estimate_weighted(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         As of `funnel.estimate`.
-    protocol : Protocol or EffectiveChannels
-        Of a release of groups, ``funnel.open_release(FOLDER).channels``.
+    protocol : Protocol
     weight : str
         The column of the classes, one that the protocol reads.
     classes : mapping of str to (mean, least, largest)
         Of the weights of every class, none below 0. A class that is not there, such as that of missing weights, counts
         nothing.
     by : str or sequence of str, optional
-        Columns to estimate, crossed; by default all that the protocol reads but the weights. Of groups it is one.
+        Columns to estimate, crossed; by default all that the protocol reads but the weights.
     sampling, confidence, at_most, rounded
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
-        strata and clusters of a survey are not known here. Of groups values are never taken to be rare.
+        strata and clusters of a survey are not known here.
 
     Returns
     -------
@@ -196,13 +194,6 @@ def estimate_weighted(
     """
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
-    if isinstance(protocol, EffectiveChannels):
-        from funnel.estimation.weighted_groups import estimate_weighted_grouped
-
-        of = (by,) if isinstance(by, str) else None if by is None else tuple(by)
-        return estimate_weighted_grouped(
-            released, protocol, weight, classes, of, sampling=sampling, confidence=confidence
-        )
     inputs = protocol.inputs
     if weight not in inputs.columns:
         raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")

@@ -17,7 +17,6 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import groups_of
-from funnel.recount.grouped_text import GroupedText
 from funnel.recount.published import in_csv
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rows import connect, csv_rows, parquet_kinds, parquet_rows
@@ -95,19 +94,17 @@ def seed_again(column: str, codes: Iterable[int]) -> bytes:
     return found.digest()
 
 
-def declared_numbers(
-    spec: ReleaseSpec, protocol: ReleasedProtocol | GroupedText, columns: Iterable[str]
-) -> list[ToldNumbers]:
+def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Iterable[str]) -> list[ToldNumbers]:
     """What the spec and the published weights say of the numbers of columns.
 
     A text that names a bin, or a group of bins, has its numbers; another one has those of every bin from which it can
-    be published, and in groups of columns those of the values that it is a name of.
+    be published.
 
     Parameters
     ----------
     spec : ReleaseSpec
         With the recoding that the published values were made by.
-    protocol : ReleasedProtocol or GroupedText
+    protocol : ReleasedProtocol
     columns : iterable of str
 
     Raises
@@ -118,10 +115,7 @@ def declared_numbers(
     found = []
     for column in columns:
         named = _named(spec, column)
-        if isinstance(protocol, GroupedText):
-            behind = protocol.behind(column)
-        else:
-            behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
+        behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
         found.append(
             ToldNumbers(
                 column,

@@ -113,7 +113,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
         By column the categories that are public, where the spec protects frequencies by noise: all other values are one
         category then, or records that have them are left out.
     wide : bool
-        Whether columns are published in groups: there may be as many combinations as records.
+        Whether there may be more combinations than max_inputs: as many as records.
 
     Raises
     ------

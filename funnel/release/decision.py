@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from funnel.errors import SpecError
-from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
@@ -168,7 +167,7 @@ Decision = Unchanged | Waiting | Rejected | TakeOver | Draw
 def decide(
     spec: ReleaseSpec,
     snapshot: Snapshot,
-    protocol: Protocol | GroupedProtocol,
+    protocol: Protocol,
     earlier: Sequence[Earlier],
     *,
     protection: ProtectedCounts | None = None,
@@ -190,7 +189,7 @@ def decide(
     ----------
     spec : ReleaseSpec
     snapshot : Snapshot
-    protocol : Protocol or GroupedProtocol
+    protocol : Protocol
     earlier : sequence of Earlier
         All versions, oldest first; versions that were not published in full may stand anywhere.
     protection : ProtectedCounts, optional

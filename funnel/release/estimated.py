@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, cast
+from typing import TypedDict
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
-from funnel.release.reading import GroupedRelease, open_release
+from funnel.release.reading import open_release
 
 # Values that may be more common than this are left for the records to tell.
 RARE = 0.005
@@ -52,13 +52,6 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
-    if folder.is_grouped:
-        opened = open_release(folder.root)
-        # Which of the two it is, the same file says.
-        channels = cast(GroupedRelease, opened).channels
-        return estimate(
-            folder.data, channels, by, within=within, method=method, sampling=sampling, confidence=confidence
-        )
     protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
     settings: _Settings = {
@@ -141,18 +134,6 @@ def estimate_numbers_of(
         If a column is not known, or its values stand for no numbers.
     """
     columns = (by,) if isinstance(by, str) else tuple(by)
-    if folder.is_grouped:
-        return estimate_numbers(
-            folder.data,
-            cast(GroupedRelease, open_release(folder.root)).channels,
-            of,
-            columns,
-            numbers={**_intervals(folder, of), **(numbers or {})},
-            quantiles=quantiles,
-            method=method,
-            sampling=sampling,
-            confidence=confidence,
-        )
     protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
 

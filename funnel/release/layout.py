@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,6 @@ from funnel.errors import DataError
 
 LATEST = "latest"
 INCOMING = ".incoming-"
-# What the protocol of a release of groups calls its format; and more bytes than any protocol has.
-_GROUPED, _LARGEST = "funnel-grouped-protocol/1", 1 << 28
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 
@@ -97,11 +94,6 @@ class ReleaseFolder:
         return self.root / "classes.json"
 
     @property
-    def channels(self) -> Path:
-        """The effective channel of every column and pair, where columns are published in groups."""
-        return self.root / "channels.parquet"
-
-    @property
     def package(self) -> Path:
         """Data Package v2."""
         return self.root / "datapackage.json"
@@ -148,7 +140,7 @@ class ReleaseFolder:
 
     @property
     def estimator(self) -> Path:
-        """Weights that estimate shares of true values, as a csv; not where columns are published in groups."""
+        """Weights that estimate shares of true values, as a csv."""
         return self.root / "estimator.csv"
 
     @property
@@ -170,30 +162,6 @@ class ReleaseFolder:
     def joint(self) -> Path:
         """Exact counts of (secret, input); internal."""
         return self.audit / "joint.json"
-
-    @property
-    def counted(self) -> Path:
-        """Exact counts of (secret, record), where columns are published in groups; internal."""
-        return self.audit / "records.parquet"
-
-    @property
-    def cells(self) -> Path:
-        """Counts of what was drawn at every stage, where columns are published in groups; internal."""
-        return self.audit / "draws.parquet"
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether its columns are published in groups, as its protocol says; not where that cannot be read."""
-        try:
-            # What is no file, such as a named pipe, would be waited for without end.
-            if not self.protocol.is_file() or self.protocol.stat().st_size > _LARGEST:
-                return False
-            content = self.protocol.read_bytes()
-            # Most protocols need not be parsed to tell; a value of one may have this text as well.
-            said = json.loads(content) if _GROUPED.encode() in content else None
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(said, dict) and said.get("format") == _GROUPED
 
     @property
     def first_rows(self) -> Path:
@@ -219,11 +187,6 @@ class ReleaseFolder:
     def findings(self) -> Path:
         """Findings of the audit; internal."""
         return self.audit / "findings.json"
-
-    @property
-    def proof(self) -> Path:
-        """Who made a protocol of groups under a robust guarantee, and who proved it; internal."""
-        return self.audit / "proof.json"
 
     @property
     def verdict(self) -> Path:
@@ -266,18 +229,3 @@ def find_release(path: Path) -> ReleaseFolder:
     if not folder.protocol.is_file() or not folder.package.is_file():
         raise DataError(f"{path} is not a release: it lacks protocol.json or datapackage.json")
     return folder
-
-
-def require_one_channel(folder: ReleaseFolder) -> None:
-    """Make sure that a release was drawn by one channel over all its columns.
-
-    Raises
-    ------
-    DataError
-        If its columns were published in groups.
-    """
-    if folder.is_grouped:
-        raise DataError(
-            f"the columns of {folder.root} were published in groups, and no one channel leads to whole records; "
-            "channels.parquet has the probabilities of every column and pair of columns, to estimate from"
-        )

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from funnel.donors.classifying import classes_of
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
@@ -24,8 +25,9 @@ from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling import KeyColumn, RecordKey
+from funnel.sampling.published import CLASS_COLUMN
 from funnel.sampling.units import Units
-from funnel.source import count_joint, misfits, open_source
+from funnel.source import count_joint, is_wide, misfits, open_source
 from funnel.spec import ReleaseSpec
 
 
@@ -35,6 +37,8 @@ class Preview:
 
     Attributes
     ----------
+    spec : ReleaseSpec
+        What the counts are about: where a record has many columns, by its class.
     counted : Joint
         Exact; only what follows people with histories may see them.
     protected : Protected
@@ -50,6 +54,7 @@ class Preview:
         What of the spec does not fit the values of the source, for whoever has that.
     """
 
+    spec: ReleaseSpec
     counted: Joint
     protected: Protected
     learned: Share = NOTHING
@@ -96,18 +101,22 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     unfit = tuple(misfits(spec, codings))
     with _told_apart(spec, codings.n_rows) as seen:
         counted = count_joint(spec, progress, source, codings, seen)
+    if is_wide(spec, counted, codings):
+        progress("finding classes of records", 0, None)
+        counted = classes_of(spec, counted).counted(counted)
+        spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
     learned = codings.learned
     if key is None:
         protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
-        return Preview(counted, protected, learned, earlier, held, codings.settled(spec), unfit)
+        return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
     protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
     protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
-    return Preview(counted, protected, learned, earlier, held, codings.settled(spec), unfit)
+    return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
 
 
 @contextmanager

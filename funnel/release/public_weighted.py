@@ -44,7 +44,7 @@ class ClassWeights:
         return cls(spec.weight, {label: float(mean) for label, mean in told if mean is not None})
 
 
-def public_weighted(joint: Joint, weights: ClassWeights | None, fewest: int = 1) -> Weighted | None:
+def public_weighted(joint: Joint, weights: ClassWeights | None) -> Weighted | None:
     """Weighted shares of the values of every column beside the weights; None without weights.
 
     Shares of records are multiples of the step of all public shares. Weighted ones are multiples of a step that is at
@@ -55,8 +55,6 @@ def public_weighted(joint: Joint, weights: ClassWeights | None, fewest: int = 1)
     joint : Joint
         The frequencies that public documents are made of.
     weights : ClassWeights or None
-    fewest : int
-        Values that fewer records have are not told of.
     """
     if weights is None:
         return None
@@ -70,7 +68,7 @@ def public_weighted(joint: Joint, weights: ClassWeights | None, fewest: int = 1)
         weight=weights.column,
         step=step,
         columns=tuple(
-            _column(joint, j, records.astype(np.float64), of_record, share_step(n), step, fewest)
+            _column(joint, j, records.astype(np.float64), of_record, share_step(n), step)
             for j, column in enumerate(joint.inputs.columns)
             if column != weights.column
         ),
@@ -78,7 +76,7 @@ def public_weighted(joint: Joint, weights: ClassWeights | None, fewest: int = 1)
 
 
 def _column(
-    joint: Joint, place: int, records: FloatArray, weighed: FloatArray, step: float, coarser: float, fewest: int
+    joint: Joint, place: int, records: FloatArray, weighed: FloatArray, step: float, coarser: float
 ) -> WeightedColumn:
     codes: dict[str, int] = {}
     of_symbol = np.array([codes.setdefault(symbol[place], len(codes)) for symbol in joint.inputs.symbols])
@@ -87,7 +85,7 @@ def _column(
     shares = public_shares(people / people.sum(), step)
     weighted = public_shares(heavy / max(float(heavy.sum()), 1e-300), coarser)
     labels = list(codes)
-    enough = [x for x in range(len(codes)) if people[x] >= fewest]
+    enough = [x for x in range(len(codes)) if people[x] > 0]
     # By public shares, so that their order tells nothing more.
     common = sorted(enough, key=lambda x: (-shares[x], labels[x]))[:MAX_VALUES]
     return WeightedColumn(

@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from funnel.errors import DataError
-from funnel.estimation import EffectiveChannels
-from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
-from funnel.release.channel_rows import read_channel_rows
 from funnel.release.documents import ProtocolDocument
-from funnel.release.effective_channels import told_channels
-from funnel.release.grouped_privacy import GroupedPrivacyBlock
-from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
@@ -31,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OpenedRelease:
-    """What all releases are to those who read them.
+class Release:
+    """A release that somebody reads.
 
     Attributes
     ----------
@@ -40,10 +34,21 @@ class OpenedRelease:
         Where its files are.
     package : mapping
         Content of ``datapackage.json``.
+    privacy : PrivacyBlock
+        What it promises, as the newest schema has it, whichever the release was written with.
+    document : ProtocolDocument
+        Content of ``protocol.json``, likewise.
     """
 
     folder: ReleaseFolder
     package: Mapping[str, Any]
+    privacy: PrivacyBlock
+    document: ProtocolDocument
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The channel that the records came through; shape (outputs, inputs)."""
+        return self.document.protocol
 
     @property
     def version(self) -> str:
@@ -111,74 +116,13 @@ class OpenedRelease:
         Parameters
         ----------
         by : str or sequence of str, optional
-            Of groups one column.
         """
         from funnel.release.weighted import estimate_release_weighted
 
         return estimate_release_weighted(self.folder, by)
 
 
-@dataclass(frozen=True)
-class Release(OpenedRelease):
-    """A release that somebody reads, whose columns came through one channel.
-
-    Attributes
-    ----------
-    folder : ReleaseFolder
-    package : mapping
-    privacy : PrivacyBlock
-        What it promises, as the newest schema has it, whichever the release was written with.
-    document : ProtocolDocument
-        Content of ``protocol.json``, likewise.
-    """
-
-    privacy: PrivacyBlock
-    document: ProtocolDocument
-
-    @cached_property
-    def protocol(self) -> Protocol:
-        """The channel that the records came through; shape (outputs, inputs)."""
-        return self.document.protocol
-
-
-@dataclass(frozen=True)
-class GroupedRelease(OpenedRelease):
-    """A release that somebody reads, whose columns were published in groups, one after the other.
-
-    Attributes
-    ----------
-    folder : ReleaseFolder
-    package : mapping
-    privacy : GroupedPrivacyBlock
-        What it promises, and which groups there are.
-    document : GroupedProtocolDocument
-        Content of ``protocol.json``.
-    """
-
-    privacy: GroupedPrivacyBlock
-    document: GroupedProtocolDocument
-
-    @cached_property
-    def protocol(self) -> GroupedProtocol:
-        """The channels that the records came through, group by group."""
-        return self.document.protocol
-
-    @cached_property
-    def channels(self) -> EffectiveChannels:
-        """What becomes of every column and every two of them, for `funnel.estimate`.
-
-        Raises
-        ------
-        DataError
-            If ``channels.parquet`` cannot be read, or is about other columns.
-        """
-        rows = read_channel_rows(self.folder.channels)
-        if {row[0] for row in rows} - {*self.document.columns}:
-            raise DataError(f"{self.folder.channels} is about other columns; the release is damaged")
-        return told_channels(self.protocol, rows, self.privacy.records)
-
-
-def open_release(path: str | Path) -> Release | GroupedRelease:
+def open_release(path: str | Path) -> Release:
     """Open a release that is in a folder here.
 
     Parameters
@@ -188,8 +132,7 @@ def open_release(path: str | Path) -> Release | GroupedRelease:
 
     Returns
     -------
-    Release or GroupedRelease
-        The latter if its columns were published in groups.
+    Release
 
     Raises
     ------
@@ -205,10 +148,6 @@ def open_release(path: str | Path) -> Release | GroupedRelease:
     funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
     folder = find_release(Path(path))
-    if folder.is_grouped:
-        package, block = _package(folder)
-        told = GroupedPrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
-        return GroupedRelease(folder, package, told, GroupedProtocolDocument.read(folder.protocol))
     document = ProtocolDocument.read(folder.protocol)
     package, block = _package(folder)
     if "schema" not in block:

@@ -7,17 +7,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from funnel.errors import DataError
-from funnel.groups.rows import GroupedPlan
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import Plan
 from funnel.source import file_digest
 
 _ROWS = "rows"
-P = TypeVar("P", Plan, GroupedPlan)
 
 
 def fresh_folder(folder: ReleaseFolder) -> Path:
@@ -29,12 +26,12 @@ def fresh_folder(folder: ReleaseFolder) -> Path:
 
 
 @contextmanager
-def working_folder(plan: P, folder: ReleaseFolder, workspace: Path, keyed: bool) -> Iterator[P]:
+def working_folder(plan: Plan, folder: ReleaseFolder, workspace: Path, keyed: bool) -> Iterator[Plan]:
     """The plan with the folder that it is worked out in, which is there as long as it is of use.
 
     Parameters
     ----------
-    plan : Plan or GroupedPlan
+    plan : Plan
         With `fresh_folder`.
     folder : ReleaseFolder
         Of the coming version; the folder of its rows is made.

@@ -152,8 +152,7 @@ class Series:
                     f"{path} is gone or was changed since it was published; restore version {version} from a backup, "
                     "so that what was published stays known"
                 )
-        counts = (folder.counted, folder.cells) if folder.is_grouped else (folder.joint,)
-        for path in (*counts, folder.draws, folder.findings, folder.verdict):
+        for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
             if not path.is_file():
                 raise LedgerError(
                     f"{path} is gone, so version {version} can no longer be audited; restore it from a backup"

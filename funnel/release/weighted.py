@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.release.estimated import RARE, published_limits, told_protocol
 from funnel.release.layout import ReleaseFolder
-from funnel.release.reading import GroupedRelease, open_release
 
 
 def estimate_release_weighted(
@@ -41,11 +40,6 @@ def estimate_release_weighted(
         If the release has no column of weights, or a column is not known.
     """
     weight, classes = weight_classes(folder)
-    if folder.is_grouped:
-        # Which of the two it is, the same file says.
-        channels = cast(GroupedRelease, open_release(folder.root)).channels
-        known = {label: told for label, told in classes.items() if label in channels.values(weight)}
-        return estimate_weighted(folder.data, channels, weight, known, by, sampling=sampling, confidence=confidence)
     protocol, rounded = told_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}

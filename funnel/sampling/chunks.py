@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 RowArray = npt.NDArray[Any]
-"""Rows of output codes: shape (rows,) for one group of columns, (rows, groups) for several, or records."""
+"""Rows of output codes, shape (rows,), or records."""
 
 
 def even_chunks(arrays: Iterable[RowArray], rows: int) -> Iterator[RowArray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from typing import Protocol as Interface
 
 import numpy as np
@@ -14,9 +13,6 @@ from funnel.protocol import Protocol
 from funnel.sampling.key_column import stored_digests
 from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, RecordKey, decision_keys, encrypted_words, word_key
 from funnel.sampling.words import WordArray, WordStream
-
-if TYPE_CHECKING:
-    from funnel.groups.protocol import GroupedProtocol
 
 
 class RowWords(Interface):
@@ -104,7 +100,7 @@ class WordKeys:
         return _scope(self.words + (self.order if self.decision is None else self.decision)), _scope(self.order)
 
     @classmethod
-    def of(cls, record_key: RecordKey, protocol: Protocol | GroupedProtocol, decided: bool = False) -> WordKeys:
+    def of(cls, record_key: RecordKey, protocol: Protocol, decided: bool = False) -> WordKeys:
         """The keys for the release of a protocol.
 
         A record's word to draw with is for a decision: that this protocol is drawn from, or what was decided about the
@@ -114,7 +110,7 @@ class WordKeys:
         Parameters
         ----------
         record_key : RecordKey
-        protocol : Protocol or GroupedProtocol
+        protocol : Protocol
         decided : bool
             Whether the rows come with keys of records and decisions.
         """

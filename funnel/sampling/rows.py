@@ -23,12 +23,10 @@ from funnel.tables import read_batches
 if TYPE_CHECKING:
     import pandas as pd
 
-    from funnel.groups.protocol import GroupedProtocol
-
 
 def sanitise(
     table: pd.DataFrame | pa.Table | str | os.PathLike[str],
-    protocol: Protocol | GroupedProtocol,
+    protocol: Protocol,
     key: RecordKey | None = None,
     *,
     shuffle: bool = True,
@@ -43,8 +41,7 @@ def sanitise(
     ----------
     table : pandas.DataFrame, pyarrow.Table or path of a parquet file
         Has the columns the protocol reads, and those of the key.
-    protocol : Protocol or GroupedProtocol
-        Under a grouped one every record is drawn stage by stage, each with a word of its own.
+    protocol : Protocol
     key : RecordKey, optional
         Columns whose values are unique to a record, and the release secret.
     shuffle : bool
@@ -82,8 +79,6 @@ def sanitise(
     >>> released.column_names, released.num_rows
     (['size'], 100)
     """
-    if not isinstance(protocol, Protocol):
-        return _by_stages(table, protocol, key, shuffle)
     columns, outputs = OutputColumns(protocol), len(protocol.outputs)
     words = words_for(None if key is None else WordKeys.of(key, protocol))
     wanted = dict.fromkeys([*protocol.inputs.columns, *(key.columns if key is not None else ())])
@@ -97,23 +92,6 @@ def sanitise(
             codes = (some.outputs for some in drawn)
         released = [columns.batch(chunk) for chunk in even_chunks(codes, GROUP_ROWS)]
     return pa.Table.from_batches(released, columns.schema)
-
-
-def _by_stages(
-    table: pd.DataFrame | pa.Table | str | os.PathLike[str],
-    protocol: GroupedProtocol,
-    key: RecordKey | None,
-    shuffle: bool,
-) -> pa.Table:
-    # Few draw under groups of columns, and what makes them takes time to import.
-    from funnel.groups.drawing import read_columns, released
-
-    wanted = dict.fromkeys([*read_columns(protocol), *(key.columns if key is not None else ())])
-    batches = read_batches(table, list(wanted), DRAW_ROWS)
-    if key is None:
-        return released(batches, protocol, None, shuffle)
-    with KeyColumn(key) as keys:
-        return released(_with_digests(batches, keys), protocol, key, shuffle)
 
 
 def _with_digests(batches: Iterable[pa.RecordBatch], keys: KeyColumn) -> Iterator[pa.RecordBatch]:

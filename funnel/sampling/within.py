@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError, SpecError
 from funnel.joint import FloatArray
-from funnel.release.layout import ReleaseFolder, find_release, require_one_channel
+from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.sampling.words import WordArray, WordSource, WordStream
 from funnel.source.cells import number_in
@@ -99,7 +99,6 @@ def draw_within(
     funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
     folder = find_release(Path(release))
-    require_one_channel(folder)
     document = ProtocolDocument.read(folder.protocol)
     published = document.outputs.columns
     if column is None and len(published) == 1:

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from funnel.protocol import INVARIANT
-from funnel.settings.groups import unfit_for_groups
 from funnel.settings.numbers import NumberSettings, drawn_name
 from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 
@@ -137,7 +136,7 @@ def require_listed(spec: ReleaseSpec, section: str, column: str) -> None:
     Whichever of two similar names is misspelt: without the source nobody can tell, so the one in the list, which
     all else follows, is named first.
     """
-    if column in spec.columns or (spec.groups.is_auto and not spec.publish):
+    if column in spec.columns or (spec.groups.auto and not spec.publish):
         return
     near = nearest(column, spec.columns)
     if near is None:
@@ -149,44 +148,6 @@ def require_listed(spec: ReleaseSpec, section: str, column: str) -> None:
         f"{listing} names {near!r} and [{section}] {column!r}, which is neither secret nor published; if they are "
         "one column, write its name in the source in both"
     )
-
-
-def why_ungroupable(spec: ReleaseSpec) -> str | None:
-    """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
-    protection = spec.frequencies.protection
-    if protection == "noise":
-        return (
-            'columns cannot be published in groups with [frequencies] protection = "noise": the counts of '
-            "combinations of that many columns are those of single people, and noise leaves nothing of them; write "
-            'protection = "threshold", under which what few people have is grouped, or "none"; public figures are '
-            "rounded from exact counts"
-        )
-    if (reason := unfit_for_groups(spec.guarantee.kind, (spec.guarantee.model_extra or {}).get("set"))) is not None:
-        return reason
-    if spec.history is not None and spec.history.people == "same":
-        return (
-            'columns cannot be published in groups with [history] people = "same": what several versions tell of '
-            'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
-            "fewer columns"
-        )
-    if spec.utility == "variance" and not spec.number_columns:
-        return (
-            'utility = "variance" needs a published column of numbers, and none is named under [numbers]; name '
-            "one, such as [numbers.age] with its range, or take utility out"
-        )
-    if spec.mechanism.name != "auto" or spec.mechanism.reads_secret:
-        asked = "reads_secret" if spec.mechanism.reads_secret else f"[mechanism] {spec.mechanism.name}"
-        return f"{asked} is for columns that are published together, not in groups; take it out"
-    least = [(spec.disclosure.minimum_cell, "[disclosure] minimum_cell")]
-    if protection == "threshold":
-        least.append((spec.frequencies.threshold, "[frequencies] threshold"))
-    fewest, where = max(least)
-    if spec.groups.people < fewest:
-        return (
-            f"[groups] people is {spec.groups.people}, fewer than the {fewest} of {where}, which holds for what a "
-            "record shows as well; raise people"
-        )
-    return None
 
 
 def require_drawable(spec: ReleaseSpec, column: str) -> None:
@@ -237,7 +198,7 @@ def weight_agrees(spec: ReleaseSpec) -> None:
     if spec.weight is None:
         return
     column, key = spec.weight, toml_key(spec.weight)
-    if spec.publish or not spec.groups.is_auto:
+    if spec.publish or not spec.groups.auto:
         require_weighable(spec)
     numbers = spec.numbers.get(column)
     if not spec.has_bins(column) or numbers is None or numbers.range is None:
@@ -285,18 +246,16 @@ def numbers_agree(spec: ReleaseSpec) -> None:
             )
     if spec.utility != "variance":
         return
-    if len(spec.publish) != 1 and spec.groups.of is None:
-        groups = ", ".join(f"[{toml_text(column)}]" for column in spec.publish)
+    if len(spec.publish) != 1:
         raise ValueError(
-            'utility = "variance" is for one published column of numbers, or for groups of columns; write '
-            f"publish = [{groups}] for one column after the other, publish one column, or take utility out"
+            'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
         )
     if spec.register is not None:
         raise ValueError(
             'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
             '[history] people = "different" if no person is in two versions'
         )
-    for column in spec.publish if spec.groups.of is None else spec.number_columns:
+    for column in spec.publish:
         if spec.has_bins(column) and (column not in spec.numbers or spec.numbers[column].range is None):
             raise ValueError(
                 f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand '

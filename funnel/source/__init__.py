@@ -3,7 +3,7 @@
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
 from funnel.source.columns import settled_columns
-from funnel.source.counting import count_joint, is_grouped, is_wide, over_values, recoded
+from funnel.source.counting import count_joint, is_wide, over_values, recoded
 from funnel.source.digest import file_digest
 from funnel.source.fitting import misfits
 from funnel.source.learning import learn_codings
@@ -18,7 +18,6 @@ __all__ = [
     "coded_batches",
     "count_joint",
     "file_digest",
-    "is_grouped",
     "is_wide",
     "learn_codings",
     "misfits",

@@ -243,9 +243,9 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
         try:
             readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal, form)
         except DataError as error:
-            if not spec.groups.is_auto or column not in spec.publish:
+            if not spec.groups.auto or column not in spec.publish:
                 raise
-            raise DataError(f"{error}; or leave it out of all columns, by without in [groups]") from None
+            raise DataError(f"{error}; or leave it out of all columns, by exclude in [groups]") from None
     return readers
 
 

@@ -12,7 +12,7 @@ def settled_columns(spec: ReleaseSpec) -> ReleaseSpec:
     """A spec that names its published columns, where it says "auto": all of the source that are not kept back.
 
     These are the columns, in the order of the source, that are not secret, record key or unit, nor in ``[groups]
-    without``. Any other spec is returned as it is.
+    exclude``. Any other spec is returned as it is.
 
     Raises
     ------
@@ -21,15 +21,15 @@ def settled_columns(spec: ReleaseSpec) -> ReleaseSpec:
     DataError
         As `funnel.source.open_source`.
     """
-    if not spec.groups.is_auto or spec.publish:
+    if not spec.groups.auto or spec.publish:
         return spec
     names = open_source(spec.reading).names
-    for column in spec.groups.without:
+    for column in spec.groups.exclude:
         if column not in names:
             raise SpecError(
-                f"[groups] without names {column!r}, which the source does not have" + did_you_mean(column, names)
+                f"[groups] exclude names {column!r}, which the source does not have" + did_you_mean(column, names)
             )
-    kept_back = {*spec.secret, *(spec.record_key or ()), *(spec.unit or ()), *spec.groups.without}
+    kept_back = {*spec.secret, *(spec.record_key or ()), *(spec.unit or ()), *spec.groups.exclude}
     columns = tuple(name for name in names if name not in kept_back)
     for number, name in enumerate(names, 1):
         if name in columns and not (name.strip() and name.isprintable()):

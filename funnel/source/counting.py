@@ -99,7 +99,7 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     DataError
         If there are more of them than the spec, or noise, allows.
     """
-    if is_wide(spec, counted, codings) or is_grouped(spec, counted):
+    if is_wide(spec, counted, codings):
         return counted
     joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
@@ -108,29 +108,15 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
 
 def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
-    if spec.mechanism.name != INVARIANT:
+    invariant = spec.mechanism.name == INVARIANT
+    if not invariant and (spec.mechanism.name != "auto" or spec.mechanism.reads_secret):
         return False
+    if spec.groups.auto:
+        return True
     combinations = len(counted.inputs)
     if spec.frequencies.protection == "noise":
         combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
-    return spec.groups.is_auto or spec.groups.of is not None or combinations > MOST_OUTPUTS
-
-
-def is_grouped(spec: ReleaseSpec, counted: Joint) -> bool:
-    """Whether columns are published in groups: where the spec says so, or a flat list has too many combinations.
-
-    Raises
-    ------
-    DataError
-        If there are too many, and the spec asks for what groups cannot do.
-    """
-    if spec.groups.of is not None:
-        return True
-    if len(counted.inputs) <= spec.limits.max_inputs:
-        return False
-    if (reason := spec.ungroupable) is not None:
-        raise DataError(f"{_too_many(counted, spec.limits.max_inputs)}; or publish them in groups, but {reason}")
-    return True
+    return combinations > (MOST_OUTPUTS if invariant else spec.limits.max_inputs)
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:

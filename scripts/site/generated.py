@@ -30,7 +30,6 @@ ROOMS = {
     "sampling": "Drawing records with a protocol",
     "planning": "All mechanisms side by side",
     "donors": "Wide tables, records as they are or a donor's",
-    "groups": "Wide tables, group by group",
     "history": "Several versions about the same people",
     "frequencies": "Noise for what is published beside the records",
     "estimation": "From released records to true frequencies",

@@ -127,7 +127,6 @@ _MADE_BY_HAND = {
     "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
-    "groups/robust.py": "counts of the people who make a protocol, of a law without bounds alone",
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
     "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
     "donors/posterior_classes.py": "refuses a distribution with bounds",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from tests.sabotage.drawing import DRAWING
 from tests.sabotage.following import FOLLOWING
-from tests.sabotage.grouping import GROUPING
 from tests.sabotage.planning import PLANNING
 from tests.sabotage.protecting import PROTECTING
-from tests.sabotage.proving import PROVING
 from tests.sabotage.publishing import PUBLISHING
 from tests.sabotage.reading import READING
 
-MUTANTS = [*READING, *PROTECTING, *PLANNING, *DRAWING, *FOLLOWING, *GROUPING, *PROVING, *PUBLISHING]
+MUTANTS = [*READING, *PROTECTING, *PLANNING, *DRAWING, *FOLLOWING, *PUBLISHING]

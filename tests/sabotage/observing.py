@@ -11,10 +11,7 @@ from unittest import mock
 
 from funnel.errors import FunnelError
 from funnel.pipeline import expectations
-from funnel.pipeline.expectations import finished_groups
-from funnel.pipeline.expectations.finished_groups import FinishedGroups
 from funnel.release.verdict import Verdict
-from tests.groups import asked
 from tests.projects import tree
 from tests.sabotage.mutant import Mutant
 from tests.sabotage.patching import patched
@@ -55,7 +52,7 @@ def outcome(mutant: Mutant, folder: Path) -> Outcome:
     prepared(folder, mutant.scene)
     before = _series(folder)
     caught: tuple[str, ...] = (PUBLISHED,)
-    with patched(mutant.patch), _verdicts(mutant.caught_by) as verdicts:
+    with patched(mutant.patch), _verdicts() as verdicts:
         try:
             told = run(folder, mutant.scene)
             sentence = f"{told['status']}, version {told['version']}"
@@ -69,8 +66,8 @@ def outcome(mutant: Mutant, folder: Path) -> Outcome:
 
 
 @contextmanager
-def _verdicts(named: str) -> Iterator[list[Verdict]]:
-    """The verdicts of all judgements inside this block; on groups, of the expectation that is named."""
+def _verdicts() -> Iterator[list[Verdict]]:
+    """The verdicts of all judgements inside this block."""
     found: list[Verdict] = []
     judge = expectations.judge
 
@@ -78,12 +75,7 @@ def _verdicts(named: str) -> Iterator[list[Verdict]]:
         found.append(judge(evidence))
         return found[-1]
 
-    def of_groups(finished: FinishedGroups) -> Verdict:
-        # What refuses before anything is judged is a function of a module, and nothing that is expected.
-        found.append(asked(finished, None if "." in named else named))
-        return found[-1]
-
-    with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", of_groups):
+    with mock.patch.object(expectations, "judge", heard):
         yield found
 
 

@@ -89,34 +89,6 @@ INVARIANT_SPEC = SPEC.replace("guarantee", 'mechanism = "invariant"\nguarantee',
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
-GROUPS = (
-    SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
-    .replace('["marital-status", "sex"]', '["sex"]')
-    .replace("lip:1.0", "lip:0.6")
-    .replace("csv = true", 'csv = false\n\n[numbers.age]\nunit = "years"\nrange = [17, 90]\nwhole = true')
-)
-ALL_GROUPS = GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '"auto"').replace(
-    "[metadata]",
-    '[groups]\nwithout = ["fnlwgt", "education", "education-num", "marital-status", "occupation", "income", '
-    '"capital-gain", "capital-loss", "hours-per-week", "native-country", "id"]\n\n[metadata]',
-)
-KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
-THRESHOLD_GROUPS = GROUPS.replace('protection = "none"', 'protection = "threshold"')
-# Of twenty outputs and unions one is not proven, by the lower limit.
-ROBUST_GROUPS = (
-    SPEC.replace('publish = ["workclass", "age"]', 'publish = [["relationship"], ["race"], ["age"]]')
-    .replace('["marital-status", "sex"]', '["sex"]')
-    .replace("lip:1.0", "rlip:0.8,0.05")
-    .replace("csv = true", "csv = false")
-    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
-)
-UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
-DRAWN_GROUPS = (
-    GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '[["race"], ["age"]]')
-    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
-    .replace("whole = true", 'whole = true\ndraw = "within"')
-    .replace("guarantee", 'weight = "age"\nguarantee', 1)
-)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -327,14 +299,6 @@ SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, ear
 THIRD_YEAR = Scene(
     "a third version about the same people, under noise", YEARS, earlier=True, years=True, change=third_wave
 )
-GROUPED = Scene("a first release of groups", GROUPS)
-GROUPED_ANEW = Scene("a first release of groups whose protocol is made", GROUPS, change=forget_protocol)
-GROUPED_KEPT = Scene("a first release of groups with record keys", KEYED_GROUPS)
-GROUPED_UNORDERED = Scene("a first release of groups in the order of the source", UNSHUFFLED_GROUPS)
-GROUPED_ALL = Scene("a first release of all columns in groups", ALL_GROUPS, fresh=True)
-GROUPED_DRAWN = Scene("a first release of groups with numbers drawn within intervals", DRAWN_GROUPS, fresh=True)
-GROUPED_ROBUST = Scene("a first release of groups, proven in the population", ROBUST_GROUPS, fresh=True)
-GROUPED_RARE = Scene("a first release of groups under a threshold", THRESHOLD_GROUPS, fresh=True)
 HONEST = (
     FRESH,
     DROPPING,
@@ -350,11 +314,6 @@ HONEST = (
     OTHER_BOUND,
     SECOND_YEAR,
     THIRD_YEAR,
-    GROUPED_ANEW,
-    GROUPED_KEPT,
-    GROUPED_UNORDERED,
-    GROUPED_RARE,
-    GROUPED_ROBUST,
 )
 """Scenes in which an honest run publishes."""
 

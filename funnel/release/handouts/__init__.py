@@ -1,27 +1,23 @@
 """Handouts: what a release says of itself to people and to portals, made of its two public documents and nothing else.
 
 README.md, CITATION.cff, dcat.jsonld, protocol.csv and estimator.csv are functions of ``datapackage.json`` and
-``protocol.json``, and of columns in groups of ``channels.parquet`` instead of the latter, so they tell nobody anything
-that is not public already, and whoever has those two can make them again. `funnel.recount` does, or judges them, by
-code of its own.
+``protocol.json``, so they tell nobody anything that is not public already, and whoever has those two can make them
+again. `funnel.recount` does, or judges them, by code of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from funnel.release.channel_rows import ChannelRow
 from funnel.release.handouts.catalogue import catalogue
 from funnel.release.handouts.channel_table import channel_table
 from funnel.release.handouts.citation import citation
 from funnel.release.handouts.estimator_table import estimator_table
-from funnel.release.handouts.grouped_channel_table import grouped_channel_table
-from funnel.release.handouts.grouped_readme import grouped_readme
 from funnel.release.handouts.readme import ESTIMATOR, readme
 from funnel.release.published_values import published_values
 
-__all__ = ["HANDOUTS", "grouped_handouts", "handouts"]
+__all__ = ["HANDOUTS", "handouts"]
 
 HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld", "protocol.csv")
 """Those of every release."""
@@ -50,31 +46,4 @@ def handouts(package: Mapping[str, Any], protocol: Mapping[str, Any], previous: 
         **(
             {ESTIMATOR: estimator_table(protocol).encode()} if published_values(protocol["mechanism"]).estimator else {}
         ),
-    }
-
-
-def grouped_handouts(
-    package: Mapping[str, Any], channels: Sequence[ChannelRow], previous: str | None = None
-) -> dict[str, bytes]:
-    """The handouts of a release whose columns are published in groups.
-
-    Parameters
-    ----------
-    package : JSON object
-        Content of ``datapackage.json``.
-    channels : sequence of rows
-        Of ``channels.parquet``: what becomes of every column and pair.
-    previous : str, optional
-        The version before this one that is there.
-
-    Returns
-    -------
-    dict of str to bytes
-        By path in the release, those of `HANDOUTS`.
-    """
-    return {
-        "CITATION.cff": citation(package).encode(),
-        "README.md": grouped_readme(package, channels).encode(),
-        "dcat.jsonld": catalogue(package, previous),
-        "protocol.csv": grouped_channel_table(channels).encode(),
     }

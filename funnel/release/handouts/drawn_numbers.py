@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +25,6 @@ from funnel.release.layout import ReleaseFolder
 from funnel.settings.numbers import drawn_name
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
-
-if TYPE_CHECKING:
-    from funnel.groups.protocol import GroupedProtocol
 
 # Records that words are made for at a time; a part of the rule, as is the name of it.
 CHUNK = 1 << 16
@@ -76,17 +72,17 @@ class DrawnColumn:
         return {text: [[self.value(a), self.value(b)] for a, b in steps] for text, steps in self.steps.items()}
 
 
-def drawn_columns(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol) -> list[DrawnColumn]:
+def drawn_columns(spec: ReleaseSpec, protocol: Protocol) -> list[DrawnColumn]:
     """The columns of numbers that a spec asks for.
 
     A text that is a bin, or a group of bins, stands for its numbers; any other one for those of all values that a
-    record which is published so can have. In groups of columns these are the values that the text names or leaves.
+    record which is published so can have.
 
     Parameters
     ----------
     spec : ReleaseSpec
         With the recoding that the published values were made by.
-    protocol : Protocol or GroupedProtocol
+    protocol : Protocol
         That is published.
 
     Raises
@@ -97,7 +93,7 @@ def drawn_columns(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol) -> li
     return [_drawn_column(spec, protocol, column) for column in spec.drawn_columns]
 
 
-def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, column: str) -> DrawnColumn:
+def _drawn_column(spec: ReleaseSpec, protocol: Protocol, column: str) -> DrawnColumn:
     group_of, of_label = spec.recode[column].group_of, dict[str, set[tuple[int, int]]]()
     for label, (first, last) in steps_of(spec, column).items():
         if last < first:
@@ -106,11 +102,7 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, colum
                 "drawn within it; give more decimals, or other bins"
             )
         of_label.setdefault(group_of.get(label, label), set()).add((first, last))
-    values: Mapping[str, Collection[str]]
-    if isinstance(protocol, Protocol):
-        values = _values_behind(protocol, column, of_label)
-    else:
-        values = {text: protocol.meant[column][text] for text in protocol.labels[column]}
+    values = _values_behind(protocol, column, of_label)
     steps = {text: {step for value in some for step in of_label.get(value, ())} for text, some in values.items()}
     return DrawnColumn(
         column, spec.numbers[column].decimals or 0, {text: tuple(sorted(some)) for text, some in steps.items()}

@@ -13,12 +13,6 @@ from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocum
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.grouped_draws import GroupedDrawsDocument
-from funnel.release.grouped_findings import GroupedFindings
-from funnel.release.grouped_privacy import GroupedPrivacyBlock
-from funnel.release.grouped_proof import GroupedProof
-from funnel.release.grouped_protocol_document import GroupedProtocolDocument
-from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
 from funnel.release.internal_report import InternalReport
 from funnel.release.privacy_block import PrivacyBlock
 from funnel.release.public_report import PublicReport
@@ -35,16 +29,9 @@ DOCUMENTS: tuple[type[Document], ...] = (
     DrawsDocument,
     FindingsDocument,
     FrequenciesDocument,
-    GroupedDrawsDocument,
-    GroupedFindings,
-    GroupedInternalReport,
-    GroupedProof,
-    GroupedProtocolDocument,
-    GroupedReport,
     InternalReport,
     JointDocument,
     Outcome,
-    GroupedPrivacyBlock,
     PrivacyBlock,
     ProtocolDocument,
     PublicReport,

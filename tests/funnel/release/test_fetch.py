@@ -27,7 +27,6 @@ def memory() -> Iterator[Any]:
         package = {"version": version, "resources": [{"path": path} for path in paths]}
         storage.pipe(f"/out/people/{version}/datapackage.json", json.dumps(package).encode())
         storage.pipe(f"/out/people/{version}/protocol.json", b"{}")
-        storage.pipe(f"/out/people/{version}/channels.parquet", b"of groups")
         storage.pipe(f"/out/people/{version}/data/records.parquet", version.encode())
         storage.pipe(f"/out/people/{version}/secret", b"x")
     storage.pipe("/out/people/1.2.0/protocol.json", b"{}")
@@ -46,7 +45,7 @@ def test_the_public_files_of_a_version(memory: Any, tmp_path: Path, name: str, v
     assert fetched.unlisted == ("secret",)
     assert fetched.url == f"memory://out/people/{version}"
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert files == {"datapackage.json", "protocol.json", "channels.parquet", "data/records.parquet"}
+    assert files == {"datapackage.json", "protocol.json", "data/records.parquet"}
     assert folder.data.read_text() == version
 
 

@@ -19,11 +19,7 @@ import pytest
 
 from funnel.audit import Findings
 from funnel.frequencies import Frequencies
-from funnel.groups import Shown
 from funnel.joint import Joint
-from funnel.release.grouped_findings import GroupedFindings
-from funnel.release.grouped_public import GroupedPublic
-from funnel.release.grouped_rows import GroupedRows
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public import PublicFindings, PublicLaws, PublicRelease
 from funnel.release.record import Record
@@ -50,7 +46,6 @@ _FILES = {
     "drawn",
     "drawn_csv",
     "protocol",
-    "channels",
     "frequencies",
     "package",
     "report",
@@ -66,10 +61,6 @@ WRITERS = {
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", "estimator", *HANDOUTS},
     # Numbers within the intervals of what is published already, by words of their own.
     "funnel.release.handouts.drawn_numbers": {"drawn", "drawn_csv"},
-    # Of columns in groups.
-    "funnel.release.grouped_rows": {"data"},
-    "funnel.release.grouped_publication": {"protocol", "channels", "package", *HANDOUTS},
-    "funnel.report.grouped.writing": {"numbers", "report"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
     # A copy of what is published already, to be audited here.
@@ -80,26 +71,20 @@ MAKERS = (
     "funnel.release.publication",
     "funnel.release.protocol_document",
     "funnel.release.datapackage",
-    "funnel.release.grouped_protocol_document",
-    "funnel.release.grouped_publication",
     "funnel.release.handouts",
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
     "funnel.release.handouts.citation",
     "funnel.release.handouts.drawn_numbers",
     "funnel.release.handouts.estimator_table",
-    "funnel.release.handouts.grouped_channel_table",
-    "funnel.release.handouts.grouped_readme",
     "funnel.release.handouts.readme",
-    "funnel.release.channel_rows",
-    "funnel.release.grouped_privacy",
     "funnel.release.privacy_block",
     "funnel.release.remote",
     "funnel.pipeline.flows.artifacts",
 )
 # The one type about counts that may be public, whatever it holds.
 OPEN = {Frequencies}
-EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict, GroupedFindings, GroupedRows, Shown}
+EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict}
 EXACT_MODULES = {
     "funnel.audit",
     "funnel.joint",
@@ -107,9 +92,6 @@ EXACT_MODULES = {
     "funnel.pipeline.flows.way",
     "funnel.release.documents",
     "funnel.release.findings",
-    "funnel.release.grouped_draws",
-    "funnel.release.grouped_findings",
-    "funnel.release.grouped_rows",
     "funnel.release.protected",
     "funnel.release.rows",
     "funnel.release.snapshot",
@@ -126,8 +108,6 @@ READING = {
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "json_in", "json_of", "Evidence", "reread"),
     *("opened", "first_difference"),
-    *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
-    *("grouped_report_claims", "_bytes", "estimate", "read_channels", "read_channel_rows"),
 }
 WRITING_MODES = set("wax+")
 
@@ -295,7 +275,7 @@ def test_makers_of_public_documents_take_nothing_exact(name: str) -> None:
             assert not reached(kind) & EXACT, (name, function.__name__, parameter)
 
 
-@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent, GroupedPublic])
+@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent])
 def test_public_figures_hold_nothing_exact_and_cannot_be_changed(public: type) -> None:
     assert not reached(public) & EXACT
     assert public.__dataclass_params__.frozen  # type: ignore[attr-defined]

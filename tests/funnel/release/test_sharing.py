@@ -22,7 +22,6 @@ from funnel.release.ckan import open_portal, share_on_portal
 from funnel.release.layout import ReleaseFolder
 from funnel.release.sharing import share_at, whole_release
 from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running_portal
-from tests.groups import grouped_release
 
 
 @pytest.fixture
@@ -248,14 +247,3 @@ def test_the_command_shares_at_a_url_and_on_a_portal(
     ):
         done = run(*arguments)
         assert (done.exit_code, said in done.stderr) == (3, True), done.output
-
-
-def test_a_release_of_groups_is_shared_whole_at_a_url_and_on_a_portal(portal: PortalDouble, tmp_path: Path) -> None:
-    published = grouped_release()
-    release, url = whole_release(published.root.parent), f"file://{tmp_path}/out"
-    assert share_at(release, url, quiet).changed
-    there = at(f"{url}/people/1.0.0")
-    assert there == public(published)
-    assert {"README.md", "dcat.jsonld", "protocol.csv", "channels.parquet"} < set(there)
-    share_on_portal(release, open_portal(portal.address, TOKEN), "office", quiet)
-    assert portal.visible() == {"people-1-0-0": there}

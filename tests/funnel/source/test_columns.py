@@ -22,7 +22,7 @@ def auto(folder: Path, **changes: Any) -> ReleaseSpec:
 
 def test_they_are_those_of_the_source_in_its_order(tmp_path: Path) -> None:
     assert settled_columns(auto(tmp_path)).publish == ("b", "number", "a", "house")
-    spec = auto(tmp_path, record_key=["number"], unit=["house"], groups={"without": ["b"]})
+    spec = auto(tmp_path, record_key=["number"], unit=["house"], groups={"exclude": ["b"]})
     assert settled_columns(spec).publish == ("a",)
     assert settled_columns(settled_columns(spec)) == settled_columns(spec)
 
@@ -34,7 +34,7 @@ def test_other_specs_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_a_column_and_something_is_left(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"without names 'hause', which the source does not have; did you mean house"):
-        settled_columns(auto(tmp_path, groups={"without": ["hause"]}))
+    with pytest.raises(SpecError, match=r"exclude names 'hause', which the source does not have; did you mean house"):
+        settled_columns(auto(tmp_path, groups={"exclude": ["hause"]}))
     with pytest.raises(SpecError, match="leaves no column"):
-        settled_columns(auto(tmp_path, groups={"without": ["a", "b", "number", "house"]}))
+        settled_columns(auto(tmp_path, groups={"exclude": ["a", "b", "number", "house"]}))

@@ -1,1 +1,0 @@
-"""What judges releases of groups of columns, for the gate and for `funnel audit`: from texts, files and counts."""
