@@ -27,6 +27,7 @@ from funnel.settings.agreement import (
     require_listed,
     require_weighable,
     weight_agrees,
+    why_not_by_class,
 )
 from funnel.settings.disclosure import DisclosureSettings
 from funnel.settings.fields import Columns, Line
@@ -334,6 +335,11 @@ class ReleaseSpec(Section):
     def whole(self) -> Self:
         """This spec for whole records, whatever they are drawn by."""
         return self.model_copy(update={"publish": self._whole}) if self.is_by_class else self
+
+    @property
+    def not_by_class(self) -> str | None:
+        """Why records cannot be counted and drawn by classes, in one sentence; None if they can."""
+        return why_not_by_class(self)
 
     @property
     def is_by_class(self) -> bool:

@@ -8,7 +8,6 @@ from funnel.disclosure.threshold import class_rules
 from funnel.donors.growing import BoolArray, record_classes
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, SpecError
-from funnel.guarantees import parse_guarantee
 from funnel.joint import IntArray, Joint
 from funnel.spec import ReleaseSpec
 
@@ -32,7 +31,7 @@ def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
     DataError
         If the records have one class only.
     """
-    if (reason := why_not_by_class(spec)) is not None:
+    if (reason := spec.not_by_class) is not None:
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     rules, totals = class_rules(spec), joint.counts.sum(axis=1)
     known = rules.above(totals, np.asarray(joint.n))
@@ -48,25 +47,3 @@ def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
             "for two classes; lower min_records in [groups], or publish fewer columns"
         )
     return found
-
-
-def why_not_by_class(spec: ReleaseSpec) -> str | None:
-    """Why classes of records cannot be chosen for a spec, in one sentence; None if they can."""
-    if spec.frequencies.protection == "noise":
-        return (
-            "which questions tell most of the secret is read off exact counts, which noise would not protect; write "
-            'protection = "threshold" in [frequencies], or publish fewer columns'
-        )
-    if parse_guarantee(spec.guarantee.canonical).significance is not None:
-        return (
-            f"{spec.guarantee.canonical} is about a population, and questions that are chosen by the same records make "
-            'them look more certain than they are; write guarantee = "lip:1.0", or publish fewer columns'
-        )
-    if spec.register is not None:
-        return (
-            'versions about the same people would have other classes; write [history] people = "different" if no '
-            "person is in two versions, or publish fewer columns"
-        )
-    if spec.utility != "information":
-        return f'utility = "{spec.utility}" is of published values that are drawn one by one; take it out'
-    return None

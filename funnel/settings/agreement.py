@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
 
 
+# Guarantees that are kept by classes of records.
+_BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
+
+
 def keys_agree(spec: ReleaseSpec) -> None:
     """Refuse a record key or a unit that is data, and people that nothing tells apart."""
     if spec.record_key is None and "record_secret" in spec.model_fields_set:
@@ -128,6 +132,40 @@ def invariant_agrees(spec: ReleaseSpec) -> None:
             'given earlier versions would not be right on average; write mechanism = "optimal", or [history] people = '
             '"different" if no person is in two versions'
         )
+
+
+def why_not_by_class(spec: ReleaseSpec) -> str | None:
+    """Why the records of a spec cannot be counted and drawn by classes, in one sentence; None if they can."""
+    # Imported here: settings are read where no guarantee is.
+    from funnel.guarantees import parse_guarantee
+
+    guarantee = spec.guarantee.canonical
+    if spec.frequencies.protection == "noise":
+        return (
+            "which questions tell most of the secret is read off exact counts, which noise would not protect; write "
+            'protection = "threshold" in [frequencies], or publish fewer columns'
+        )
+    if parse_guarantee(guarantee).significance is not None:
+        return (
+            f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
+            'certain than they are; write guarantee = "lip:1.0", or publish fewer columns'
+        )
+    if spec.guarantee.kind not in _BY_CLASS:
+        return (
+            f'{guarantee} is no bound on what a class of records tells; write guarantee = "lip:1.0", or publish fewer '
+            "columns"
+        )
+    if spec.register is not None:
+        return (
+            'versions about the same people would have other classes; write [history] people = "different" if no '
+            "person is in two versions, or publish fewer columns"
+        )
+    if spec.utility != "information" or spec.weight is not None or spec.drawn_columns:
+        return (
+            "utility, weight and numbers that are drawn within intervals are of values that are drawn one by one; take "
+            "them out, or publish fewer columns"
+        )
+    return None
 
 
 def require_listed(spec: ReleaseSpec, section: str, column: str) -> None:

@@ -108,15 +108,15 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
 
 def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
-    invariant = spec.mechanism.name == INVARIANT
-    if not invariant and (spec.mechanism.name != "auto" or spec.mechanism.reads_secret):
+    if spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret:
         return False
-    if spec.groups.auto:
-        return True
+    # Where nothing is asked for, what is usual is done where that is possible.
+    if spec.mechanism.name == "auto" and spec.not_by_class is not None:
+        return False
     combinations = len(counted.inputs)
     if spec.frequencies.protection == "noise":
         combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
-    return combinations > (MOST_OUTPUTS if invariant else spec.limits.max_inputs)
+    return spec.groups.auto or combinations > MOST_OUTPUTS
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:
