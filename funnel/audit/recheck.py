@@ -29,6 +29,7 @@ from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents, check_listing
+from funnel.audit.unchanged import check_exact_unchanged, check_unchanged
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -113,6 +114,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
+    if invariant and table is not None and told_of:
+        checks.append(check_unchanged(folder, document, public, table, told_of))
     if not told.public:
         checks += _internal(folder, document, package, facts, table, told, public)
     return checks
@@ -162,9 +165,11 @@ def _internal(
     kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
     if evidence is None:
         return [whole, kept]
+    of_source = public is None and is_invariant(document.content())
     return [
         whole,
         *check_evidence(evidence, document, table, public),
+        *([] if not of_source or table is None else [check_exact_unchanged(folder, document, evidence.joint, table)]),
         check_texts(package, said_texts(evidence.spec)),
         check_record(folder, evidence, document, package, facts),
         kept,
