@@ -1,4 +1,4 @@
-"""A report that states other figures of what stays unchanged than follow, signed again, fails by the check *unchanged*."""
+"""A report that states other figures of what stays unchanged than follow fails by the check *unchanged*, also signed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ CASES = [
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReleaseFolder]:
     rows = adult_rows(rows=ROWS)
     return {
-        name: make_release(make_project(tmp_path_factory.mktemp("original"), spec, rows)) for name, spec in SPECS.items()
+        name: make_release(make_project(tmp_path_factory.mktemp("original"), spec, rows))
+        for name, spec in SPECS.items()
     }
 
 

@@ -9,7 +9,7 @@ from funnel.estimation.counted_shares import CountedShares
 
 
 def test_a_cell_that_always_stays_has_no_error_whatever_sums_round_to() -> None:
-    """Three values of one cell exchange records among themselves, so that none leaves it; a fourth one never changes."""
+    """Three values of one cell exchange records among themselves, and a fourth one never changes."""
     channel = np.eye(4)
     channel[:3, :3] = [[0.7, 0.1, 0.3], [0.2, 0.6, 0.3], [0.1, 0.3, 0.4]]
     assert (channel[:3, :3].sum(axis=0) != 1).any(), "no sum of these is rounded, so that nothing is tested"
