@@ -1,4 +1,4 @@
-"""A report that states other figures of what stays unchanged than follow fails by the check *unchanged*, also signed."""
+"""A report that states other figures of what stays unchanged than follow fails by the check *unchanged*."""
 
 from __future__ import annotations
 
