@@ -137,7 +137,7 @@ def plan_command(
     from funnel.frequencies.outlook import noise_outlook
     from funnel.guarantees import parse_guarantee
     from funnel.numbers import utility_for
-    from funnel.planning import best_first, plan
+    from funnel.planning import asked_for, plan
     from funnel.register.planning import plan_version
     from funnel.release.grouping import plan_groups
     from funnel.release.preview import preview
@@ -176,7 +176,6 @@ def plan_command(
         counted, joint = joint, joint.over_published(described.publish)
         # Under a published secret nothing else may be used, and what bounds cost without it says nothing.
         mechanisms = (described.mechanism.name,) if described.publishes_secret else None
-        write_page = None if described.publishes_secret else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
@@ -212,7 +211,7 @@ def plan_command(
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
-        best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
+        best = [asked_for(rows, described.mechanism.name) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
         disclosure = disclosure_outlook(found.settled or described, counted, compared, suggesting, console.progress)
