@@ -22,7 +22,7 @@ from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
 # An invariant channel over more combinations than this is not found in a minute.
-MOST_OUTPUTS = 1_500
+MOST_OUTPUTS = 500
 
 
 def count_joint(
