@@ -17,6 +17,7 @@ from funnel.errors import SpecError
 from funnel.pipeline.flows import way
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.documents import ProtocolDocument
+from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.sampling.published import CLASS_COLUMN
@@ -84,6 +85,15 @@ def test_most_records_are_true_and_shares_are_close(folder: ReleaseFolder) -> No
             share = texts.count(value) / ROWS
             # Seven standard errors: by Bernstein below 1e-9 for all values together.
             assert abs(shown.count(value) / ROWS - share) <= 7 * np.sqrt(share * (1 - share) / ROWS) + 7 / ROWS
+
+
+def test_shares_of_any_columns_are_counted_with_their_errors(folder: ReleaseFolder) -> None:
+    found = estimate_release(folder, ("sex", "race"))
+    table = pq.read_table(folder.data)
+    rows = list(zip(table["sex"].to_pylist(), table["race"].to_pylist(), strict=True))
+    assert found.frequencies.tolist() == pytest.approx([rows.count(cell) / ROWS for cell in found.cells])
+    assert found.r is not None
+    assert found.r.max() < 0.5
 
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:
