@@ -126,6 +126,7 @@ def test_a_missing_document_of_classes_fails_an_audit(folder: ReleaseFolder, tmp
         ('"lip:1.0"', '"rlip:1.0,0.05"', "about a population"),
         ('protection = "none"', 'protection = "noise"', "read off exact counts"),
         ('"lip:1.0"', '"srlip:1.0"', "no bound on what a class"),
+        ('"lip:1.0"', '"attribute:1.0"', "not be right on average"),
     ],
 )
 def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -133,6 +134,8 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
     spec = WHOLE.replace(old, new)
     if "noise" in new:
         spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
+    if "attribute" in new:
+        spec = spec.replace('publish = ["', 'publish = ["income", "')
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
         way.go(ReleaseSpec.load(project), again=False, rotate=False)

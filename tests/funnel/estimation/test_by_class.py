@@ -71,6 +71,8 @@ def test_what_cannot_be_told_is_refused() -> None:
     table = published(np.arange(len(COUNTS)))
     with pytest.raises(SpecError, match="'three' is no column"):
         class_channel(table, protocol(), ("three",))
+    with pytest.raises(SpecError, match="folder of the release"):
+        funnel.estimate(table, protocol(), "one")
     rows = MOST_CELLS + 1
     wide = pa.table({"id": [str(i) for i in range(rows)], CLASS_COLUMN: ["1"] * rows})
     with pytest.raises(SpecError, match="name fewer columns"):
