@@ -90,9 +90,9 @@ def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[
         found = [] if named == classes.names else ["its names are not the inputs of protocol.json"]
         if document.inputs.columns[-1] != classes.column:
             found.append("it is about another column than protocol.json")
-        asked = {one["column"] for one in classes.content["questions"]}
+        asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
         if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
-            found.append("its questions are about columns that are not published, or secret")
+            found.append("its points are for columns that are not published, or secret")
         return found
 
     return [judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")]

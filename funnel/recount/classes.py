@@ -42,7 +42,7 @@ class PlainClasses:
         """
         try:
             content = json.loads(text)
-            found = cls({key: content[key] for key in ("schema", "column", "columns", "questions", "names")})
+            found = cls({key: content[key] for key in ("schema", "column", "columns", "scales", "questions", "names")})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError("classes.json does not say which class a record is of") from error
         if content.keys() != found.content.keys() or content["schema"] != "funnel/classes/1":
@@ -56,7 +56,7 @@ class PlainClasses:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that questions are about."""
+        """The columns that points are for."""
         return tuple(self.content["columns"])
 
     @property
@@ -65,11 +65,19 @@ class PlainClasses:
         return tuple(self.content["names"])
 
     @cached_property
-    def _questions(self) -> list[tuple[int, frozenset[str], int | str, int | str]]:
-        return [
-            (self.columns.index(one["column"]), frozenset(one["values"]), one["then"], one["otherwise"])
-            for one in self.content["questions"]
-        ]
+    def _tables(self) -> list[list[tuple[list[int], dict[Record, int]]]]:
+        """Of every scale, for some places in a record, the points of the values there."""
+        found = []
+        for scale in self.content["scales"]:
+            tables: dict[Record, dict[Record, int]] = defaultdict(dict)
+            for term in scale["terms"]:
+                tables[tuple(term["columns"])][tuple(term["values"])] = int(term["points"])
+            found.append([([self.columns.index(name) for name in names], of) for names, of in tables.items()])
+        return found
+
+    def points(self, record: Record) -> list[int]:
+        """Of a record, on every scale."""
+        return [sum(of.get(tuple([record[j] for j in places]), 0) for places, of in scale) for scale in self._tables]
 
     def of(self, record: Record) -> str:
         """The class of a record.
@@ -79,12 +87,13 @@ class PlainClasses:
         DataError
             If questions lead nowhere, or to a class that has no name.
         """
-        place: int | str = 0 if self._questions else self.names[0]
-        for _ in range(len(self._questions)):
+        asked, points = self.content["questions"], self.points(record)
+        place: int | str = 0 if asked else self.names[0]
+        for _ in asked:
             if isinstance(place, str):
                 break
-            column, values, then, otherwise = self._questions[place]
-            place = then if record[column] in values else otherwise
+            one = asked[place]
+            place = one["then"] if points[one["scale"]] >= one["at_least"] else one["otherwise"]
         if isinstance(place, int) or place not in self.names:
             raise DataError("the questions of classes.json lead to no class")
         return place

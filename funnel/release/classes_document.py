@@ -13,11 +13,29 @@ from funnel.release.document import Document, Part
 from funnel.sampling.published import CLASS_COLUMN
 
 
-class AskedQuestion(Part):
-    """Whether a record's value in a column is one of ``values``; what follows is a later question, or a class."""
+class CountedTerm(Part):
+    """``points`` of every record that has ``values`` in ``columns``."""
 
-    column: str
-    values: tuple[str, ...] = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=1, max_length=2)
+    values: tuple[str, ...] = Field(min_length=1, max_length=2)
+    points: int
+
+
+class CountedScale(Part):
+    """How much the columns of a record speak for a value of the secret: the sum of the points of its terms.
+
+    A point is a hundredth of a nat of log odds. Values that no term has count nothing.
+    """
+
+    secret: tuple[str, ...] = Field(min_length=1)
+    terms: tuple[CountedTerm, ...]
+
+
+class AskedQuestion(Part):
+    """Whether a record has ``at_least`` so many points on a scale; what follows is a later question, or a class."""
+
+    scale: int = Field(ge=0)
+    at_least: int
     then: int | str
     otherwise: int | str
 
@@ -25,14 +43,15 @@ class AskedQuestion(Part):
 class ClassesDocument(Document):
     """Which class a published record is of: the first of ``questions`` is asked of it, then what follows from it.
 
-    Questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column ``column``
-    of the published records says which class each is of.
+    Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
+    ``column`` of the published records says which class each is of.
     """
 
     described: ClassVar[str] = "the classes of records"
     schema_: Literal["funnel/classes/1"] = Field(default="funnel/classes/1", alias="schema")
     column: str
     columns: tuple[str, ...] = Field(min_length=1)
+    scales: tuple[CountedScale, ...]
     questions: tuple[AskedQuestion, ...]
     names: tuple[str, ...] = Field(min_length=1)
 
@@ -52,8 +71,15 @@ def classes_document(classes: RecordClasses) -> ClassesDocument:
     return ClassesDocument(
         column=CLASS_COLUMN,
         columns=classes.columns,
+        scales=tuple(
+            CountedScale(
+                secret=scale.secret,
+                terms=tuple(CountedTerm(columns=t.columns, values=t.values, points=t.points) for t in scale.terms),
+            )
+            for scale in classes.scales
+        ),
         questions=tuple(
-            AskedQuestion(column=one.column, values=one.values, then=one.then, otherwise=one.otherwise)
+            AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)
             for one in classes.questions
         ),
         names=classes.names,

@@ -374,10 +374,10 @@ DRAWING = [
     ),
     Mutant(
         "questions that are not those of the draw",
-        "classes.json asks for other values than records were counted by",
+        "classes.json asks the other way round than records were counted by",
         "funnel.release.classes_document",
-        "AskedQuestion(column=one.column, values=one.values, then=one.then, otherwise=one.otherwise)",
-        "AskedQuestion(column=one.column, values=one.values[:1], then=one.otherwise, otherwise=one.then)",
+        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)",
+        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.otherwise, otherwise=one.then)",
         "expect_records_to_be_of_their_class",
         WHOLE,
     ),
