@@ -29,16 +29,14 @@ def class_claims(
     data : Path
         The released parquet file.
     """
-    true: Counter[tuple[str, ...]] = Counter()
     sizes: Counter[str] = Counter()
     for (_, record), count in whole.counts.items():
-        true[record] += count
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
     rows = published_by_class(recount_published(data, said.released), width)
-    found = PublishedByClass(classes, true, rows, moves_of(released))
+    found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     misplaced, unknown = found.misplaced, found.unknown
-    unlikely = list(found.unlikely()) if not width else []
+    unlikely = list(found.unlikely())
     least = min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
     return [

@@ -30,7 +30,7 @@ from funnel.settings.agreement import (
     weight_agrees,
     why_not_by_class,
 )
-from funnel.settings.disclosure import DisclosureSettings
+from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line
 from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
@@ -353,7 +353,15 @@ class ReleaseSpec(Section):
     @property
     def rules(self) -> Rules:
         """The rules of [disclosure], for what records are counted by."""
-        return replace(self.disclosure.rules, by_class=self.is_by_class)
+        return self.rules_of(self.is_by_class)
+
+    def rules_of(self, by_class: bool) -> Rules:
+        """The rules of [disclosure], for classes of records or for combinations of values."""
+        rules = replace(self.disclosure.rules, by_class=by_class)
+        if by_class and self.publishes_secret and "dominance" not in self.disclosure.model_fields_set:
+            # Tables of the secret that are right on average tell as much (0089).
+            return replace(rules, dominance=DOMINANCE_OF_PUBLISHED)
+        return rules
 
     @property
     def released(self) -> tuple[str, ...]:

@@ -15,16 +15,15 @@ from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 
 
-def threshold_rules(spec: ReleaseSpec) -> Rules:
+def threshold_rules(spec: ReleaseSpec, by_class: bool = False) -> Rules:
     """The rules that values are grouped for: those of [disclosure], and no cell below the threshold."""
-    rules = spec.rules
+    rules = spec.rules_of(by_class)
     return replace(rules, minimum_cell=max(spec.frequencies.threshold, rules.minimum_cell))
 
 
 def class_rules(spec: ReleaseSpec) -> Rules:
     """The rules that classes of records keep: of a threshold, where there is one."""
-    rules = threshold_rules(spec) if spec.frequencies.protection == "threshold" else spec.rules
-    return replace(rules, by_class=True)
+    return threshold_rules(spec, True) if spec.frequencies.protection == "threshold" else spec.rules_of(True)
 
 
 def threshold_recode(spec: ReleaseSpec, counted: Joint, by_class: bool = False) -> dict[str, Recode]:
