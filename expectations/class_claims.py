@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 
-CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition")
+Json = Mapping[str, Any]
+
+CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition", "off")
 
 
 def class_claims(
-    classes: PlainClasses, said: Said, whole: Recount, released: ReleasedProtocol, data: Path
+    classes: PlainClasses, said: Said, whole: Recount, released: ReleasedProtocol, data: Path, stated: Json | None
 ) -> list[Claim]:
     """What holds of classes and published records.
 
@@ -28,6 +32,8 @@ def class_claims(
     released : ReleasedProtocol
     data : Path
         The released parquet file.
+    stated : mapping or None
+        What ``report.json`` states of tables of the secret and another column that are off.
     """
     sizes: Counter[str] = Counter()
     for (_, record), count in whole.counts.items():
@@ -50,4 +56,15 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
+        _off(found, stated, width > 0),
     ]
+
+
+def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:
+    """Whether the cell that is stated is the farthest off, by as many records as are stated."""
+    if not published or stated is None:
+        return Claim("off", "is missing or out of place" if published or stated is not None else None)
+    (secret, column, value), records = found.off()
+    right = stated["secret"] == " · ".join(secret) and (stated["column"], stated["value"]) == (column, value)
+    near = records * (1 - 1e-9) <= stated["records"] <= records * 1.11
+    return claim("off", right and near, "is not how far tables of the secret are off on average")

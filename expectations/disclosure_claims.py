@@ -82,7 +82,8 @@ def asked_rules(said: Said) -> AskedRules | None:
         return None
     # What is grouped for a threshold keeps it, whatever is only reported.
     least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
-    return AskedRules(least, _fraction(asked.get("dominance", _dominance(said))), _fraction(asked.get("unique_share", 0.0)))
+    share, alone = asked.get("dominance", _dominance(said)), asked.get("unique_share", 0.0)
+    return AskedRules(least, _fraction(share), _fraction(alone))
 
 
 def _dominance(said: Said) -> float:

@@ -132,7 +132,8 @@ class Finished(FinishedFolder):
     def _classes(self) -> list[Claim]:
         if self.classes is None:
             return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
-        return class_claims(self.classes, self.said, self.whole_recount, self.laws.released, self.folder.data)
+        stated = (json_in(self.folder.numbers).get("unchanged") or {}).get("off")
+        return class_claims(self.classes, self.said, self.whole_recount, self.laws.released, self.folder.data, stated)
 
     def _drawn_numbers(self) -> list[Claim]:
         package = json_in(self.folder.package)

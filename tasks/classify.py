@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.donors.classifying import classes_of
+from funnel.donors.composition import Composition
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -69,7 +70,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     return Classified(
         spec.by_class(CLASS_COLUMN),
         found,
-        dataclasses.replace(estimated, joint=counted, classes=classes, donors=donors),
+        dataclasses.replace(estimated, joint=counted, donors=donors, composition=Composition.of(joint, classes)),
     )
 
 

@@ -17,8 +17,8 @@ def rules_sentence(rules: Rules) -> str:
         )
     if rules.by_class and rules.dominance < 1:
         said.append(
-            f"in every class of records those without a given secret value are at least {_percent(1 - rules.dominance)} "
-            "as frequent as among all records"
+            "in every class of records those without a given secret value are at least "
+            f"{_percent(1 - rules.dominance)} as frequent as among all records"
         )
     elif rules.dominance < 1:
         said.append(

@@ -81,6 +81,10 @@ class PlainClasses:
         """Of a record, on every scale."""
         return [sum(of.get(tuple([record[j] for j in places]), 0) for places, of in scale) for scale in self._tables]
 
+    @cached_property
+    def _known(self) -> dict[Record, str]:
+        return {}
+
     def of(self, record: Record) -> str:
         """The class of a record.
 
@@ -89,6 +93,11 @@ class PlainClasses:
         DataError
             If questions lead nowhere, or to a class that has no name.
         """
+        if record not in self._known:
+            self._known[record] = self._asked(record)
+        return self._known[record]
+
+    def _asked(self, record: Record) -> str:
         asked, points = self.content["questions"], self.points(record)
         place: int | str = 0 if asked else self.names[0]
         for _ in asked:
@@ -152,7 +161,7 @@ class PublishedByClass:
         for (secret, record, _), count in self.published.items():
             for j, value in enumerate(record):
                 shown[secret, self.classes.columns[j], value] += count
-        means, variances = self.expected()
+        means, variances = self.expected
         bound = math.log(2 * len(means) / _FALSE_ALARMS)
         for cell, mean in means.items():
             # The t for which the inequality gives the bound.
@@ -160,6 +169,16 @@ class PublishedByClass:
             if abs(shown[cell] - mean) > most:
                 yield cell
 
+    def off(self) -> tuple[Cell, float]:
+        """The cell of secret, column and value whose mean is farthest from the true number, and by how many records."""
+        true: Counter[Cell] = Counter()
+        for (secret, record), count in self.true.items():
+            for cell in zip(self.classes.columns, record, strict=True):
+                true[secret, *cell] += count
+        means, _ = self.expected
+        return max(((cell, abs(means.get(cell, 0.0) - count)) for cell, count in true.items()), key=lambda one: one[1])
+
+    @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:
         """Mean and largest variance of the number of published records in every cell."""
         sizes: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from typing import Literal
 from funnel.audit import Audited, Findings
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import disclosure_content, public_sentence
+from funnel.donors.composition import Composition
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -56,6 +57,7 @@ def report_content(
     decision: Draw | TakeOver,
     rows_sha256: str,
     approval: Approval | None = None,
+    composition: Composition | None = None,
 ) -> ReportContent:
     """What the reports of a release show.
 
@@ -77,6 +79,8 @@ def report_content(
         Digest of its rows.
     approval : Approval, optional
         Who approved; the note stays internal.
+    composition : Composition, optional
+        Of the classes of whole records.
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
@@ -123,6 +127,7 @@ def report_content(
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
         released=spec.released if spec.is_by_class else (),
+        composition=composition,
     )
 
 
