@@ -68,9 +68,11 @@ Analyses within records that are selected by something not published, such as re
 are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`.{donors}"""
 _DONORS = """
 
-A record that was changed is, in all columns, that of somebody else. The last column is its class, which follows \
-from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as one of \
-another."""
+A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
+follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as \
+one of another."""
+_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report \
+says by how many records tables of the secret with another column are off"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -284,7 +286,9 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
         files = _FILES.format(noisy=noisy, estimator="", classes=_CLASSES_LINE if by_class else "")
-        work = _AS_USUAL.format(up_to=up_to, donors=_DONORS if by_class else "")
+        secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
+        donors = _DONORS.format(secret=secret) if by_class else ""
+        work = _AS_USUAL.format(up_to=up_to, donors=donors)
         return readme_again(package, work, files, text)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))

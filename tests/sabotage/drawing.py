@@ -11,6 +11,7 @@ from tests.sabotage.scenes import (
     UNORDERED,
     UNORDERED_PARTS,
     WHOLE,
+    WITH_SECRET,
 )
 
 WORDS = "np.random.default_rng(7).integers(0, 2**64, count, dtype=np.uint64)"
@@ -380,5 +381,23 @@ DRAWING = [
         "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.otherwise, otherwise=one.then)",
         "expect_records_to_be_of_their_class",
         WHOLE,
+    ),
+    Mutant(
+        "a published secret that is said to be right",
+        "tables of the secret are off by more records than the report says",
+        "funnel.donors.composition",
+        "return np.asarray(mean - self.counts.sum(axis=1))",
+        "return np.asarray(mean - self.counts.sum(axis=1)) / 4",
+        "expect_records_to_be_of_their_class",
+        WITH_SECRET,
+    ),
+    Mutant(
+        "secrets of other records",
+        "a published record has the secret that was drawn for another one",
+        "funnel.sampling.published",
+        "return (secrets[outputs] * len(self.donors) + taken)",
+        "return (np.roll(secrets[outputs], 1) * len(self.donors) + taken)",
+        "expect_released_counts_to_equal_drawn",
+        WITH_SECRET,
     ),
 ]

@@ -91,6 +91,7 @@ WHOLE_SPEC = (
     .replace('["workclass", "age"]', '["education", "relationship", "race", "workclass", "age"]')
     .replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
 )
+WITH_SECRET_SPEC = WHOLE_SPEC.replace('publish = ["', 'publish = ["income", "').replace('"lip:', '"attribute:')
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
@@ -292,6 +293,7 @@ COUNTED = Scene("a first release of counts that are there", change=forget_protoc
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 WHOLE = Scene("whole records", WHOLE_SPEC)
+WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
@@ -312,6 +314,7 @@ HONEST = (
     COUNTED,
     INVARIANT,
     WHOLE,
+    WITH_SECRET,
     PROTECTED,
     PARTITIONED,
     KEPT,
