@@ -95,8 +95,8 @@ class Attribute(SRLIP):
         return (
             "An observer who sees a published record, and already knows any of the other columns it was drawn by, "
             "changes the belief in any value of the secret by at most a factor "
-            f"{at_most(capped_exp(self.epsilon))}; for an observer who knows all of them the odds between any two values "
-            "change by at most this factor, whatever the observer believed before."
+            f"{at_most(capped_exp(self.epsilon))}; for an observer who knows all of them the odds between any two "
+            "values change by at most this factor, whatever the observer believed before."
         )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
