@@ -7,8 +7,9 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
@@ -42,6 +43,9 @@ from funnel.settings.section import Section
 from funnel.settings.source import SourceSettings
 from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
+
+if TYPE_CHECKING:
+    from funnel.disclosure import Rules
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -345,6 +349,11 @@ class ReleaseSpec(Section):
     def is_by_class(self) -> bool:
         """Whether records are counted and drawn by their class."""
         return bool(self._whole)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of [disclosure], for what records are counted by."""
+        return replace(self.disclosure.rules, by_class=self.is_by_class)
 
     @property
     def released(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from funnel.spec import ReleaseSpec
 
 def threshold_rules(spec: ReleaseSpec) -> Rules:
     """The rules that values are grouped for: those of [disclosure], and no cell below the threshold."""
-    rules = spec.disclosure.rules
-    return Rules(max(spec.frequencies.threshold, rules.minimum_cell), rules.dominance, rules.unique_share)
+    rules = spec.rules
+    return replace(rules, minimum_cell=max(spec.frequencies.threshold, rules.minimum_cell))
 
 
 def class_rules(spec: ReleaseSpec) -> Rules:
     """The rules that classes of records keep: of a threshold, where there is one."""
-    return threshold_rules(spec) if spec.frequencies.protection == "threshold" else spec.disclosure.rules
+    rules = threshold_rules(spec) if spec.frequencies.protection == "threshold" else spec.rules
+    return replace(rules, by_class=True)
 
 
 def threshold_recode(spec: ReleaseSpec, counted: Joint, by_class: bool = False) -> dict[str, Recode]:

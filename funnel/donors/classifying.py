@@ -34,13 +34,12 @@ def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
     if (reason := spec.not_by_class) is not None:
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     rules, totals = class_rules(spec), joint.counts.sum(axis=1)
-    known = rules.above(totals, np.asarray(joint.n))
 
     def possible(tables: IntArray) -> BoolArray:
         return np.asarray(~rules.small(tables).any(axis=0))
 
     def allowed(tables: IntArray) -> BoolArray:
-        return np.asarray(~(rules.above(tables, tables.sum(axis=0)) & ~known[:, np.newaxis]).any(axis=0))
+        return np.asarray(~rules.dominant(tables, tables.sum(axis=0), totals, joint.n).any(axis=0))
 
     found = record_classes(joint, spec.groups.min_records, MOST_CLASSES, possible, allowed)
     if len(found.names) < 2:

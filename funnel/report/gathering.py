@@ -80,7 +80,7 @@ def report_content(
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
-    disclosure = Disclosure(audited.frequencies.joint, spec.disclosure.rules)
+    disclosure = Disclosure(audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,
