@@ -10,11 +10,16 @@ from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 
-CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition")
+CLAIMS = ("origin", "columns", "alphabet", "size", "classes", "records", "composition")
 
 
 def class_claims(
-    classes: PlainClasses, said: Said, whole: Recount, released: ReleasedProtocol, data: Path
+    classes: PlainClasses,
+    said: Said,
+    whole: Recount,
+    released: ReleasedProtocol,
+    data: Path,
+    given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
 
@@ -28,6 +33,8 @@ def class_claims(
     released : ReleasedProtocol
     data : Path
         The released parquet file.
+    given : PlainClasses, optional
+        In the file that the text of the spec names.
     """
     true: Counter[tuple[str, ...]] = Counter()
     sizes: Counter[str] = Counter()
@@ -39,12 +46,17 @@ def class_claims(
     found = PublishedByClass(classes, true, rows, moves_of(released))
     misplaced, unknown = found.misplaced, found.unknown
     unlikely = list(found.unlikely()) if not width else []
+    # Of classes that follow from other people's records each needs a donor.
+    fewest = said.min_records if given is None else 1
     least = min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
+    stated = classes.are_given == (given is not None) and classes.content["source"] is None
+    right = stated and (given is None or classes.is_of(given))
     return [
+        claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
-        claim("size", least >= said.min_records, f"of a class is {least:,}, below min_records in [groups]"),
+        claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
         claim(

@@ -7,7 +7,7 @@ import numpy as np
 from funnel.disclosure.threshold import class_rules
 from funnel.donors.growing import BoolArray, record_classes
 from funnel.donors.record_classes import RecordClasses
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 from funnel.spec import ReleaseSpec
 
@@ -15,7 +15,7 @@ from funnel.spec import ReleaseSpec
 MOST_CLASSES = 400
 
 
-def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
+def grown_classes(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
     """The classes between which the secret differs most, as fine as [groups] min_records and [disclosure] allow.
 
     Parameters
@@ -26,13 +26,9 @@ def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
 
     Raises
     ------
-    SpecError
-        If the spec asks for what classes cannot be chosen for.
     DataError
         If the records have one class only.
     """
-    if (reason := spec.not_by_class) is not None:
-        raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     rules, totals = class_rules(spec), joint.counts.sum(axis=1)
 
     def possible(tables: IntArray) -> BoolArray:
