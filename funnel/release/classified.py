@@ -78,17 +78,18 @@ def classify_records(
 
 
 def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence[str]], name: str) -> RecordClasses:
-    """These classes, if they are about the columns of a joint and every question names one of their values."""
+    """These classes, if they are about the columns of a joint, and ask for some of their values."""
     if sorted(classes.columns) != sorted(joint.inputs.columns):
         raise DataError(
             f"[groups] classes: {name} is about {', '.join(classes.columns)}, and published are "
             f"{', '.join(joint.inputs.columns)}; make it for these columns with funnel classes"
         )
-    for one in classes.questions:
-        if not {*one.values} & {*labels[one.column]}:
+    for column in classes.columns:
+        asked = {value for one in classes.questions if one.column == column for value in one.values}
+        if asked and not asked & {*labels[column]}:
             raise DataError(
-                f"[groups] classes: {name} asks for values of {one.column!r} that it has not here; take the "
-                "recoding of the spec that the file was made by"
+                f"[groups] classes: {name} asks for values of {column!r}, and none of them is one here; take the "
+                "recoding of the spec that the file was made by, and list its values in [categories] under noise"
             )
     return RecordClasses(joint.inputs.columns, classes.questions, classes.names)
 
