@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.tasks.estimate import Estimated
@@ -62,7 +61,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     tell("finding classes of records")
     classified = classify_records(spec, joint, codings, snapshot.source_sha256)
     classes, counted = classified.classes, classified.joint
-    donors = _donors(joint, codings, classes)
+    donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, joint.inputs.columns, codings.labels)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
     found = _with_classes(snapshot, codings, told, donors, joint, workspace)
     tell(f"{len(classes.names)} classes of records")
@@ -71,17 +70,6 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
         found,
         dataclasses.replace(estimated, joint=counted, classes=classes, donors=donors),
     )
-
-
-def _donors(joint: Joint, codings: Codings, classes: RecordClasses) -> Donors:
-    columns = joint.inputs.columns
-    codes = np.empty((len(joint.inputs), len(columns)), dtype=np.int32)
-    for j, column in enumerate(columns):
-        position = {text: i for i, text in enumerate(codings[column].labels)}
-        codes[:, j] = [position[symbol[j]] for symbol in joint.inputs.symbols]
-    categories = tuple(codings[column].labels for column in columns)
-    of_record, counts = classes.of_records(joint.inputs), joint.counts.sum(axis=0)
-    return Donors(columns, categories, codes, classes.names, of_record, counts)
 
 
 def _with_classes(

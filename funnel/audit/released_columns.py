@@ -96,9 +96,7 @@ def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[
             found.append("its questions are about columns that are not published, or secret")
         noisy = document.content()["frequencies"]["protection"] == "noise"
         if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
-            found.append(
-                "its questions are chosen by the same people, under noise or for a population"
-            )
+            found.append("its questions are chosen by the same people, under noise or for a population")
         if classes.content["source"] is not None:
             found.append("it has the digest of a source, which tells of the people in it")
         return found

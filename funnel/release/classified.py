@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.donors.classifying import grown_classes
+from funnel.disclosure import Disclosure
+from funnel.disclosure.threshold import class_rules
+from funnel.disclosure.words import breaches_sentence
+from funnel.donors.classifying import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.frequencies.widening import widened
@@ -18,10 +21,11 @@ from funnel.release.files import write_whole
 from funnel.source import Codings, count_joint, open_source, recoded, settled_columns
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
+from funnel.wording import listed
 
 
 @dataclass(frozen=True, eq=False)
-class ClassesOfRecords:
+class CountedClasses:
     """Classes, and the exact counts (c, k) of the secret and of these."""
 
     classes: RecordClasses
@@ -30,7 +34,7 @@ class ClassesOfRecords:
 
 def classify_records(
     spec: ReleaseSpec, joint: Joint, codings: Codings, source_sha256: str | None = None
-) -> ClassesOfRecords:
+) -> CountedClasses:
     """The classes that records are counted and drawn by: those of the file that the spec names, or grown ones.
 
     Parameters
@@ -48,14 +52,14 @@ def classify_records(
     SpecError
         If the spec asks for what classes cannot be chosen for, or for a file that was made from the same source.
     DataError
-        If the records have one class only, the file cannot be read, is about other columns or values, or has a class
-        that no record has.
+        If the records have one class only, the file cannot be read, is about other columns or values, has a class that
+        no record has, or its classes are too small for the threshold.
     """
     if (reason := spec.not_by_class) is not None:
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
     if given is None:
-        classes = grown_classes(spec, joint)
+        classes = grown(joint, spec.groups.min_records, class_rules(spec))
     else:
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(
@@ -74,7 +78,16 @@ def classify_records(
             "that comes to a class takes the place of a donor there; make the file with a larger min_records, or from "
             "records that are more like these"
         )
-    return ClassesOfRecords(classes, counted)
+    if given is not None and spec.frequencies.protection == "threshold":
+        # Values are grouped for a threshold; given classes are not.
+        found = Disclosure(counted, class_rules(spec))
+        if not found.passes:
+            raise DataError(
+                f"the classes of {spec.groups.classes} break {listed(found.broken)} of [disclosure] under the "
+                f"threshold: {breaches_sentence(found)}; make the file with a larger min_records in [groups], or from "
+                "records that are more like these"
+            )
+    return CountedClasses(classes, counted)
 
 
 def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence[str]], name: str) -> RecordClasses:
@@ -131,7 +144,9 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
     codings = recoded(spec, opened, progress)
     joint = count_joint(spec, progress, opened, codings)
     progress("finding classes of records", 0, None)
-    return classes_document(grown_classes(spec, joint), GrownFrom(sha256=opened.digest(), records=joint.n))
+    return classes_document(
+        grown(joint, spec.groups.min_records, class_rules(spec)), GrownFrom(sha256=opened.digest(), records=joint.n)
+    )
 
 
 def write_classes(spec: ReleaseSpec, source: str, output: Path | None, force: bool, progress: Progress) -> Path:

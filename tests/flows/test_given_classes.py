@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.cli import main
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.pipeline.flows import way
 from funnel.progress import quiet
 from funnel.release.classes_document import ClassesDocument
@@ -35,7 +35,7 @@ from tests.releases import make_release
 pytestmark = pytest.mark.usefixtures("in_process")
 
 ROWS = 6_000
-GIVEN = WHOLE.replace("[source]", '[groups]\nclasses = "classes.json"\n\n[source]')
+GIVEN = WHOLE.replace("[source]", '[groups]\nclasses = "classes.json"\nmin_records = 500\n\n[source]')
 VALUES = {column: sorted(set(adult_rows(rows=48_842)[column].to_pylist())) for column in ("income", *COLUMNS)}
 CATEGORIES = "\n".join(f"{column} = {json.dumps(values)}" for column, values in VALUES.items())
 NOISY = GIVEN.replace('protection = "none"', 'protection = "noise"') + f"\n[categories]\n{CATEGORIES}\n"
@@ -187,6 +187,24 @@ def test_what_a_file_does_not_help_is_refused(tmp_path: Path, old: str, new: str
     path = make_project(tmp_path, ROBUST.replace(old, new), adult_rows(rows=3_000))
     with pytest.raises((SpecError, DataError), match=said):
         way.go(ReleaseSpec.load(path), again=False, rotate=False)
+
+
+@pytest.mark.parametrize(
+    ("protection", "said"),
+    [
+        ('frequencies = {protection = "threshold", threshold = 40}', "break minimum_cell.* under the threshold"),
+        ('frequencies.protection = "none"', "nothing was published: the frequencies break minimum_cell"),
+    ],
+)
+def test_classes_that_are_too_small_here_are_refused(tmp_path: Path, protection: str, said: str) -> None:
+    path = project(tmp_path, ROBUST, 3_000)
+    strict = ROBUST.replace('frequencies.protection = "none"', protection)
+    if "threshold" not in protection:
+        strict = strict.replace('on_breach = "report"', "minimum_cell = 300")
+    path.write_text(strict, encoding="utf-8")
+    with pytest.raises((DataError, ReleaseRefused), match=f"{said}.*larger min_records"):
+        way.go(ReleaseSpec.load(path), again=False, rotate=False)
+    assert not (tmp_path / "releases" / "people" / "latest").exists()
 
 
 def test_questions_need_records_enough(tmp_path: Path) -> None:

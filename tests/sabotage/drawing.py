@@ -387,7 +387,7 @@ DRAWING = [
         "questions are chosen by the very records, though a file of other people's is declared",
         "funnel.release.classified",
         "classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))",
-        "classes = grown_classes(spec, joint)",
+        "classes = grown(joint, spec.groups.min_records, class_rules(spec))",
         "expect_records_to_be_of_their_class",
         GIVEN,
     ),
