@@ -14,11 +14,17 @@ from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, pub
 
 Json = Mapping[str, Any]
 
-CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition", "off")
+CLAIMS = ("origin", "columns", "alphabet", "size", "classes", "records", "composition", "off")
 
 
 def class_claims(
-    classes: PlainClasses, said: Said, whole: Recount, released: ReleasedProtocol, data: Path, stated: Json | None
+    classes: PlainClasses,
+    said: Said,
+    whole: Recount,
+    released: ReleasedProtocol,
+    data: Path,
+    stated: Json | None,
+    given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
 
@@ -34,6 +40,8 @@ def class_claims(
         The released parquet file.
     stated : mapping or None
         What ``report.json`` states of tables of the secret and another column that are off.
+    given : PlainClasses, optional
+        In the file that the text of the spec names.
     """
     sizes: Counter[str] = Counter()
     for (_, record), count in whole.counts.items():
@@ -43,12 +51,17 @@ def class_claims(
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     misplaced, unknown = found.misplaced, found.unknown
     unlikely = list(found.unlikely())
+    # Of classes that follow from other people's records each needs a donor.
+    fewest = said.min_records if given is None else 1
     least = min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
+    whose = classes.are_given == (given is not None) and classes.content["source"] is None
+    right = whose and (given is None or classes.is_of(given))
     return [
+        claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
-        claim("size", least >= said.min_records, f"of a class is {least:,}, below min_records in [groups]"),
+        claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
         claim(
@@ -56,7 +69,7 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
-        _off(found, stated, width > 0),
+        _off(found, stated, width > 0 and not said.has_noise),
     ]
 
 

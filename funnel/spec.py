@@ -19,6 +19,7 @@ from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import (
+    classes_agree,
     columns_agree,
     disclosure_agrees,
     invariant_agrees,
@@ -269,6 +270,7 @@ class ReleaseSpec(Section):
         keys_agree(self)
         columns_agree(self)
         invariant_agrees(self)
+        classes_agree(self)
         return self
 
     @property
@@ -538,6 +540,9 @@ class ReleaseSpec(Section):
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         if self.is_by_class:
             said["publish"] = list(self._whole)
+        if self.groups.classes is not None:
+            # What it holds decides the classes of a snapshot, which has a digest of its own.
+            said["groups"]["classes"] = PurePath(self.groups.classes).name
         return _digest({key: value for key, value in said.items() if value != {}})
 
     @property

@@ -73,6 +73,12 @@ def public_sentence(found: Disclosure, protection: str) -> str:
 
 def refusal(found: Disclosure, place: str) -> str:
     """Why a release is refused, with the file that has the values to group."""
+    if found.rules.by_class:
+        return (
+            f"nothing was published: the frequencies break {listed(found.broken)} of [disclosure]: "
+            f"{breaches_sentence(found)}; make the file of classes with a larger min_records in [groups], or from "
+            'records that are more like these; on_breach = "report" in [disclosure] only tells of it'
+        )
     return (
         f"nothing was published: the frequencies break {listed(found.broken)} of [disclosure]: "
         f"{breaches_sentence(found)}; group values of {listed(found.columns())} (funnel plan --suggest gives the lines "

@@ -17,6 +17,7 @@ from funnel.recount.source import Recount
 Record = tuple[str, ...]
 # A value of the secret, where that is published, a column, and a value of it.
 Cell = tuple[Record, str, str]
+_KEYS = ("schema", "column", "columns", "scales", "questions", "names", "people", "source")
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
 
@@ -44,7 +45,7 @@ class PlainClasses:
         """
         try:
             content = json.loads(text)
-            found = cls({key: content[key] for key in ("schema", "column", "columns", "scales", "questions", "names")})
+            found = cls({key: content[key] for key in _KEYS})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError("classes.json does not say which class a record is of") from error
         if content.keys() != found.content.keys() or content["schema"] != "funnel/classes/1":
@@ -65,6 +66,16 @@ class PlainClasses:
     def names(self) -> tuple[str, ...]:
         """Of the classes."""
         return tuple(self.content["names"])
+
+    @property
+    def are_given(self) -> bool:
+        """Whether questions are said to be chosen by the counts of other people than those whose records are drawn."""
+        return bool(self.content["people"] == "different")
+
+    def is_of(self, file: PlainClasses) -> bool:
+        """Whether questions and classes are those of a file that was made for releases of other people."""
+        alike = ("schema", "column", "scales", "questions", "names")
+        return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
 
     @cached_property
     def _tables(self) -> list[list[tuple[list[int], dict[Record, int]]]]:
@@ -226,8 +237,12 @@ def published_by_class(rows: Mapping[Record, int], width: int) -> dict[tuple[Rec
     return {(row[:width], row[width:-1], row[-1]): count for row, count in rows.items()}
 
 
-def values_of(whole: Recount, columns: Collection[str]) -> dict[str, list[str]]:
-    """The values of every column that occur, of whole records."""
+def values_of(
+    whole: Recount, columns: Collection[str], public: Mapping[str, Collection[str]] | None = None
+) -> dict[str, list[str]]:
+    """The values of every column of whole records: all that are public, or those that occur."""
+    if public is not None:
+        return {column: list(public[column]) for column in whole.published_columns if column in columns}
     return {
         column: sorted({record[j] for record in whole.inputs})
         for j, column in enumerate(whole.published_columns)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from funnel.donors.record_classes import RecordClasses
 from funnel.release.channel import built
-from funnel.release.document import Document, Part
+from funnel.release.document import Count, Document, Part, Sha256
 from funnel.sampling.published import CLASS_COLUMN
 
 
@@ -40,11 +40,20 @@ class AskedQuestion(Part):
     otherwise: int | str
 
 
+class GrownFrom(Part):
+    """What a file of questions for other releases was made from: the digest of that source, and its records."""
+
+    sha256: Sha256
+    records: Count
+
+
 class ClassesDocument(Document):
     """Which class a published record is of: the first of ``questions`` is asked of it, then what follows from it.
 
     Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
-    ``column`` of the published records says which class each is of.
+    ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
+    chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
+    release.
     """
 
     described: ClassVar[str] = "the classes of records"
@@ -54,6 +63,8 @@ class ClassesDocument(Document):
     scales: tuple[CountedScale, ...]
     questions: tuple[AskedQuestion, ...]
     names: tuple[str, ...] = Field(min_length=1)
+    people: Literal["same", "different"]
+    source: GrownFrom | None
 
     @cached_property
     def classes(self) -> RecordClasses:
@@ -66,8 +77,19 @@ class ClassesDocument(Document):
         return self
 
 
-def classes_document(classes: RecordClasses) -> ClassesDocument:
-    """The document of some classes."""
+def classes_document(
+    classes: RecordClasses, source: GrownFrom | None = None, different: bool = False
+) -> ClassesDocument:
+    """The document of some classes.
+
+    Parameters
+    ----------
+    classes : RecordClasses
+    source : GrownFrom, optional
+        Of a file for other releases, what it was made from.
+    different : bool
+        Of a release, whether its questions are from such a file.
+    """
     return ClassesDocument(
         column=CLASS_COLUMN,
         columns=classes.columns,
@@ -83,4 +105,6 @@ def classes_document(classes: RecordClasses) -> ClassesDocument:
             for one in classes.questions
         ),
         names=classes.names,
+        people="different" if different or source is not None else "same",
+        source=source,
     )

@@ -80,7 +80,7 @@ def report_content(
     approval : Approval, optional
         Who approved; the note stays internal.
     composition : Composition, optional
-        Of the classes of whole records.
+        Of the classes of whole records; nothing of it is public where there is noise.
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
@@ -127,7 +127,8 @@ def report_content(
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
         released=spec.released if spec.is_by_class else (),
-        composition=composition,
+        # Exact counts, which noise would not protect.
+        composition=None if noisy else composition,
     )
 
 

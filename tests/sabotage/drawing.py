@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import (
     EXCHANGED_ROWS,
+    GIVEN,
     KEPT,
     OTHER_BOUND,
     PARTITIONED,
@@ -399,5 +400,23 @@ DRAWING = [
         "return (np.roll(secrets[outputs], 1) * len(self.donors) + taken)",
         "expect_released_counts_to_equal_drawn",
         WITH_SECRET,
+    ),
+    Mutant(
+        "questions of the same records",
+        "questions are chosen by the very records, though a file of other people's is declared",
+        "funnel.release.classified",
+        "classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))",
+        "classes = grown(joint, spec.groups.min_records, class_rules(spec))",
+        "expect_records_to_be_of_their_class",
+        GIVEN,
+    ),
+    Mutant(
+        "another file of questions than the one that was used",
+        "the file of classes is edited after the records were classified",
+        "funnel.pipeline.tasks.classify",
+        "classes, counted = classified.classes, classified.joint",
+        f"classes, counted, _ = classified.classes, classified.joint, {TOOLS}.other_questions(spec)",
+        "expect_records_to_be_of_their_class",
+        GIVEN,
     ),
 ]
