@@ -13,10 +13,24 @@ import numpy as np
 
 from funnel import Alphabet
 from funnel.estimation.plain_counts import wilson
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 
 Z = 1.959963984540054
 _STEPS = 50
+
+
+class Shown(NamedTuple):
+    """A release: the records (a,) of a sample and those that were published, the share of records unchanged, and r.
+
+    `ratio` gives r of influence (k, a), `chi_square_ratio` that of a test of two columns.
+    """
+
+    records: IntArray
+    shown: IntArray
+    unchanged: float
+    ratio: Callable[[FloatArray], FloatArray]
+    chi_square_ratio: Callable[[str, str], float]
+
 
 Interval = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 

@@ -14,8 +14,10 @@ from funnel.estimation.plain_counts import PlainCounts
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
-# Pairs of records of which one may be published for the other, in all: twelve bytes each.
-MOST_PAIRS = 100_000_000
+# Pairs of records of which one may be published for the other, in all: about forty bytes each.
+MOST_PAIRS = 50_000_000
+# Of the probability that a record changes to a class: less is taken for none.
+_HARDLY = 1e-9
 
 
 def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, IntArray]:
@@ -103,7 +105,7 @@ def record_channel(moves: FloatArray, classes: IntArray, counts: IntArray) -> An
     ends = np.searchsorted(classes, np.arange(len(moves) + 1))
     sizes = np.diff(ends)
     # What would go to a class of which nobody was published stays.
-    moving = (moves > 0) & (sizes > 0) & (sizes > 0)[:, np.newaxis] & ~np.eye(len(moves), dtype=np.bool_)
+    moving = (moves > _HARDLY) & (sizes > 0) & (sizes > 0)[:, np.newaxis] & ~np.eye(len(moves), dtype=np.bool_)
     to, origins = np.nonzero(moving)
     if (pairs := int((sizes[to] + sizes[origins]).sum())) > MOST_PAIRS:
         raise SpecError(
