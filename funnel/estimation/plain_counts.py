@@ -113,6 +113,18 @@ class PlainCounts:
         """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1."""
         return ratios(*self.both_variances(influence))
 
+    def stays(self, columns: tuple[str, ...]) -> float:
+        """The expected share of records whose values of some columns stay as they are.
+
+        X has the published shares: what a record becomes is a function of its own value, so their mean is unbiased.
+        """
+        from scipy.sparse import coo_array
+
+        _, of = self.cells(columns)
+        entries = coo_array(self._channel)
+        same = of[entries.coords[0]] == of[entries.coords[1]]
+        return min(1.0, float(entries.data[same] @ self.shares[entries.coords[1][same]]))
+
     def in_cells(self, cell_of: IntArray, part_of_cell: IntArray, sampling: bool, z: float) -> Shares:
         """Shares of cells among the records of their parts, with usual intervals for so many records as are worth it.
 

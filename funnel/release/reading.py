@@ -187,6 +187,31 @@ class Release:
 
         return table_ratio(self._counted[0], one, other)
 
+    def unchanged(self, columns: str | Sequence[str] | None = None) -> float:
+        """The share of the records of an invariant release that are expected to be true in some columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            True in all of these at once; in every column without it.
+
+        Returns
+        -------
+        float
+            By the published records and the protocol: for every published record the probability that a true one
+            with these values was published so.
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or a column is not published.
+        """
+        from funnel.estimation.cells import published_columns
+
+        plain, _ = self._counted
+        named = (columns,) if isinstance(columns, str) else columns
+        return plain.stays(plain.values.columns if named is None else published_columns(plain.values, *named))
+
     @cached_property
     def _counted(self) -> tuple[PlainCounts, IntArray]:
         from funnel.release.counted_as_usual import counted_as_usual

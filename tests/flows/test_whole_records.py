@@ -128,6 +128,19 @@ def test_r_of_any_statistic_of_the_records_is_told(folder: ReleaseFolder) -> Non
     )
 
 
+def test_most_values_of_every_column_are_expected_to_stay(folder: ReleaseFolder) -> None:
+    """In every column at least as many as whole records, and of these as many as the report says, nearly."""
+    released = open_release(folder.root)
+    whole, told = released.unchanged(), PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    assert whole == pytest.approx(told.share, abs=0.02)
+    shares = [released.unchanged(column) for column in COLUMNS]
+    assert min(shares) >= released.unchanged(COLUMNS) >= whole
+    assert max(shares) < 1
+    with pytest.raises(SpecError, match="'region' is no column"):
+        released.unchanged("region")
+
+
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
     with pytest.raises(SpecError, match="name columns to estimate shares of"):
         Question().answer([folder])

@@ -130,10 +130,12 @@ def test_variances_are_those_of_what_every_record_becomes(psi: list[int]) -> Non
 def test_shares_are_plain_counts_and_errors_those_of_many_draws() -> None:
     """The spread of 600 seeded draws is the estimated one; nothing is wider or narrower than chance makes it."""
     random, channel, draws = np.random.default_rng(1), protocol(), 600
-    shares, errors, held = [], [], []
+    shares, errors, held, same = [], [], [], []
     truth = np.array([COUNTS[CODES[:, 0] == i].sum() for i in range(4)]) / COUNTS.sum()
     for _ in range(draws):
-        plain, _ = whole_records(published(drawn(random, channel)), channel)
+        records = drawn(random, channel)
+        plain, _ = whole_records(published(records), channel)
+        same.append([(CODES[records, 0] == CODES[PEOPLE, 0]).mean(), plain.stays(("one",))])
         found = plain_shares(plain, ("one",))
         assert [cell for (cell,) in found.cells] == list(VALUES[0])
         assert found.r is not None
@@ -147,6 +149,9 @@ def test_shares_are_plain_counts_and_errors_those_of_many_draws() -> None:
     # What is claimed is estimated itself, to a few parts in a hundred.
     assert ((spread / claimed > low * 0.97) & (spread / claimed < up * 1.03)).all()
     assert 0.92 <= np.mean(held) <= 0.98
+    # The share of records whose value stays, too, is what the published records make of it, on average.
+    expected = whole_records(published(PEOPLE), channel)[0].stays(("one",))
+    assert (abs(np.mean(same, axis=0) - expected) < 5 * np.std(same, axis=0) / np.sqrt(draws)).all()
 
 
 def test_figures_are_those_of_the_table() -> None:
