@@ -248,7 +248,7 @@ def measured(name: str, case: Case | WholeRecords, releases: int) -> Iterator[Ro
     truths = {kind: statistic(case.whole).estimates for kind, statistic in case.statistics.items()}
     held: dict[str, list[Any]] = {kind: [] for kind in case.statistics}
     rejected: dict[tuple[str, str], list[Any]] = {pair: [] for pair in case.tests}
-    kept = []
+    kept, tested = [], {column: members(case.values, (column,)) for pair in case.tests for column in pair}
     for one in case.published(releases, random):
         shown, records = (counts.astype(float) for counts in (one.shown, one.records))
         kept.append(one.unchanged)
@@ -265,7 +265,7 @@ def measured(name: str, case: Case | WholeRecords, releases: int) -> Iterator[Ro
                 ]
             )
         for pair in case.tests:
-            value, degrees = chi_square(shown, *(members(case.values, (column,)) for column in pair))
+            value, degrees = chi_square(shown, *(tested[column] for column in pair))
             r = one.chi_square_ratio(*pair)
             rejected[pair].append([chi2.sf(value / (1 + r), degrees) < 0.05, chi2.sf(value, degrees) < 0.05, r])
     about: Row = {

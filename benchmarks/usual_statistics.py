@@ -119,8 +119,8 @@ def least_squares(design: FloatArray, response: FloatArray, robust: bool) -> Sta
     return found
 
 
-def logistic(design: FloatArray, response: FloatArray) -> Statistic:
-    """Coefficients of a logistic regression of zeros and ones, by Newton's steps."""
+def logistic(design: FloatArray, response: FloatArray, robust: bool = False) -> Statistic:
+    """Coefficients of a logistic regression of zeros and ones, by Newton's steps; errors as usual, or robust ones."""
 
     def found(counts: FloatArray) -> Figures:
         coefficients = np.zeros(design.shape[1])
@@ -134,7 +134,8 @@ def logistic(design: FloatArray, response: FloatArray) -> Statistic:
         else:
             raise ArithmeticError("Newton's steps did not end")
         influence = counts.sum() * (inverse @ design.T) * (response - fitted)
-        return Figures(coefficients, influence, _wald(coefficients, np.diag(inverse)))
+        used = influence**2 @ counts / counts.sum() ** 2 if robust else np.diag(inverse)
+        return Figures(coefficients, influence, _wald(coefficients, used))
 
     return found
 

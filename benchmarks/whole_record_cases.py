@@ -192,6 +192,7 @@ def _of_adult(inputs: Alphabet) -> dict[str, Statistic]:
         "linear regression": least_squares(design, hours, robust=False),
         "linear regression, robust errors": least_squares(design, hours, robust=True),
         "logistic regression of capital gains": logistic(design, gain),
+        "logistic regression of capital gains, robust errors": logistic(design, gain, robust=True),
         "logistic regression of managers": logistic(design, boss),
     }
 

@@ -13,6 +13,7 @@ import pytest
 
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
+from funnel.console import unchanged_lines
 from funnel.errors import SpecError
 from funnel.pipeline.flows import way
 from funnel.release.asked import Question
@@ -139,6 +140,19 @@ def test_most_values_of_every_column_are_expected_to_stay(folder: ReleaseFolder)
     assert max(shares) < 1
     with pytest.raises(SpecError, match="'region' is no column"):
         released.unchanged("region")
+
+
+def test_nothing_is_told_of_combinations_that_is_true_of_classes(folder: ReleaseFolder) -> None:
+    told = PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    lines = list(unchanged_lines(told.model_dump(mode="json")))
+    assert lines[0].endswith("in every column at least as many.")
+    for text in ("\n".join(lines), folder.report.read_text()):
+        assert "like no other" not in text
+        assert "in combinations" not in text
+    readme = folder.readme.read_text()
+    assert "as often as `protocol.csv` says for their classes" in readme
+    assert "by=…" not in readme
 
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
