@@ -366,6 +366,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     metavar="VALUE=NUMBER",
     help="What a value means, or VALUE=LEAST..LARGEST.",
 )
+@click.option("--odds", is_flag=True, help="Odds ratios of the two columns of --by, against the commonest values.")
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
     "--method",
@@ -379,10 +380,11 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
     the published frequencies are all that is read. Each share comes with a standard error and an interval that holds
-    the true one in 95 of 100 draws. By default they are about these records: only the random answers err.
+    the true one in 95 of 100 draws. By default they are about these records: only the random draws err.
 
     Records of an invariant release are counted as usual, and each share comes with r: the usual standard error for the
-    population, times the root of 1 + r, has room for the records that were changed.
+    population, times the root of 1 + r, has room for the records that were changed. --odds gives odds ratios, and --of
+    means, totals and quantiles.
 
     In other releases, values that the records can tell only in sum are listed so, with what is left of each of them.
     Where that is because some values hardly occur, they are taken to be as rare as is published, and named.
