@@ -18,7 +18,7 @@ import pytest
 
 from funnel.audit.false_alarms import SHARES
 from funnel.audit.independence import Independence
-from funnel.pipeline.expectations import Evidence, Verdict, data_docs, judge, judging
+from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret, MeasuredIndependence
@@ -197,21 +197,6 @@ def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, m
         (ROWS, "it was declared but not evaluated, so it is not met"),
         ("an expectation without a type", "it was evaluated but not declared with these arguments"),
     ]
-
-
-def test_pages_are_written_of_a_result_without_its_configuration_too(
-    small: Evidence, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    evaluate = judging._evaluate
-
-    def lost(*arguments: Any) -> dict[str, Any]:
-        results = evaluate(*arguments)
-        results["file"].results[0].expectation_config = None
-        return results
-
-    monkeypatch.setattr(judging, "_evaluate", lost)
-    assert "an expectation without a type" in {judgement.name for judgement in data_docs(small, tmp_path).failed}
-    assert "an expectation without a type" in (tmp_path / "index.html").read_text()
 
 
 def test_evidence_that_cannot_be_gathered_is_told_without_quoting_it(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from funnel.pipeline.expectations import Finished, judge, judge_table
+from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.vault import read_from_vault
@@ -175,10 +175,3 @@ def test_a_figure_of_a_protocol_that_reads_the_secret_is_held_to_the_counts(
     edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
     # What was read once is not read again.
     assert set(failures(replace(finished), "protocol_figures")) == {claim}
-
-
-def test_a_table_by_a_protocol_that_reads_the_secret_has_no_stated_law(finished: Finished) -> None:
-    verdict = judge_table(finished.folder.data, finished.folder.protocol)
-    assert verdict.passed
-    assert len(verdict.results) == 6
-    assert "expect_outputs_to_follow_stated_law" not in {result.name for result in verdict.results}
