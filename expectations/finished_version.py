@@ -106,8 +106,3 @@ def json_of(text: bytes, path: Path) -> Any:
 def spread(content: Any) -> bytes:
     """JSON as documents for people are written: a line a value, keys in order."""
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-
-
-def compact(content: Any) -> bytes:
-    """JSON as large documents are written: in one line."""
-    return (json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()

@@ -49,7 +49,6 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
 
 
 def check_record(
-    folder: ReleaseFolder,
     evidence: Evidence,
     document: ProtocolDocument,
     fields: tuple[str, ...],

@@ -181,7 +181,7 @@ def _internal(
         *check_evidence(evidence, document, table, public),
         *([] if not of_source or table is None else [check_exact_unchanged(folder, document, evidence.joint, table)]),
         check_texts(package, said_texts(evidence.spec)),
-        check_record(folder, evidence, document, columns.names, package, facts),
+        check_record(evidence, document, columns.names, package, facts),
         kept,
         *check_histories(folder, name, evidence, document, told.register),
     ]

@@ -14,7 +14,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.memory import table_memory
-from funnel.mechanisms.set_labels import parse_set, parse_sets, set_label, set_labels
+from funnel.mechanisms.set_labels import set_label, set_labels
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import marginal_weights
@@ -131,8 +131,6 @@ __all__ = [
     "OUE",
     "listed_sets",
     "listed_weights",
-    "parse_set",
-    "parse_sets",
     "set_label",
     "set_labels",
 ]

@@ -39,7 +39,6 @@ _COLUMNS = {
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
 _LARGEST = 1 << 28
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)

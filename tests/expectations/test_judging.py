@@ -245,7 +245,7 @@ def test_of_many_claims_that_do_not_hold_few_are_told() -> None:
 
 def test_what_was_measured_of_something_else_than_declared_is_not_judged() -> None:
     independence = ExpectDrawsToIgnoreTheSecret(significance=1e-9, protocol_digest="a" * 64)
-    found = independence.find(MeasuredIndependence(Independence(1.0, 0, 0, 4, 0), "secret 'a'", None, False, "b" * 64))
+    found = independence.find(MeasuredIndependence(Independence(1.0, 0, 0, 4, 0), "secret 'a'", None, "b" * 64))
     assert found.observed is None
     assert "protocol" in str(found.failure)
     assert "b" * 8 in str(found.failure)
@@ -263,9 +263,7 @@ def test_an_output_that_an_input_never_gives_is_told_by_its_secret() -> None:
 
     def found(impossible: int, p_value: float) -> str | None:
         measured = Independence(p_value, 0, 0, 4, impossible)
-        return independence.find(
-            MeasuredIndependence(measured, "secret 'a' and input 'u'", None, False, digest)
-        ).failure
+        return independence.find(MeasuredIndependence(measured, "secret 'a' and input 'u'", None, digest)).failure
 
     assert found(0, 1e-9) is None
     assert found(2, 1.0) == (

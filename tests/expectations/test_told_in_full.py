@@ -107,15 +107,11 @@ def test_keys_without_their_secret_are_not_taken_for_judged(finished: Finished) 
     assert set(failures(other, "keys")) == {"digests", "answers"}
 
 
-def test_draws_that_were_not_counted_by_secret_fail_where_they_should_be(finished: Finished) -> None:
+def test_draws_that_were_not_counted_by_secret_are_refused(finished: Finished) -> None:
     edit(finished.folder.draws, lambda content: content.update(secret=None, cells=None, records=None))
-    # The recount has nothing to hold them against, and the drawing says that they are not there.
-    assert failures(finished, "recount") == {}
     found = {result.name: str(result.failure) for result in judge(finished).failed}
-    assert found == {
-        "expect_draws_to_ignore_the_secret": "the drawing did not leave counts of secret, input and output, so it "
-        "cannot be judged"
-    }
+    assert set(found) == {"evidence"}
+    assert "draws.json is damaged: secret" in found["evidence"]
 
 
 PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
