@@ -29,8 +29,8 @@ _HALF = DENOMINATOR // 2
 class OUE(Mechanism):
     """OUE(α) (PF equations (27)-(28)) with the largest α whose exact level meets the guarantee.
 
-    Its outputs are sets of input symbols, written ``{Bachelors, Masters}`` (`set_labels`; `parse_sets` reads them
-    back). All 2^a of them are listed, so at most 10 symbols are encoded (decision 0011).
+    Its outputs are sets of input symbols, written ``{Bachelors, Masters}`` (`set_labels`). All 2^a of them are listed,
+    so at most 10 symbols are encoded.
 
     Its utility tends to H(X)/2 as α grows: half of all sets lack the true value.
     """
