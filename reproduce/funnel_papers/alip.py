@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.papers.errata import ALIP_ERRATA
-from funnel.papers.experiment import (
+from funnel_papers.errata import ALIP_ERRATA
+from funnel_papers.experiment import (
     Claim,
     Curve,
     Experiment,
@@ -20,8 +20,8 @@ from funnel.papers.experiment import (
     holds,
     number,
 )
-from funnel.papers.laws import Law
-from funnel.papers.measuring import frontier, lift_range, line_label, trade_off
+from funnel_papers.laws import Law
+from funnel_papers.measuring import frontier, lift_range, line_label, trade_off
 
 _GRID = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 _PAPER_GRID = tuple(k / 4 for k in range(1, 33))

@@ -12,8 +12,8 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.papers.laws import Law
-from funnel.papers.rows import Row
+from funnel_papers.laws import Law
+from funnel_papers.rows import Row
 
 Measure = Callable[..., Row]
 """``measure(joint, xs, **settings)``: of every label one number for every x; at the top of a module."""

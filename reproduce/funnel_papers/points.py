@@ -12,22 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import funnel
-from funnel.papers.experiment import Experiment, Point, Results, Size
-from funnel.papers.laws import Law
-from funnel.papers.rows import Row
 from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
 from funnel.release.provenance import software
 from funnel.sampling.engine import OneWorker, Workers
+from funnel_papers.experiment import Experiment, Point, Results, Size
+from funnel_papers.laws import Law
+from funnel_papers.rows import Row
 
 _FILE = "point.json"
 # What shows or judges releases and papers, and computes nothing that is measured here.
 _SHOWS = ("pipeline", "report", "recount", "audit", "release", "register")
 _PAGES = (
+    "command.py",
     "drawing.py",
     "errata.py",
     "experiment.py",
+    "flow.py",
     "page.py",
+    "running.py",
+    "steps.py",
     "registry.py",
     "privacy_funnel.py",
     "alip.py",
@@ -120,13 +124,20 @@ def code() -> str:
     Unlike the digest that releases are made under, it stays the same when a page or a chart is mended: an hour of
     measuring is not done again for that.
     """
-    root = Path(funnel.__file__).parent
     total = hashlib.sha256(repr(sorted(software().items())).encode())
+    root = Path(funnel.__file__).parent
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = sorted(name for name in folders if not (here == Path() and name in _SHOWS))
         for name in sorted(files):
-            if name.endswith(".py") and not (here == Path("papers") and name in _PAGES):
-                total.update(f"{(here / name).as_posix()}\0".encode())
-                total.update(hashlib.sha256((Path(folder) / name).read_bytes()).digest())
+            if name.endswith(".py"):
+                _add(total, (here / name).as_posix(), Path(folder) / name)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.name not in _PAGES:
+            _add(total, f"papers/{path.name}", path)
     return total.hexdigest()
+
+
+def _add(total: hashlib._Hash, name: str, path: Path) -> None:
+    total.update(f"{name}\0".encode())
+    total.update(hashlib.sha256(path.read_bytes()).digest())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funnel.errors import SpecError
-from funnel.papers.alip import ALIP_PAPER
-from funnel.papers.experiment import Experiment, Paper
-from funnel.papers.privacy_funnel import PF_PAPER
-from funnel.papers.rldp import RLDP_PAPER
+from funnel_papers.alip import ALIP_PAPER
+from funnel_papers.experiment import Experiment, Paper
+from funnel_papers.privacy_funnel import PF_PAPER
+from funnel_papers.rldp import RLDP_PAPER
 
 PAPERS = {one.name: one for one in (PF_PAPER, ALIP_PAPER, RLDP_PAPER)}
 

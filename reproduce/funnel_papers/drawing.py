@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from funnel.papers.experiment import Curve, Experiment, Panel, Results, laws_of
+from funnel_papers.experiment import Curve, Experiment, Panel, Results, laws_of
 
 # Of colours that are of different lightness too, for print without colour.
 _COLOURS = ("#1b1b1b", "#0b5fa5", "#c1440e", "#5d8a1f", "#8a3ea1", "#7a6a00", "#b3003c", "#3b8ea5", "#888888")

@@ -17,11 +17,11 @@ from funnel.mechanisms import calibrate, fit
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.side_channel_product import product_channel
-from funnel.papers.rows import Numbers, Row, rowed
-from funnel.papers.theorem_2 import best_vertex
 from funnel.protocol import Protocol
 from funnel.rounding import integer_weights
 from funnel.solver import optimal
+from funnel_papers.rows import Numbers, Row, rowed
+from funnel_papers.theorem_2 import best_vertex
 
 _GAP = 1e-4
 

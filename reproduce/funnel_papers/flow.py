@@ -6,7 +6,7 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.pipeline.flows.reproduce import go
+from funnel_papers.running import go
 
 
 @flow(name="reproduce", log_prints=False, persist_result=False, validate_parameters=True)
@@ -22,7 +22,7 @@ def reproduce(
 ) -> dict[str, Any]:
     """Measure, draw and write figures of a paper; every figure is a task to measure and one to draw.
 
-    Parameters and result are those of `funnel.pipeline.flows.reproduce.go`. What was measured is kept by content, by
+    Parameters and result are those of `funnel_papers.running.go`. What was measured is kept by content, by
     the tasks themselves: a run that failed or was ended goes on where it was, in a new run.
     """
     return go(paper, figures or (), laws, full, adult, output, docs, workers)

@@ -12,10 +12,10 @@ from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.mechanisms.robust_reporting import RobustReporting
-from funnel.papers.rows import Numbers, Row, rowed
 from funnel.rounding import integer_weights, rounded_weights
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel_papers.rows import Numbers, Row, rowed
 
 _GAP = 1e-3
 _REPORTING = {"IR": "independent-reporting", "CR": "robust-conditional-reporting"}

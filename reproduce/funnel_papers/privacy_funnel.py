@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.papers.errata import PF_ERRATA
-from funnel.papers.experiment import (
+from funnel_papers.errata import PF_ERRATA
+from funnel_papers.experiment import (
     Claim,
     Curve,
     Experiment,
@@ -22,8 +22,8 @@ from funnel.papers.experiment import (
     holds,
     not_above,
 )
-from funnel.papers.laws import Law
-from funnel.papers.measuring import (
+from funnel_papers.laws import Law
+from funnel_papers.measuring import (
     best_of_notions,
     best_of_polytope,
     explicit,

@@ -1,4 +1,4 @@
-"""Reproduce: the figures and numbers of a paper made again, as a flow and as a command."""
+"""The command `funnel reproduce`: the figures and numbers of a paper made again."""
 
 from __future__ import annotations
 
@@ -16,75 +16,6 @@ from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
 
 SERVER = "PREFECT_API_URL"
-
-
-def go(
-    paper: str,
-    figures: Sequence[str] = (),
-    laws: int | None = None,
-    full: bool = False,
-    adult: str = "data/adult.parquet",
-    output: str = "reproduced",
-    docs: str | None = None,
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Measure, draw and write some figures of a paper, or all.
-
-    Parameters
-    ----------
-    paper : str
-        "pf", "alip" or "rldp".
-    figures : sequence of str
-        All by default.
-    laws : int, optional
-        Random laws of each figure, instead of its own number.
-    full : bool
-        As many laws and budgets as in the paper.
-    adult : str
-        Adult as parquet.
-    output : str
-        The folder of all papers; what was measured is kept in it.
-    docs : str, optional
-        A folder of documentation that page and figures are put into as well.
-    workers : int
-        Processes.
-
-    Returns
-    -------
-    dict
-        ``paper``, ``figures``, ``page``, ``agree``, ``disagree``, ``beside`` (claims of the text), ``orders`` that were
-        verified, and ``processor_seconds`` that the points took when they were measured; with ``docs`` the files there.
-
-    Raises
-    ------
-    FunnelError
-        With one clear sentence; what was measured by then is kept.
-    """
-    from funnel.papers.experiment import Size
-    from funnel.papers.registry import experiments_of
-    from funnel.papers.registry import paper as paper_of
-    from funnel.pipeline.tasks.reproduce import Reproduction, document, draw, measure, write
-
-    one = paper_of(paper)
-    chosen = [experiment.name for experiment in experiments_of(one, figures)]
-    asked = Reproduction(one.name, Size(laws, full), Path(adult), Path(output), workers)
-    for figure in chosen:
-        draw(asked, figure, measure(asked, figure))
-    numbers = write(asked)
-    said = [numbers["figures"][figure] for figure in chosen]
-    agreed = [claim["agrees"] for figure in said for claim in figure["claims"]]
-    told: dict[str, Any] = {
-        "paper": one.name,
-        "figures": chosen,
-        "page": str(asked.folder / f"{one.name}.md"),
-        **{name: sum(verdict is value for verdict in agreed) for name, value in _VERDICTS.items()},
-        "orders": sum(figure["orders"] for figure in said),
-        "processor_seconds": round(sum(figure["processor_seconds"] for figure in said), 1),
-    }
-    return told if docs is None else {**told, "docs": document(asked, docs)}
-
-
-_VERDICTS = {"agree": True, "disagree": False, "beside": None}
 
 
 @click.command("reproduce")
@@ -130,8 +61,8 @@ def command(
     """
     check_installed()
     click.get_current_context().meta[STOPPED] = "what was measured is kept, and the same command goes on from there"
-    from funnel.papers.registry import experiments_of
-    from funnel.papers.registry import paper as paper_of
+    from funnel_papers.registry import experiments_of
+    from funnel_papers.registry import paper as paper_of
 
     # A wrong name is told before anything is made.
     experiments_of(paper_of(paper), figures)
@@ -152,6 +83,7 @@ def command(
 
 def _run(console: Console, output: Path, arguments: Sequence[Any], more: Sequence[Any]) -> dict[str, Any]:
     from funnel.pipeline.tasks.step import listening, plain_errors
+    from funnel_papers.running import go
 
     with listening(console.progress):
         if SERVER not in os.environ:
@@ -159,7 +91,7 @@ def _run(console: Console, output: Path, arguments: Sequence[Any], more: Sequenc
             return found
         # Before the orchestrator is imported.
         quiet_environment(output / ".prefect")
-        from funnel.pipeline.flows.reproducing import reproduce
+        from funnel_papers.flow import reproduce
 
         console.progress("loading the orchestrator", 0, None)
         try:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from funnel.papers.errata import RLDP_ERRATA
-from funnel.papers.experiment import (
+from funnel_papers.errata import RLDP_ERRATA
+from funnel_papers.experiment import (
     BEST,
     Claim,
     Curve,
@@ -21,8 +21,8 @@ from funnel.papers.experiment import (
     holds,
     not_above,
 )
-from funnel.papers.laws import Law
-from funnel.papers.robust_measuring import robust_part
+from funnel_papers.laws import Law
+from funnel_papers.robust_measuring import robust_part
 
 _EPSILONS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SIZES = (100.0, 1000.0, 10_000.0, 100_000.0)

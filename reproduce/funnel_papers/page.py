@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.papers.experiment import Experiment, Panel, Paper, Results, Size, laws_of
+from funnel_papers.experiment import Experiment, Panel, Paper, Results, Size, laws_of
 
 # Columns of a table of means; every figure has all of them in its numbers.
 _MOST = 8
@@ -251,7 +251,11 @@ def index_of(found: Mapping[str, tuple[str, dict[str, Any]]]) -> list[Block]:
             "What follows for users is on the pages about [side channels](../side-channels.md), "
             "[robustness](../robustness.md) and the [method](../method.md).",
         ),
-        Block("text", "They are made by these, and a run that is interrupted goes on where it was:"),
+        Block(
+            "text",
+            "They are made by these, which the set-up of a checkout installs (or `pip install ./reproduce`); a run "
+            "that is interrupted goes on where it was:",
+        ),
         Block("code", "\n".join(f"funnel reproduce {name} --docs docs/papers" for name in found)),
         Block(
             "text",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.papers.experiment import Erratum
+from funnel_papers.experiment import Erratum
 
 PF_ERRATA = (
     Erratum(

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from funnel.papers.drawing import svg
-from funnel.papers.experiment import Results, Size
-from funnel.papers.page import Figure, html_page, index_of, markdown, numbers_of, page_of
-from funnel.papers.points import code, measured
-from funnel.papers.registry import PAPERS, experiments_of, paper
 from funnel.pipeline.tasks.step import step, tell
 from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
 from funnel.release.files import write_whole
 from funnel.sampling.engine import OneWorker, Processes, Workers
+from funnel_papers.drawing import svg
+from funnel_papers.experiment import Results, Size
+from funnel_papers.page import Figure, html_page, index_of, markdown, numbers_of, page_of
+from funnel_papers.points import code, measured
+from funnel_papers.registry import PAPERS, experiments_of, paper
 
 R = TypeVar("R")
 CACHE = ".points"
