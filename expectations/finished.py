@@ -43,7 +43,6 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.sampling.keyed import DERIVATION
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -196,11 +195,11 @@ class Finished(FinishedFolder):
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
         given = self.drawing_document is not None
-        if self.derivation == DERIVATION and (self.followed is not None or not given):
+        if self.followed is not None or not given:
             protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
             return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
-        # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
-        # rows that are taken over were drawn: they were judged then.
+        # What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged
+        # then.
         return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]
 
     def _histories(self) -> list[Claim]:
@@ -254,9 +253,6 @@ class Finished(FinishedFolder):
     def _drawn(self) -> Claim:
         """That as many records drew with every (secret, input) as the source has."""
         draws, laws = self.draws, self.laws
-        if draws.counts is None or draws.secret is None:
-            # `ExpectDrawsToIgnoreTheSecret` fails where they should be there.
-            return Claim("draws")
         c, a, b = len(draws.secret.symbols), len(laws.weights), len(laws.outputs)
         secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
         inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
@@ -267,7 +263,7 @@ class Finished(FinishedFolder):
         given = self.drawing_document
         read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
-        for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
+        for cell, count in zip(draws.cells, draws.records, strict=True):
             place = cell // b % (len(read) + 1)
             found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
         if given is not None:

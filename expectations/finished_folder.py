@@ -299,17 +299,16 @@ class FinishedFolder(FinishedVersion):
         return DrawsDocument.read(self.folder.draws)
 
     def _drawing(self) -> Drawing:
-        draws, words = self.draws, self.folder.words
+        draws = self.draws
         return Drawing(
             counts=draws.counts,
-            secret=None if draws.secret is None else draws.secret.alphabet(),
+            secret=draws.secret.alphabet(),
             probe=draws.probe,
-            words=WordsDocument.read(words).statistics if words.exists() else None,
+            words=WordsDocument.read(self.folder.words).statistics,
             snapshot=Path(self.drawn_snapshot.data.path),
             shuffled=self.said.shuffled,
             taken_over=self.taken_over,
-            # Versions of a funnel that kept no words have nothing to compare with.
-            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier if one.words.exists()),
+            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
         )
 
     @cached_property

@@ -317,18 +317,6 @@ class ReleaseSpec(Section):
         disclosure_agrees(self)
         return self
 
-    @property
-    def names_set(self) -> bool:
-        """Whether the text names the set of laws of its robust guarantee, instead of leaving it to what is usual.
-
-        Of settings in memory nobody can tell, and they are taken as they are.
-        """
-        if self._text is None or self.guarantee.parts:
-            # Several guarantees could not be asked for when the usual set was another one.
-            return True
-        said = tomllib.loads(self._text)["guarantee"]
-        return "set" in said if isinstance(said, dict) else str(self.guarantee.model_dump().get("set")) in said.lower()
-
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
         publish = (*(self.secret if self.publishes_secret else ()), column)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
-from funnel.release.earlier_sets import with_sets
-from funnel.release.protection import UNPROTECTED, Protection
+from funnel.release.protection import Protection
 
 # JSON has no infinity.
 Level = float | Literal["infinite"]
@@ -471,7 +470,7 @@ class PublicReport(Document):
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/6"] = Field(default="funnel/report/6", alias="schema")
+    schema_: Literal["funnel/report/1"] = Field(default="funnel/report/1", alias="schema")
     name: str
     title: str
     description: str
@@ -512,28 +511,3 @@ class PublicReport(Document):
     approval: Approval | None = None
     weighted: Weighted | None = None
     unchanged: Unchanged | None = None
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 every version stood alone, and nobody said who its people are.
-
-        Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
-        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information. Before
-        version 5 nothing was told of survey weights, and before version 6 no release had its inputs as outputs.
-        """
-        if version not in (1, 2, 3, 4, 5):
-            return super().upgraded(version, content)
-        content = {**content, "unchanged": None}
-        if version == 5:
-            return content
-        content = {**content, "weighted": None}
-        if version == 4:
-            return content
-        figures = {**content["figures"], "explained": None}
-        content = {**content, "figures": figures, "utility": "information", "estimated": []}
-        if version == 3:
-            return content
-        content = {**with_sets(content), "frequencies": {**UNPROTECTED, "covers_noise": None}}
-        if version == 2:
-            return content
-        return {**content, "people": None, "kept": [], "figures": {**content["figures"], "history": None}}
