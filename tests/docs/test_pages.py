@@ -29,7 +29,6 @@ IN_THE_PROJECT = ("README.md", "CONTRIBUTING.md", TUTORIAL)
 AFTER_THE_TUTORIAL = (
     "docs/auditing.md",
     "docs/formats.md",
-    "docs/gate.md",
     "docs/ledger.md",
     "docs/operations.md",
     "docs/guides/data-user.md",
