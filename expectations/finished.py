@@ -38,7 +38,6 @@ from funnel.recount import (
 )
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
-from funnel.recount.classes import values_of
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
@@ -131,7 +130,16 @@ class Finished(FinishedFolder):
     def _classes(self) -> list[Claim]:
         if self.classes is None:
             return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
-        return class_claims(self.classes, self.said, self.whole_recount, self.laws.released, self.folder.data)
+        stated = (json_in(self.folder.numbers).get("unchanged") or {}).get("off")
+        return class_claims(
+            self.classes,
+            self.said,
+            self.whole_recount,
+            self.laws.released,
+            self.folder.data,
+            stated,
+            self.given_classes,
+        )
 
     def _drawn_numbers(self) -> list[Claim]:
         package = json_in(self.folder.package)
@@ -210,7 +218,9 @@ class Finished(FinishedFolder):
         counted = self.recount
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
-        return frequency_claims(content, text == spread(content), public, counted, self.spec, self.said, known)
+        return frequency_claims(
+            content, text == spread(content), public, counted, self.spec.whole, self.said, known, self.public_values
+        )
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -310,7 +320,7 @@ class Finished(FinishedFolder):
             self.frequencies,
             self._intervals,
             self._told_numbers,
-            {} if self.classes is None else values_of(self.whole_recount, self.classes.columns),
+            self.values,
         )
 
     def _handouts(self) -> list[Claim]:

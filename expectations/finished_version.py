@@ -65,6 +65,23 @@ class FinishedVersion:
         return PlainClasses.parse(self.folder.classes.read_bytes()) if self.folder.classes.is_file() else None
 
     @cached_property
+    def given_classes(self) -> PlainClasses | None:
+        """The questions in the file that the text of the spec names, as it is now; None where it names none.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+        named = self.said.section("groups").get("classes")
+        if named is None:
+            return None
+        try:
+            return PlainClasses.parse(self.spec.resolve(str(named)).read_bytes())
+        except OSError as error:
+            raise DataError(f"the file of classes {named} cannot be read any more") from error
+
+    @cached_property
     def settled(self) -> ReleaseSpec:
         """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
         return self.snapshot.read_codings().settled(self.spec)

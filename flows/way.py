@@ -345,7 +345,7 @@ def _release(
             created,
             approval,
             None if estimated.units is None else estimated.units.first,
-            estimated.classes,
+            estimated.composition,
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot

@@ -61,16 +61,21 @@ _AS_USUAL = """## How to work with it
 
 Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
 
-Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a small \
-table give r. Divide a chi-square by 1 + r.
+Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square statistic is \
+divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. `funnel estimate` prints \
+it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
+`funnel.open_release(…).variance_ratio` gives it. About these records alone usual errors are long enough.
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
-are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`.{donors}"""
-_DONORS = """
+are not right on average: {instead}"""
+_INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.csv`."
+_DONORS = """some of them are records of others, as often as `protocol.csv` says for their classes.
 
-A record that was changed is, in all columns, that of somebody else. The last column is its class, which follows \
-from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as one of \
-another."""
+A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
+follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as \
+one of another."""
+_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report \
+says by how many records tables of the secret with another column are off"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -275,7 +280,9 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
         files = _FILES.format(noisy=noisy, estimator="", classes=_CLASSES_LINE if by_class else "")
-        work = _AS_USUAL.format(up_to=up_to, donors=_DONORS if by_class else "")
+        secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
+        donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
+        work = _AS_USUAL.format(up_to=up_to, instead=donors)
         return readme_again(package, work, files)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))

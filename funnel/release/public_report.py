@@ -365,6 +365,18 @@ class Observer(Part):
     outside: Probability
 
 
+class TableOff(Part):
+    """The cell of a table of the secret and another column that is farthest from the true one on average.
+
+    By how many records, rounded up. Tables of published columns alone, and of the secret alone, are not off.
+    """
+
+    secret: str
+    column: str
+    value: str
+    records: float
+
+
 class Unchanged(Part):
     """What stays as it is in a release whose outputs are its inputs, with their distribution.
 
@@ -372,6 +384,7 @@ class Unchanged(Part):
     all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
+    ``off`` is there where whole records are published with their secret.
     """
 
     share: Probability
@@ -385,6 +398,7 @@ class Unchanged(Part):
     unique: Total
     unique_unchanged: Probability | None
     observers: tuple[Observer, ...]
+    off: TableOff | None = None
 
 
 class Rarity(Part):

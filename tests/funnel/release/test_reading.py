@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.release.document import dump
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
 from funnel.release.layout import ReleaseFolder
@@ -125,3 +125,16 @@ def test_a_data_package_that_tells_no_intervals_is_refused(copy: ReleaseFolder) 
     changed(copy, resources="none")
     with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
         estimate_numbers_of(copy, "sex")
+
+
+def test_what_asks_for_plain_counts_is_refused_where_values_are_sets(published: ReleaseFolder) -> None:
+    released = funnel.open_release(published.root)
+    asked = (
+        lambda: released.estimate_odds("relationship", "sex"),
+        lambda: released.variance_ratio([1.0] * 1000),
+        lambda: released.chi_square_ratio("relationship", "sex"),
+        released.unchanged,
+    )
+    for ask in asked:
+        with pytest.raises(SpecError, match="not 'invariant'"):
+            ask()
