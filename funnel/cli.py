@@ -229,6 +229,32 @@ def plan_command(
     )
 
 
+@main.command("classes")
+@spec_argument
+@click.argument("source")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write the file; by default where classes in [groups] of SPEC says.",
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@json_option
+def classes_command(spec: Path, source: str, output: Path | None, force: bool, as_json: bool) -> None:
+    """Choose the questions that cut the records of SPEC into classes by SOURCE, which is about other people.
+
+    Frequencies with noise, and bounds in a population, need classes that do not depend on the records that are
+    released. SOURCE has the columns of SPEC: the records of an earlier year, say, or of people who are set aside. Which
+    questions were chosen is public with every release, and tells of these people what exact counts do.
+    """
+    from funnel.release.classified import write_classes
+    from funnel.spec import ReleaseSpec
+
+    with Console(as_json) as console:
+        file = write_classes(ReleaseSpec.load(spec), source, output, force, console.progress)
+    click.echo(json_line({"classes": str(file)}) if as_json else f"wrote {file}")
+
+
 @main.command("share")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.argument("target")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -26,51 +27,78 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
     A record x of class g stays with ``T(g | g)`` and else becomes a donor of the class h that is drawn: people of
     both classes stand along lines in the order of their columns, and somebody at a share q of the first line takes the
     record of whoever stands at q of the second. Published records of a class have the composition of the true ones,
-    so their lines stand for the true ones as their counts stand for true counts.
+    so their lines stand for the true ones as their counts stand for true counts. Where the secret is published too,
+    it is drawn with the class: x is a secret and a record then, each with each.
 
     Parameters
     ----------
     table : pyarrow.Table
         The published records, as dictionary columns that list categories in the order of the release.
     protocol : Protocol
-        Over classes: the last column of the table.
+        Over classes, the last column of the table, and perhaps the secret, the first ones.
 
     Returns
     -------
     tuple of PlainCounts and ndarray, shape (rows,)
-        Over the a different records that were published, class by class along their lines.
+        Over the a different records that were published, class by class along their lines, for each secret.
 
     Raises
     ------
     SpecError
-        If the secret is published too, or there are too many classes and records.
+        If there are too many classes and records.
     DataError
-        If a record is of no class that the protocol knows, or the table does not list its categories.
+        If a record has no secret and class that the protocol knows, or the table does not list its categories.
 
     Notes
     -----
     O(a) memory for every pair of classes between which the protocol moves records; there are about as many of these as
     of classes, since an optimum of a linear programme is sparse.
     """
-    if len(protocol.inputs.columns) > 1:
-        raise SpecError("estimates are not there yet for whole records with a secret that is published")
-    columns = tuple(table.column_names)
+    columns, width = tuple(table.column_names), len(protocol.inputs.columns) - 1
     if not table.num_rows:
         raise DataError("there are no records to estimate from")
-    if columns[-1:] != protocol.inputs.columns or not all(map(pa.types.is_dictionary, table.schema.types)):
+    drawn = (*columns[:width], *columns[-1:])
+    if drawn != protocol.inputs.columns or not all(map(pa.types.is_dictionary, table.schema.types)):
         raise DataError("the records are not those of this release; fetch data/records.parquet again")
     coded = [table.column(name).unify_dictionaries().combine_chunks() for name in columns]
     categories = [array.dictionary.to_pylist() for array in coded]
     codes = np.array([array.indices.to_numpy(zero_copy_only=False) for array in coded], dtype=np.int64)
-    known = np.array([protocol.inputs.get((name,)) for name in categories[-1]])
-    classes = known[codes[-1]]
-    if (classes < 0).any():
+    secrets, names, moves = _moves(protocol)
+    numbers = {name: number for number, name in enumerate(names)}
+    classes = np.array([numbers.get(name, -1) for name in categories[-1]])[codes[-1]]
+    of_secret = _secrets_of(secrets, categories[:width], codes[:width])
+    if (classes < 0).any() or (of_secret < 0).any():
         raise DataError("records are of classes that the protocol does not know; take the files of one release")
-    firsts, row_of, counts = _distinct(np.array([classes, *codes[:-1]]))
-    texts = [np.array(names, dtype=object)[row] for names, row in zip(categories, codes[:, firsts], strict=True)]
-    values = Alphabet(columns, tuple(zip(*texts, strict=True)))
-    channel = record_channel(protocol.matrix, classes[firsts], counts)
-    return PlainCounts(values, counts, channel, categories), row_of
+    firsts, record_of, people = _distinct(np.array([classes, *codes[width:-1]]))
+    texts = [
+        np.array(texts, dtype=object)[row] for texts, row in zip(categories[width:], codes[width:, firsts], strict=True)
+    ]
+    records = tuple(zip(*texts, strict=True))
+    values = Alphabet(columns, tuple((*secret, *record) for secret in secrets for record in records))
+    row_of = of_secret * len(records) + record_of
+    channel = record_channel(moves, classes[firsts], people)
+    return PlainCounts(values, np.bincount(row_of, minlength=len(values)), channel, categories), row_of
+
+
+def _moves(protocol: Protocol) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], FloatArray]:
+    """The secrets and classes of a protocol, and P(t, h | s, g) of these, shape (c, k, c, k)."""
+    symbols = protocol.inputs.symbols
+    secrets = tuple(dict.fromkeys(x[:-1] for x in symbols))
+    names = tuple(dict.fromkeys(x[-1] for x in symbols))
+    c, k = len(secrets), len(names)
+    # Of a secret that nobody of a class has nothing becomes anything else.
+    moves = np.eye(c * k)
+    places = [secrets.index(x[:-1]) * k + names.index(x[-1]) for x in symbols]
+    moves[np.ix_(places, places)] = protocol.matrix
+    return secrets, names, np.asarray(moves.reshape(c, k, c, k))
+
+
+def _secrets_of(secrets: tuple[tuple[str, ...], ...], categories: list[list[str]], codes: IntArray) -> IntArray:
+    """The number of the secret of every record, or -1, by the codes (width, n) of its columns."""
+    shape = tuple(map(len, categories))
+    numbers = {secret: number for number, secret in enumerate(secrets)}
+    of = np.array([numbers.get(values, -1) for values in itertools.product(*categories)], dtype=np.int64)
+    return np.asarray(of[np.ravel_multi_index(tuple(codes), shape)] if shape else np.zeros(codes.shape[1], np.int64))
 
 
 def _distinct(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -84,12 +112,14 @@ def _distinct(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def record_channel(moves: FloatArray, classes: IntArray, counts: IntArray) -> Any:
-    """What becomes of records, by what becomes of their classes: sparse, shape (a, a), columns with the sum one.
+    """What becomes of secrets and records, by what becomes of their classes: sparse, columns with the sum one.
+
+    The shape is (c · a, c · a), secrets varying slowest.
 
     Parameters
     ----------
-    moves : ndarray, shape (k, k)
-        P(h | g) of classes.
+    moves : ndarray, shape (c, k, c, k)
+        P(t, h | s, g) of secrets and classes; c is 1 where the secret is not published.
     classes : ndarray of int, shape (a,)
         The class of every record, rising; records of a class stand along its line.
     counts : ndarray of int, shape (a,)
@@ -102,24 +132,29 @@ def record_channel(moves: FloatArray, classes: IntArray, counts: IntArray) -> An
     """
     from scipy.sparse import csr_array
 
-    ends = np.searchsorted(classes, np.arange(len(moves) + 1))
+    c, k = moves.shape[:2]
+    ends = np.searchsorted(classes, np.arange(k + 1))
     sizes = np.diff(ends)
     # What would go to a class of which nobody was published stays.
-    moving = (moves > _HARDLY) & (sizes > 0) & (sizes > 0)[:, np.newaxis] & ~np.eye(len(moves), dtype=np.bool_)
+    there = (sizes > 0) & (sizes > 0)[:, np.newaxis] & ~np.eye(k, dtype=np.bool_)
+    moving = (moves.max(axis=(0, 2)) > _HARDLY) & there
     to, origins = np.nonzero(moving)
-    if (pairs := int((sizes[to] + sizes[origins]).sum())) > MOST_PAIRS:
+    if (pairs := c * c * int((sizes[to] + sizes[origins]).sum())) > MOST_PAIRS:
         raise SpecError(
             f"the records of these classes become each other in {pairs:,} ways; {MOST_PAIRS:,} are the most"
         )
     a = len(classes)
-    lines = [slice(ends[g], ends[g + 1]) for g in range(len(moves))]
-    stays = 1.0 - np.where(moving, moves, 0.0).sum(axis=0)
-    entries = [(stays[classes], np.arange(a), np.arange(a))]
+    lines = [slice(ends[g], ends[g + 1]) for g in range(k)]
+    stays = np.where(moving[:, np.newaxis], 0.0, moves).sum(axis=1)
+    changes = list(itertools.product(range(c), repeat=2))
+    entries = [(stays[t, s, classes], t * a + np.arange(a), s * a + np.arange(a)) for t, s in changes]
     for h, g in zip(to, origins, strict=True):
         chances, donors, records = donor_chances(counts[lines[g]], counts[lines[h]])
-        entries.append((moves[h, g] * chances, ends[h] + donors, ends[g] + records))
+        entries += [
+            (moves[t, h, s, g] * chances, t * a + ends[h] + donors, s * a + ends[g] + records) for t, s in changes
+        ]
     chances, donors, records = (np.concatenate(part) for part in zip(*entries, strict=True))
-    return csr_array((chances, (donors, records)), shape=(a, a))
+    return csr_array((chances, (donors, records)), shape=(c * a, c * a))
 
 
 def donor_chances(line: IntArray, other: IntArray) -> tuple[FloatArray, npt.NDArray[np.intp], npt.NDArray[np.intp]]:

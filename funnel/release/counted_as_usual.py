@@ -39,5 +39,5 @@ def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
     try:
         table = pq.read_table(folder.data)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{folder.data} cannot be read as parquet; the release is damaged") from error
+        raise DataError(f"{folder.data.name} cannot be read as parquet; the release is damaged") from error
     return whole_records(table, protocol)

@@ -1,4 +1,4 @@
-"""`funnel.open_release`: a published release as its users read it, in every format that one was ever written in."""
+"""`funnel.open_release`: a published release as its users read it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Release:
     package : mapping
         Content of ``datapackage.json``.
     privacy : PrivacyBlock
-        What it promises, as the newest schema has it, whichever the release was written with.
+        What it promises.
     document : ProtocolDocument
-        Content of ``protocol.json``, likewise.
+        Content of ``protocol.json``.
     """
 
     folder: ReleaseFolder
@@ -258,9 +258,6 @@ def open_release(path: str | Path) -> Release:
     folder = find_release(Path(path))
     document = ProtocolDocument.read(folder.protocol)
     package, block = _package(folder)
-    if "schema" not in block:
-        # Which set of laws a robust guarantee is over was not always named; the protocol of such a release tells.
-        block["guarantee"] = document.guarantee.declared
     privacy = PrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
     return Release(folder, package, privacy, document)
 

@@ -12,6 +12,10 @@ from funnel.release.public import rounded_up
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
+_OR_SECRET = (
+    ", or its secret is another one, drawn alike for all records of a class: the report says by how many records "
+    "tables of the secret with another column are off"
+)
 
 
 def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
@@ -33,9 +37,11 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         "link, are not right on average"
     )
     if by_class:
+        secret = len(protocol["outputs"]["columns"]) > 1
         yield f"{selected}: some of them are records of others, as often as `protocol.csv` says for their classes."
         yield (
-            "A record that was changed is, in all columns, that of somebody else. The last column is its class, which "
+            "A record that was changed is, in all columns, that of somebody else"
+            f"{_OR_SECRET if secret else ''}. The last column is its class, which "
             "follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were "
             "published as one of another."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ import funnel
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.estimation import by_class
-from funnel.estimation.by_class import donor_chances, record_channel, whole_records
+from funnel.estimation.by_class import _moves, donor_chances, record_channel, whole_records
 from funnel.estimation.numbers import plain_numbers
 from funnel.estimation.odds import plain_odds
 from funnel.estimation.plain_shares import plain_shares
@@ -85,13 +86,40 @@ def test_the_channel_is_that_which_records_are_drawn_by() -> None:
             rows = np.full(len(words), x)
             taken = DONORS.taken(rows, np.full(len(words), h), lambda _, words=words: words)
             expected[:, x] += channel.matrix[h, OF[x]] * np.bincount(taken, minlength=len(COUNTS)) / len(words)
-    found = record_channel(channel.matrix, OF[LINES], COUNTS[LINES]).toarray()
+    found = record_channel(channel.matrix[None, :, None], OF[LINES], COUNTS[LINES]).toarray()
     assert found == pytest.approx(expected[np.ix_(LINES, LINES)])
+
+
+def test_a_published_secret_is_drawn_with_the_class() -> None:
+    """Every secret and record, by the donors of the code that releases and the probabilities of the protocol."""
+    joint = Joint.from_counts(SECRETS, inputs=CLASSES, secret=["ill", "well"]).with_secret()
+    channel = funnel.fit("invariant", joint, funnel.Attribute(1.0))
+    a = len(COUNTS)
+    expected = np.zeros((2 * a, 2 * a))
+    for (s, secret), x in itertools.product(enumerate(("ill", "well")), range(a)):
+        column = channel.matrix[:, channel.inputs.index((secret, DONORS.classes[OF[x]]))]
+        for (t, shown), h in itertools.product(enumerate(("ill", "well")), range(3)):
+            probability = column[channel.outputs.index((shown, DONORS.classes[h]))]
+            words = np.arange(COUNTS[x] * COUNTS[h == OF].sum(), dtype=np.uint64)
+            taken = DONORS.taken(np.full(len(words), x), np.full(len(words), h), lambda _, words=words: words)
+            shares = np.bincount(taken, minlength=a) / len(words)
+            expected[t * a : (t + 1) * a, s * a + x] += probability * shares
+    found = record_channel(_moves(channel)[2], OF[LINES], COUNTS[LINES]).toarray()
+    lines = np.concatenate([LINES, a + LINES])
+    assert found == pytest.approx(expected[np.ix_(lines, lines)])
+    secrets = np.array(["ill", "well"])[np.arange(len(PEOPLE)) % 2]
+    table = published(PEOPLE).add_column(0, joint.inputs.columns[0], pa.array(secrets).dictionary_encode())
+    plain, row_of = whole_records(table, channel)
+    assert plain.values.columns == (joint.inputs.columns[0], "one", "two", CLASS_COLUMN)
+    assert [plain.values.symbols[row][0] for row in row_of] == secrets.tolist()
+    shares = plain_shares(plain, ("one",))
+    assert shares.frequencies.sum() == pytest.approx(1)
+    assert (shares.r <= 1).all()
 
 
 def test_everybody_of_a_class_is_as_likely_a_donor() -> None:
     moves, of, counts = protocol().matrix, OF[LINES], COUNTS[LINES]
-    found = record_channel(moves, of, counts).toarray()
+    found = record_channel(moves[None, :, None], of, counts).toarray()
     assert found.sum(axis=0) == pytest.approx(np.ones(len(counts)))
     sizes = np.bincount(of, counts)
     for g in range(3):
@@ -106,7 +134,7 @@ def test_everybody_of_a_class_is_as_likely_a_donor() -> None:
 def test_what_would_go_to_a_class_that_nobody_published_stays() -> None:
     moves, there = protocol().matrix, OF[LINES] != 2
     of, counts = OF[LINES][there], COUNTS[LINES][there]
-    found = record_channel(moves, of, counts).toarray()
+    found = record_channel(moves[None, :, None], of, counts).toarray()
     assert found.sum(axis=0) == pytest.approx(np.ones(len(counts)))
     assert np.diag(found)[of == 0] == pytest.approx(np.full((of == 0).sum(), moves[0, 0] + moves[2, 0]))
 
@@ -114,7 +142,7 @@ def test_what_would_go_to_a_class_that_nobody_published_stays() -> None:
 @settings(max_examples=25)
 @given(st.lists(st.integers(-3, 3), min_size=12, max_size=12))
 def test_variances_are_those_of_what_every_record_becomes(psi: list[int]) -> None:
-    channel = record_channel(protocol().matrix, OF[LINES], COUNTS[LINES]).toarray()
+    channel = record_channel(protocol().matrix[None, :, None], OF[LINES], COUNTS[LINES]).toarray()
     plain, _ = whole_records(published(PEOPLE), protocol())
     numbers = np.array(psi, dtype=float)
     given_records, whole = plain.both_variances(numbers[np.newaxis])

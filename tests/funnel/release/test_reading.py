@@ -37,23 +37,6 @@ def test_a_release_is_opened_by_its_series_or_its_version(published: ReleaseFold
         assert released.protocol.digest == released.privacy.protocol_digest
 
 
-def test_what_releases_said_before_is_read_as_what_they_say_now(copy: ReleaseFolder) -> None:
-    now = funnel.open_release(copy.root)
-    package = json.loads(copy.package.read_bytes())
-    block = package["funnel:privacy"]
-    for key in ("schema", "meaning", "estimation", "versions", "varianceExplained"):
-        del block[key]
-    block["frequencies"] = {key: said for key, said in block["frequencies"].items() if said is not None}
-    copy.package.write_bytes(dump(package))
-    assert funnel.open_release(copy.root).privacy == now.privacy
-    # Before there were figures of a report, rules, and protection of frequencies, nothing was said of them.
-    for key in ("report", "disclosureControl", "frequencies", "people"):
-        del block[key]
-    copy.package.write_bytes(dump(package))
-    oldest = funnel.open_release(copy.root).privacy
-    assert oldest == now.privacy.model_copy(update={"report": None, "disclosure_control": None, "people": None})
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
