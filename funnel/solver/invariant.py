@@ -16,6 +16,7 @@ import numpy.typing as npt
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import secret_output
+from funnel.guarantees.families import Families
 from funnel.guarantees.published import check_published_secret
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
@@ -23,7 +24,7 @@ from funnel.protocol import DENOMINATOR, INVARIANT, Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions, drawn_as
-from funnel.solver.exchange import Exchanged, ExchangeProgramme
+from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
 
@@ -44,6 +45,10 @@ _NOTED = 1e-8
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
 _NEAR = 1e-2
 _ROUNDS = 2_000
+# Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
+# in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
+# since the last steps cost a little; the least room of a constant row.
+_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.2, 0.8, 1e-4
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
 _MARGIN = 1e-7
 # The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
@@ -168,6 +173,8 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
+        if self._conditions.sets and len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all():
+            return self._run_inside()
         programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
             found = programme.solve()
@@ -192,27 +199,37 @@ class _Search:
         raise SolverError(_NO_END)
 
     def _run_inside(self) -> FloatArray:
-        """`run` by interior points, over all pairs."""
-        programme = InteriorProgramme(self._law, self._worth, self._spaces, self._budget)
-        programme.ask(np.ones((len(self._law), len(self._spaces)), dtype=bool))
+        """`run` by interior points, over all pairs, with whole families of conditions where these are over sets."""
+        law = self._law
+        programme = InteriorProgramme(law, self._worth, self._spaces, self._budget)
+        least = self._gap * _PRECISION
+        gap = max(_FIRST_GAP, least) if self._conditions.sets else least
         for _ in range(_ROUNDS):
-            found = programme.solve()
+            found = programme.solve(gap)
             self._prove(found)
-            shares = self._broken(found.flows).shares
-            spaces, further = self._conditions.beyond(found.flows / self._law)
-            self._know(spaces)
-            programme.know(spaces)
-            new = programme.ask(self._broken(found.flows).where)
-            if self._is_done(found, np.maximum(shares, further), new > 0):
+            families, shares = self._families(found.flows / law, _SLACK * self._gap)
+            if gap == least and float(self._worth @ _pooled(shares, law)) <= least:
+                # What is left is the bound, and what the margin takes off it.
+                self._prove(programme.solve(least, with_margin=False))
+            if self._is_done(found, shares, len(families) > 0 or gap > least, _ENOUGH):
                 return found.flows
+            gap = max(gap / _FINER, least)
+            programme.add(families)
         raise SolverError(_NO_END)
 
-    def _is_done(self, found: Exchanged, shares: FloatArray, more: bool) -> bool:
+    def _families(self, rows: FloatArray, margin: float) -> tuple[Families, FloatArray]:
+        """The families that rows T (n, n) break, and the shares (n,) of a constant row that would do about these."""
+        families, shares = self._conditions.families(rows / self._law[:, None], margin), np.zeros(len(rows))
+        np.maximum.at(shares, families.of, families.share)
+        self._budget.spend(CALL * 500 * len(families) ** 0.5 + 100.0 * families.least.size)
+        return families, shares
+
+    def _is_done(self, found: Exchanged, shares: FloatArray, more: bool, enough: float = 1.0) -> bool:
         """Whether flows, once moved inside, are near enough to the bound; or nothing is left to do, or no time."""
         constant = float(self._worth @ self._law)
         inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._law)))
         self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
-        if self.bound - inside <= self._gap or not more:
+        if self.bound - inside <= enough * self._gap or not more:
             return True
         self.ended = self._budget.ended_by
         return self.ended is not None
@@ -222,10 +239,10 @@ class _Search:
         law, shares = self._law, np.zeros(len(self._law))
         balanced = moved = _in_balance(flows, law)
         for _ in range(_REDRAWN):
-            further = np.maximum(self._broken(moved * law).shares, self._conditions.beyond(moved)[1])
+            further = np.maximum(self._broken(moved * law).shares, self._families(moved, 0.0)[1])
             if not further.any():
                 break
-            shares = np.minimum(1.0, np.maximum(2 * shares, shares + further))
+            shares = np.minimum(1.0, shares + 2 * further)
             drawn = _pooled(shares, law)
             pool = drawn @ balanced / (drawn @ law)
             moved = (1 - drawn)[:, None] * balanced + (drawn * law)[:, None] * pool
@@ -237,12 +254,14 @@ class _Search:
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
         law, n = self._law, len(self._law)
-        asked = np.asarray(found.conditions @ self._all) + found.balance[:, None]
-        asked *= law / law[:, None]
-        gains = -asked
+        asked = found.conditions @ self._all + found.taken + found.balance[:, None]
+        self.bound = min(
+            self.bound,
+            proven_bound(law, self._worth, asked, found.balance)
+            + _ROUNDING * float((np.abs(asked) * (law / law[:, None])).max()),
+        )
+        gains = -asked * (law / law[:, None])
         gains[np.arange(n), np.arange(n)] += self._worth
-        best = gains.max(axis=0)
-        self.bound = min(self.bound, float(found.balance.sum() + best.sum()) + _ROUNDING * float(np.abs(asked).max()))
         # What an output y would gain by records of x, by the mass that can move between them.
         stay = gains[np.arange(n), np.arange(n)]
         self._gains = (gains - stay) / law * np.minimum.outer(law, law)
