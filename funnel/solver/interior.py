@@ -165,8 +165,10 @@ class _Step:
         weights = law / np.sqrt(self._across)
         joint = np.einsum("y,yij->ij", law**2, self._inverse)
         joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])
-        # Balance of all outputs but one implies that of the last: the sums have one direction too many.
-        self._joint = joint + np.outer(law, law) * (np.trace(joint) / n / (law @ law))
+        # Balance of all outputs and all sums but one imply the last: along p there is nothing to solve.
+        self._unit = 1 / np.sqrt(np.diagonal(joint))
+        free = law / self._unit
+        self._joint = joint * self._unit * self._unit[:, None] + np.outer(free, free) / (free @ free)
 
     def _assembled(self, hinges: Hinges) -> FloatArray:
         """The matrix of every row, shape (n, n, n)."""
@@ -265,7 +267,7 @@ class _Step:
         law = self._law
         free = np.einsum("yij,yj->yi", self._inverse, right)
         free -= self._along * ((free @ law - balance) / self._across)[:, None]
-        of_sums = np.linalg.solve(self._joint, law @ free - sums)
+        of_sums = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums))
         free = np.einsum("yij,yj->yi", self._inverse, right - np.outer(law, of_sums))
         of_balance = (free @ law - balance) / self._across
         return free - self._along * of_balance[:, None], of_sums, of_balance
