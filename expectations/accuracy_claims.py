@@ -22,10 +22,12 @@ _MOST_ROWS = 30
 class _Counting:
     """What n records of an invariant protocol tell of shares that are counted in them; as `Estimating`."""
 
-    too_much, least = False, 1e-12
+    too_much = False
 
     def __init__(self, rows: Sequence[Mapping[int, float]], places: Sequence[int], shares: Sequence[float], n: int):
         self._rows, self._places, self._shares, self._n = rows, places, shares, n
+        # The error of a share whose variance is nothing but the rounding of sums of probabilities.
+        self.least = 1e-6 / math.sqrt(n)
 
     def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
         """Of the shares of cells, each a list of values: the count of one is a sum of independent answers."""

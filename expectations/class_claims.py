@@ -6,29 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
-from funnel.pipeline.expectations.custom.claims import ClaimsExpectation
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 
 CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition")
-
-
-class ExpectRecordsToBeOfTheirClass(ClaimsExpectation):
-    """Expect every published record to be a true one of the class that was drawn, each as likely as it has people."""
-
-    evidence_table = "classes"
-
-
-def expect_classes() -> ExpectRecordsToBeOfTheirClass:
-    """The expectation, with a description in plain words."""
-    return ExpectRecordsToBeOfTheirClass(
-        claims=list(CLAIMS),
-        description=(
-            "Every published record is one of the source and of its class, and in every class records are as in the "
-            "source."
-        ),
-    )
 
 
 def class_claims(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
+    class_claims,
     disclosure_claims,
     finished,
     frequency_claims,
@@ -14,7 +15,6 @@ from funnel.pipeline.expectations import (
     public_files,
     report_claims,
 )
-from funnel.pipeline.expectations.class_claims import expect_classes
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
@@ -30,6 +30,7 @@ from funnel.pipeline.expectations.custom.recounted import ExpectCountsToEqualRec
 from funnel.pipeline.expectations.custom.report import ExpectReportToFollowRecount
 from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReaderToAgree
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
+from funnel.pipeline.expectations.custom.whole_records import ExpectRecordsToBeOfTheirClass
 from funnel.pipeline.expectations.number_claims import expect_numbers
 
 
@@ -68,6 +69,15 @@ def declare_finished(
             description="The csv holds the rows of the parquet file, in their order, and nothing else.",
         )
     ]
+    classes: list[ReleaseExpectation] = [
+        ExpectRecordsToBeOfTheirClass(
+            claims=list(class_claims.CLAIMS),
+            description=(
+                "Every published record is one of the source and of its class, and in every class records are as in "
+                "the source."
+            ),
+        )
+    ]
     keys: list[ReleaseExpectation] = [
         ExpectKeysToGiveAnswers(
             claims=list(keyed_answers.CLAIMS),
@@ -99,7 +109,7 @@ def declare_finished(
         ),
         *(copies if csv else []),
         *([expect_numbers()] if drawn else []),
-        *([expect_classes()] if by_class else []),
+        *(classes if by_class else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished.READER_CLAIMS),

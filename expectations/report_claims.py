@@ -17,7 +17,7 @@ from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
-from funnel.pipeline.expectations.unchanged_claims import unchanged_claims
+from funnel.pipeline.expectations.unchanged_claims import unchanged_claim
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation, PlainLevel
 from funnel.recount.balance import is_invariant
@@ -157,7 +157,7 @@ def report_claims(
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        all_of("unchanged", unchanged_claims(numbers.get("unchanged"), protocol, laws, said, published)),
+        unchanged_claim(numbers.get("unchanged"), protocol, laws, said, published),
     ]
 
 

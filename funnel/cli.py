@@ -134,7 +134,7 @@ def plan_command(
     from funnel.frequencies.outlook import noise_outlook
     from funnel.guarantees import parse_guarantee
     from funnel.numbers import utility_for
-    from funnel.planning import best_first, plan
+    from funnel.planning import asked_for, plan
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
     from funnel.rendering import plan_writer
@@ -157,10 +157,10 @@ def plan_command(
         joint = found.protected.frequencies.joint
         described = found.spec
         counted, joint = joint, joint.over_published(described.publish)
-        # Under a published secret, or of whole records, nothing else may be used, and what bounds cost says nothing.
+        # Under a published secret, or of whole records, nothing else may be used.
         one_family = described.publishes_secret or described.is_by_class
         mechanisms = (described.mechanism.name,) if one_family else None
-        write_page = None if one_family else write_page
+        write_page = None if described.is_by_class else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
@@ -196,7 +196,7 @@ def plan_command(
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
-        best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
+        best = [asked_for(rows, described.mechanism.name) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
         disclosure = disclosure_outlook(found.settled or described, counted, compared, suggesting, console.progress)

@@ -269,6 +269,12 @@ class Console:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
                 )
+        if spec.publishes_secret:
+            those = ", ".join(spec.secret)
+            said = (
+                f"no other mechanism is compared: {those} is published too, and mechanisms with sets do not publish it"
+            )
+            out.print(Text(said), soft_wrap=True)
         for (guarantee, _), exact in zip(compared, errors or [None] * len(compared), strict=True):
             if exact is not None:
                 out.print(Text(f"{guarantee}: {exact.sentence}" if several else exact.sentence), soft_wrap=True)
@@ -391,8 +397,10 @@ def _table(compared: Mapping[str, Sequence[PlanRow]], utility: str) -> Table:
 def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
-    told = ("utility (nats)", "of H(X)") if utility == "information" else (_UNITS[utility],)
-    for title in (*told, "exact level", "time (s)"):
+    told = ("nats", "of H(X)") if utility == "information" else (_UNITS[utility],)
+    # Records that an invariant protocol leaves unchanged, which other mechanisms have none of.
+    counted = any(row.unchanged is not None for row in rows)
+    for title in (*told, *(["unchanged"] if counted else []), "exact level", "time (s)"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         share = "-" if row.share is None else f"{row.share:.1%}"
@@ -400,6 +408,7 @@ def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
             row.mechanism,
             *(("-" if row.utility is None else f"{row.utility:.4f}",) if utility == "information" else ()),
             share,
+            *(["" if row.unchanged is None else f"{row.unchanged:.1%}"] if counted else []),
             "-" if row.level is None else f"{row.level:.6g}",
             f"{row.seconds:.2f}",
         )

@@ -13,6 +13,7 @@ import numpy as np
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
+from funnel.measures.unchanged import unchanged
 from funnel.measures.utilities import INFORMATION, Utility, utility_of
 from funnel.mechanisms import mechanism, names
 from funnel.mechanisms.instead import has_optimum
@@ -56,6 +57,8 @@ class PlanRow:
         the same.
     tried : bool
         False if the mechanism was not fitted because the spec does not ask for it, or because it could not win.
+    unchanged : float or None
+        Of an invariant protocol the expected share of the records that are wholly unchanged.
     """
 
     mechanism: str
@@ -69,6 +72,7 @@ class PlanRow:
     bound: float | None = None
     finished: bool = True
     tried: bool = True
+    unchanged: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
@@ -83,6 +87,7 @@ class PlanRow:
             "finished": self.finished,
             "seconds": self.seconds,
             "reason": self.reason,
+            "unchanged": self.unchanged,
         }
 
 
@@ -218,6 +223,12 @@ def best_first(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.reason is not None, -(row.utility or 0.0), place[row.mechanism])))
 
 
+def asked_for(rows: Sequence[PlanRow], name: str) -> Protocol | None:
+    """The protocol of a mechanism by its name, of the most useful one for "auto"; None where it cannot be used."""
+    named = (row.protocol for row in best_first(rows) if row.reason is None and name in (AUTO, row.mechanism))
+    return next(named, None)
+
+
 def choose(rows: Sequence[PlanRow]) -> PlanRow:
     """The usable mechanism of highest utility.
 
@@ -314,6 +325,7 @@ class _Fitting:
             reason,
             fitted.bound,
             fitted.finished,
+            unchanged=unchanged(joint, protocol).share if protocol.is_invariant else None,
         )
 
     def _steps(self, name: str) -> Progress:

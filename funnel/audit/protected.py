@@ -157,7 +157,7 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
         ]
     low = np.clip((sums - reach) / rows, 0.0, 1.0)
     high = np.clip((sums + reach) / rows, 0.0, 1.0)
-    return [_mean(np.array([weight / WHOLE for weight in row]), low, high) for row in weights]
+    return [mean_within(np.array([weight / WHOLE for weight in row]), low, high) for row in weights]
 
 
 def _whole_row(entries: Sequence[tuple[int, int]], width: int) -> list[int]:
@@ -167,8 +167,8 @@ def _whole_row(entries: Sequence[tuple[int, int]], width: int) -> list[int]:
     return row
 
 
-def _mean(row: npt.NDArray[np.float64], low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Interval:
-    """Least and largest Σ p q for shares within limits that add up to one."""
+def mean_within(row: npt.NDArray[np.float64], low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Interval:
+    """Least and largest Σ p q of numbers q (a,) for shares p within limits (a,) that add up to one."""
     found = []
     for sign in (1, -1):
         order = np.argsort(sign * row)

@@ -29,6 +29,7 @@ from funnel.audit.protected import check_protected, mean_limits, read_frequencie
 from funnel.audit.released_columns import ReleasedColumns, check_classes
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents, check_listing
+from funnel.audit.unchanged import check_exact_unchanged, check_unchanged
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -112,6 +113,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, columns.names, package, rows), check_rendered(folder, told.render)]
+    if invariant and table is not None and told_of:
+        checks.append(check_unchanged(folder, document, public, table, told_of))
     if not told.public:
         checks += _internal(folder, document, columns, package, facts, table, told, public)
     return checks
@@ -167,9 +170,11 @@ def _internal(
     kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
     if evidence is None:
         return [whole, kept]
+    of_source = public is None and is_invariant(document.content())
     return [
         whole,
         *check_evidence(evidence, document, table, public),
+        *([] if not of_source or table is None else [check_exact_unchanged(folder, document, evidence.joint, table)]),
         check_texts(package, said_texts(evidence.spec)),
         check_record(folder, evidence, document, columns.names, package, facts),
         kept,

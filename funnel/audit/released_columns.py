@@ -43,18 +43,20 @@ class ReleasedColumns:
         DataError
             If the document of classes cannot be read.
         """
-        outputs = document.outputs.alphabet()
-        texts = {
-            column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols))
-            for j, column in enumerate(outputs.columns)
-        }
+        drawn = cls.of_outputs(document.outputs.alphabet())
         if not folder.classes.is_file():
-            return cls(texts, outputs)
+            return drawn
         classes = PlainClasses.parse(read_document(folder.classes))
         stated = _stated(package)
         whole = {column: stated.get(column, []) for column in classes.columns}
-        secret = {column: of for column, of in texts.items() if column != classes.column}
-        return cls({**secret, **whole, classes.column: list(classes.names)}, outputs, classes)
+        secret = {column: of for column, of in drawn.texts.items() if column != classes.column}
+        return cls({**secret, **whole, classes.column: list(classes.names)}, drawn.outputs, classes)
+
+    @classmethod
+    def of_outputs(cls, outputs: Alphabet) -> Self:
+        """The columns of a table whose records are outputs."""
+        columns = enumerate(outputs.columns)
+        return cls({name: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j, name in columns}, outputs)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -36,11 +36,13 @@ def classes_of(spec: ReleaseSpec, joint: Joint) -> RecordClasses:
     rules, totals = class_rules(spec), joint.counts.sum(axis=1)
     known = rules.above(totals, np.asarray(joint.n))
 
-    def allowed(tables: IntArray) -> BoolArray:
-        dominated = rules.above(tables, tables.sum(axis=0)) & ~known[:, np.newaxis]
-        return np.asarray(~(rules.small(tables) | dominated).any(axis=0))
+    def possible(tables: IntArray) -> BoolArray:
+        return np.asarray(~rules.small(tables).any(axis=0))
 
-    found = record_classes(joint, spec.groups.min_records, MOST_CLASSES, allowed)
+    def allowed(tables: IntArray) -> BoolArray:
+        return np.asarray(~(rules.above(tables, tables.sum(axis=0)) & ~known[:, np.newaxis]).any(axis=0))
+
+    found = record_classes(joint, spec.groups.min_records, MOST_CLASSES, possible, allowed)
     if len(found.names) < 2:
         raise DataError(
             "no column tells anything of the secret that could be told apart from chance, or the records are too few "

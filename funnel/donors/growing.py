@@ -28,13 +28,14 @@ class _Cut:
     values: IntArray
 
 
-def record_classes(joint: Joint, least: int, most: int, allowed: Allowed) -> RecordClasses:
+def record_classes(joint: Joint, least: int, most: int, possible: Allowed, allowed: Allowed) -> RecordClasses:
     """Classes of records between which the secret differs most.
 
-    The class of all records is cut by the question that tells most of the secret, then again the class whose best
-    question tells most, until none tells more than what the Bayesian information criterion asks of a further class.
-    In a class nothing is known of the secret but its counts: an observer who reads a record concludes what its class
-    says. So the classes are what the bound of a wide release is about, and as fine as the records allow.
+    The records are cut by the question that tells most of the secret, then again the part whose best question tells
+    most, until none tells more than what the Bayesian information criterion asks of a further part. Parts that may not
+    be classes are put together with those that are most like them. In a class nothing is known of the secret but its
+    counts: an observer who reads a record concludes what its class says. So the classes are what the bound of a wide
+    release is about, and as fine as the records and the rules allow.
 
     Parameters
     ----------
@@ -43,9 +44,11 @@ def record_classes(joint: Joint, least: int, most: int, allowed: Allowed) -> Rec
     least : int
         Records of a class, at least.
     most : int
-        Classes, at most.
+        Parts, at most.
+    possible : callable
+        Which parts may be, by their counts.
     allowed : callable
-        Which classes may be, by their counts.
+        Which of these may be classes.
 
     Returns
     -------
@@ -58,38 +61,65 @@ def record_classes(joint: Joint, least: int, most: int, allowed: Allowed) -> Rec
     """
     records = _Records.of(joint)
     number = itertools.count()
-    everything = np.arange(len(joint.inputs))
     # Negative gains, since a heap begins with the smallest; numbers decide between equal ones.
-    waiting: list[tuple[float, int, IntArray, _Cut]] = []
-    # Where the class of a number went: to a question, or it is one.
+    waiting: list[tuple[float, int, _Cut]] = []
+    parts: dict[int, IntArray] = {}
     asked: dict[int, tuple[_Cut, int, int]] = {}
 
     def enter(members: IntArray) -> int:
         mine = next(number)
-        if (cut := records.best_cut(members, least, allowed)) is not None:
-            heapq.heappush(waiting, (-cut.gain, mine, members, cut))
+        parts[mine] = members
+        if (cut := records.best_cut(members, least, possible)) is not None:
+            heapq.heappush(waiting, (-cut.gain, mine, cut))
         return mine
 
-    enter(everything)
+    enter(np.arange(len(joint.inputs)))
     while waiting and len(asked) + 1 < most:
-        _, mine, members, cut = heapq.heappop(waiting)
+        _, mine, cut = heapq.heappop(waiting)
+        members = parts.pop(mine)
         inside = np.isin(records.codes[members, cut.column], cut.values)
         asked[mine] = cut, enter(members[inside]), enter(members[~inside])
-    return _named(records, asked, joint.inputs.columns)
+    tables = np.stack([joint.counts[:, members].sum(axis=1) for members in parts.values()], axis=1)
+    class_of = dict(zip(parts, pooled(tables, allowed).tolist(), strict=True))
+    return _named(records, asked, class_of, joint.inputs.columns)
 
 
-def _named(records: _Records, asked: dict[int, tuple[_Cut, int, int]], columns: tuple[str, ...]) -> RecordClasses:
+def pooled(tables: IntArray, allowed: Allowed) -> IntArray:
+    """Parts put together until all may be classes: of counts (c, k) of the secret in parts, the class of each (k,).
+
+    Again and again the smallest part that may not be one is joined with that with which least is lost of what parts
+    tell of the secret; everything, in the end.
+    """
+    of = np.arange(tables.shape[1])
+    tables = tables.copy()
+    while True:
+        left = np.unique(of)
+        refused = left[~allowed(tables[:, left])]
+        if not len(refused) or len(left) == 1:
+            return np.searchsorted(left, of)
+        worst = refused[tables[:, refused].sum(axis=0).argmin()]
+        others = left[left != worst]
+        joined = tables[:, others] + tables[:, worst, np.newaxis]
+        lost = _information(joined) - _information(tables[:, others])
+        best = others[lost.argmin()]
+        tables[:, best] += tables[:, worst]
+        of[of == worst] = best
+
+
+def _named(
+    records: _Records, asked: dict[int, tuple[_Cut, int, int]], class_of: dict[int, int], columns: tuple[str, ...]
+) -> RecordClasses:
     """Questions in the order in which they follow from each other, and names of classes in that of their questions."""
     order = list(_preorder(asked))
     numbers = {node: i for i, node in enumerate(node for node in order if node in asked)}
-    classes = [node for node in order if node not in asked]
+    classes = list(dict.fromkeys(class_of[node] for node in order if node not in asked))
     width = len(str(len(classes)))
-    names = {node: f"{i:0{width}d}" for i, node in enumerate(classes, 1)}
+    names = {of: f"{i:0{width}d}" for i, of in enumerate(classes, 1)}
     questions = []
     for node in numbers:
         cut, then, otherwise = asked[node]
         values = tuple(records.values[cut.column][value] for value in sorted(cut.values.tolist()))
-        ends = [numbers[end] if end in numbers else names[end] for end in (then, otherwise)]
+        ends = [numbers[end] if end in numbers else names[class_of[end]] for end in (then, otherwise)]
         questions.append(Question(columns[cut.column], values, *ends))
     return RecordClasses(columns, tuple(questions), tuple(names.values()))
 
@@ -121,7 +151,7 @@ class _Records:
             values.append(tuple(numbers))
         return cls(joint.counts, codes, tuple(values))
 
-    def best_cut(self, members: IntArray, least: int, allowed: Allowed) -> _Cut | None:
+    def best_cut(self, members: IntArray, least: int, possible: Allowed) -> _Cut | None:
         """The question about these records that tells most; None if none tells enough."""
         counts = self.counts[:, members]
         total = counts.sum(axis=1)
@@ -142,7 +172,7 @@ class _Records:
                 outside = total[:, np.newaxis] - inside
                 gains = _information(total[:, np.newaxis]) - _information(inside) - _information(outside)
                 fit = (inside.sum(axis=0) >= least) & (outside.sum(axis=0) >= least)
-                gains[~(fit & allowed(inside) & allowed(outside))] = -1.0
+                gains[~(fit & possible(inside) & possible(outside))] = -1.0
                 at = int(gains.argmax())
                 if gains[at] > (0.0 if best is None else best.gain):
                     best = _Cut(float(gains[at]), j, order[: at + 1])

@@ -51,7 +51,7 @@ class RecordClasses:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse questions that lead back, nowhere, or to one place from two.
+        """Refuse questions that lead back, nowhere, or to one question from two.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class RecordClasses:
             for end in (one.then, one.otherwise)
             if isinstance(end, int)
         )
-        whole = sorted(later) == list(range(1, len(self.questions))) and sorted(named) == sorted(self.names)
+        whole = sorted(later) == list(range(1, len(self.questions))) and {*named} == {*self.names}
         if not self.questions:
             whole = len(self.names) == 1
         if not (rising and whole and {one.column for one in self.questions} <= {*self.columns}):

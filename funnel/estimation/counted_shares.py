@@ -9,6 +9,8 @@ import numpy as np
 
 from funnel.joint import FloatArray, IntArray
 
+_ROUNDING = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class CountedShares:
@@ -39,7 +41,9 @@ class CountedShares:
         inside = np.zeros((cells, len(self.shares)))
         np.add.at(inside, cell_of, self.channel)
         inside = np.clip(inside, 0.0, 1.0)
-        return np.asarray(np.sqrt((inside * (1.0 - inside)) @ self.shares / self.n))
+        spread = inside * (1.0 - inside)
+        # A sum of probabilities that is one misses it by rounding.
+        return np.asarray(np.sqrt(np.where(spread < _ROUNDING, 0.0, spread) @ self.shares / self.n))
 
     def only_in_sum(self, cell_of: IntArray, cells: int) -> tuple[tuple[int, ...], ...]:
         """Every share is counted, none only together with others."""

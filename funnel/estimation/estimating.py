@@ -22,6 +22,7 @@ from funnel.estimation.variance_ratios import table_ratio
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
+from funnel.sampling.published import CLASS_COLUMN
 
 _ROUNDING = 1e-12
 
@@ -116,6 +117,8 @@ def estimate(
         by = tuple(column for column in protocol.inputs.columns if column not in parts_of)
     asked = (by,) if isinstance(by, str) else tuple(by)
     columns, given, inner = named_columns(protocol, (*parts_of, *asked), released)
+    if given and CLASS_COLUMN in protocol.inputs.columns:
+        raise SpecError("this protocol is about classes of whole records; estimate by the folder of the release")
     if not asked:
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
     if any(column in given for column in parts_of):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -22,19 +22,16 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class PlainUnchanged:
-    """Figures of a protocol whose outputs are its inputs, under counts of secret and published values.
+class PlainStays:
+    """What a protocol whose outputs are its inputs leaves as it is, whatever the counts are.
 
     Parameters
     ----------
     protocol : JSON object
         Content of ``protocol.json``.
-    counted : Recount
-        The counts that everything public follows from, over what is published.
     """
 
     protocol: Json
-    counted: Recount
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -56,6 +53,37 @@ class PlainUnchanged:
                     found[self.symbols[int(x)]][y] = int(weight)
         return found
 
+    def stays(self, x: Symbol) -> int:
+        """The weight with which an input is published as it is."""
+        return self.rows[x].get(x, 0)
+
+    def keeps(self, x: Symbol, places: slice) -> int:
+        """The weight with which an input is published with its own values at some places."""
+        return sum(weight for y, weight in self.rows[x].items() if y[places] == x[places])
+
+    def entered(self, occurring: Collection[Symbol]) -> set[Symbol]:
+        """What inputs that occur become, other than themselves."""
+        return {y for x in occurring for y in self.rows[x] if y != x}
+
+    def alone(self, published: Mapping[Symbol, int]) -> tuple[int, float | None]:
+        """Published records like no other, and the share of them that is expected to be true."""
+        single = [y for y, count in published.items() if count == 1]
+        true = sum(self.stays(y) for y in single)
+        return len(single), true / (len(single) * self.whole) if single else None
+
+
+@dataclass(frozen=True, eq=False)
+class PlainUnchanged(PlainStays):
+    """Figures of such a protocol, under counts of secret and published values.
+
+    Parameters
+    ----------
+    counted : Recount
+        The counts that everything public follows from, over what is published.
+    """
+
+    counted: Recount
+
     @cached_property
     def records(self) -> dict[Symbol, int]:
         """Records of every input that occurs."""
@@ -64,10 +92,6 @@ class PlainUnchanged:
             if count:
                 found[x] = found.get(x, 0) + count
         return found
-
-    def stays(self, x: Symbol) -> int:
-        """The weight with which an input is published as it is."""
-        return self.rows[x].get(x, 0)
 
     @property
     def share(self) -> float:
@@ -85,10 +109,7 @@ class PlainUnchanged:
 
     def in_column(self, place: int) -> float:
         """Records whose value in a column is the true one."""
-        kept = sum(
-            n * sum(weight for y, weight in self.rows[x].items() if y[place] == x[place])
-            for x, n in self.records.items()
-        )
+        kept = sum(n * self.keeps(x, slice(place, place + 1)) for x, n in self.records.items())
         return kept / (self.counted.rows * self.whole)
 
     @property
@@ -102,7 +123,7 @@ class PlainUnchanged:
         of = [(x, n) for (secret, x), n in self.counted.counts.items() if secret == s and n]
         people = sum(n for _, n in of) * self.whole
         kept = sum(n * self.stays(x) for x, n in of)
-        same = sum(n * sum(weight for y, weight in self.rows[x].items() if y[: len(s)] == s) for x, n in of)
+        same = sum(n * self.keeps(x, slice(len(s))) for x, n in of)
         return (kept / people, same / people) if people else (0.0, 0.0)
 
     @property
@@ -116,15 +137,9 @@ class PlainUnchanged:
     @property
     def exact(self) -> float:
         """Records in combinations that always stay, and that nothing else that occurs becomes."""
-        entered = {y for x in self.records for y in self.rows[x] if y != x}
+        entered = self.entered(self.records)
         kept = sum(n for x, n in self.records.items() if self.stays(x) == self.whole and x not in entered)
         return kept / self.counted.rows
-
-    def alone(self, published: Mapping[Symbol, int]) -> tuple[int, float | None]:
-        """Published records like no other, and the share of them that is expected to be true."""
-        single = [y for y, count in published.items() if count == 1]
-        true = sum(self.stays(y) for y in single)
-        return len(single), true / (len(single) * self.whole) if single else None
 
     @property
     def others(self) -> tuple[int, ...]:

@@ -44,4 +44,9 @@ def comparison_document(
     rows: Iterable[PlanRow], utility: Literal["information", "variance", "estimation"] = "information"
 ) -> ComparisonDocument:
     """The document of mechanisms compared by a utility."""
-    return ComparisonDocument(utility=utility, rows=tuple(ComparedMechanism(**row.to_dict()) for row in rows))
+    return ComparisonDocument(utility=utility, rows=tuple(_compared(row) for row in rows))
+
+
+def _compared(row: PlanRow) -> ComparedMechanism:
+    told = row.to_dict()
+    return ComparedMechanism(**{name: told[name] for name in ComparedMechanism.model_fields})

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
+from funnel.estimation.by_class import class_channel
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.numbers import QUARTILES, StandFor
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -52,8 +54,8 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
-    protocol, rounded = told_protocol(folder)
-    counts = output_counts_by(folder.data, protocol)[()]
+    asked = (*_named(within), *_named(() if by is None else by))
+    protocol, rounded, counts = _counted(folder, asked)
     settings: _Settings = {
         "within": within,
         "method": method,
@@ -79,6 +81,29 @@ def estimate_release(
         if fewer and _untold(without := taking(fewer)) < _untold(best):
             rare, best = fewer, without
     return best
+
+
+def _named(columns: str | Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _counted(folder: ReleaseFolder, asked: tuple[str, ...]) -> tuple[Protocol, float, IntArray]:
+    """What readers compute with, by how much its probabilities are off at most, and counts of its outputs.
+
+    Of whole records it is the channel of the columns that are asked for.
+
+    Raises
+    ------
+    DataError, SpecError
+        If it cannot be read, or records and columns do not fit it.
+    """
+    protocol, rounded = told_protocol(folder)
+    if not folder.classes.is_file():
+        return protocol, rounded, output_counts_by(folder.data, protocol)[()]
+    if not asked:
+        raise SpecError("this release has whole records: name the columns to estimate shares of, such as by='sex'")
+    channel, counts = class_channel(pq.read_table(folder.data), protocol, asked)
+    return channel, rounded, counts
 
 
 class _Settings(TypedDict):
@@ -133,9 +158,8 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    columns = (by,) if isinstance(by, str) else tuple(by)
-    protocol, rounded = told_protocol(folder)
-    counts = output_counts_by(folder.data, protocol)[()]
+    columns = _named(by)
+    protocol, rounded, counts = _counted(folder, (of, *columns))
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
         return estimate_numbers(

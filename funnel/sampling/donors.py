@@ -121,7 +121,8 @@ class Donors:
         size, other = self._sizes[self.of_record[taken]], self._sizes[into]
         # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
         place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
-        out[moved] = self._order[np.searchsorted(self._ends, self._starts[into] + place // size, side="right")]
+        donor = self._starts[into] + place // size
+        out[moved] = self._order[np.searchsorted(self._ends, donor, side="right")]
         return out
 
 

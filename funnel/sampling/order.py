@@ -36,9 +36,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from funnel.errors import EntropyError
+from funnel.sampling.answers import Answers
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.row_words import RowWords
@@ -63,20 +63,18 @@ def code_bits(outputs: int) -> int:
     return (outputs - 1).bit_length()
 
 
-def order_words(batch: pa.RecordBatch, codes: OutputArray, outputs: int, words: RowWords) -> WordArray:
+def order_words(drawn: Answers, outputs: int, words: RowWords) -> WordArray:
     """What rows travel as: tag and output code in one word, shape (rows,).
 
     Parameters
     ----------
-    batch : pyarrow.RecordBatch
-        The rows.
-    codes : ndarray of unsigned integers, shape (rows,)
+    drawn : Answers
     outputs : int
-        b, how many codes there are.
+        b, the size of the output alphabet.
     words : RowWords
     """
-    tagged = words.to_order(batch) & ~_code_mask(outputs)
-    tagged |= codes
+    tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)
+    tagged |= drawn.outputs
     return tagged
 
 

@@ -29,7 +29,6 @@ from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder
 from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
-from funnel.sampling.draw import OutputArray
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.order import code_bits, order_words, released_order, sorted_pieces
 from funnel.sampling.partitions import Plan
@@ -88,21 +87,21 @@ def draw_partition(plan: Plan, index: int) -> Done:
     name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
 
     def make(path: Path) -> Done:
-        words = words_for(plan.keys)
+        b, words = published.size, words_for(plan.keys)
         seen = _Seen(plan)
 
-        def counted() -> Iterator[tuple[pa.RecordBatch, OutputArray]]:
+        def counted() -> Iterator[Answers]:
             for drawn in _drawn(plan, index, words):
                 seen.drawn(drawn)
-                yield drawn.batch, published.codes(drawn, words)
+                yield replace(drawn, outputs=published.codes(drawn, words))
 
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
-            tagged = (seen.ordered(order_words(batch, codes, published.size, words)) for batch, codes in counted())
+            tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
             bounds += write_by_part(path, tagged, plan.parts)
         else:
             with ReleaseWriter(path, published.columns()) as writer:
-                for chunk in even_chunks((codes for _, codes in counted()), GROUP_ROWS):
+                for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
                     writer.write(chunk)
         counts = seen.counts.counts()
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()

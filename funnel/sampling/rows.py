@@ -87,7 +87,7 @@ def sanitise(
         drawn = answers(batches if keys is None else _with_digests(batches, keys), protocol, words)
         codes: Iterator[OutputArray]
         if shuffle:
-            codes = in_order((order_words(some.batch, some.outputs, outputs, words) for some in drawn), outputs, words)
+            codes = in_order((order_words(some, outputs, words) for some in drawn), outputs, words)
         else:
             codes = (some.outputs for some in drawn)
         released = [columns.batch(chunk) for chunk in even_chunks(codes, GROUP_ROWS)]

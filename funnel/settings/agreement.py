@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 # Guarantees that are kept by classes of records.
-_BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
+_BY_CLASS = ("lip", "alip", "ldp", "pml")
 
 
 def keys_agree(spec: ReleaseSpec) -> None:
@@ -149,6 +149,11 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
         return (
             f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
             'certain than they are; write guarantee = "lip:1.0", or publish fewer columns'
+        )
+    if spec.publishes_secret:
+        return (
+            "tables of the secret with other columns would not be right on average, since a class says less of the "
+            "secret than its records; take the secret out of publish, or publish fewer columns"
         )
     if spec.guarantee.kind not in _BY_CLASS:
         return (

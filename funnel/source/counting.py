@@ -21,8 +21,9 @@ from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
-# An invariant channel over more combinations than this is not found in a minute.
-MOST_OUTPUTS = 1_500
+# An invariant channel over more combinations than this takes minutes. Where no mechanism is named, sets of values may
+# still be the better release of a few more.
+MOST_OUTPUTS, MOST_BY_DEFAULT = 500, 1_500
 
 
 def count_joint(
@@ -116,7 +117,7 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     combinations = len(counted.inputs)
     if spec.frequencies.protection == "noise":
         combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
-    return spec.groups.auto or combinations > MOST_OUTPUTS
+    return spec.groups.auto or combinations > (MOST_OUTPUTS if spec.mechanism.name == INVARIANT else MOST_BY_DEFAULT)
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:

@@ -3,5 +3,16 @@
 from funnel.tradeoff.alternatives import Alternative, alternatives
 from funnel.tradeoff.meaning import Belief, beliefs
 from funnel.tradeoff.sweep import Point, Sweep, sweep
+from funnel.tradeoff.unchanged import UnchangedCurve, unchanged_curve
 
-__all__ = ["Alternative", "Belief", "Point", "Sweep", "alternatives", "beliefs", "sweep"]
+__all__ = [
+    "Alternative",
+    "Belief",
+    "Point",
+    "Sweep",
+    "UnchangedCurve",
+    "alternatives",
+    "beliefs",
+    "sweep",
+    "unchanged_curve",
+]

@@ -21,11 +21,14 @@ from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
 from funnel.planning import choose, contenders
 from funnel.progress import Progress, quiet
+from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
 from funnel.settings.recode import OTHER
+from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.sweep import SECONDS, digest_of, remembered
+from funnel.tradeoff.unchanged import share_unchanged
 from funnel.wording import toml_text
 
 # Values that together have at most this share of the records are rare.
@@ -52,7 +55,8 @@ class Alternative:
     lines : str
         To write into the spec.
     kept : float or None
-        Share of H(X) of what is published then, or of its variance that is explained; None where nothing can be.
+        Share of H(X) of what is published then, or of its variance that is explained, or of the records that stay
+        unchanged where the spec asks for an invariant protocol; None where nothing can be.
     nats : float or None
         The same as I(X;Y); None by another utility.
     entropy : float
@@ -92,6 +96,8 @@ def alternatives(
 ) -> tuple[Alternative, ...]:
     """What the best protocol that reads the published columns alone keeps of everything else that could be published.
 
+    Where the spec asks for an invariant protocol, the records that this one leaves unchanged.
+
     Every published column left out, where there are several; rare values of every column made one, the rarest first.
 
     Parameters
@@ -113,19 +119,45 @@ def alternatives(
         What the spec says first, then by what is kept.
     """
     tables = [_as_it_is(joint), *without(spec, joint), *_together(spec, joint)]
-    if utility != INFORMATION:
+    invariant = spec.mechanism.name == INVARIANT
+    if utility != INFORMATION and not invariant:
         tables = [table for table in tables if table.joint.inputs == joint.inputs]
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
-    tasks = [(one, str(guarantee), seconds, utility) for one in known]
-    keys: list[list[object]] = [[digest_of(one), str(guarantee), seconds, *utility.content] for one in known]
-    found = remembered(_kept, tasks, keys, Kept, workers, cache, progress)
-    made = [_told(table, kept, utility) for table, kept in zip(tables, found, strict=True)]
+    if invariant:
+        read = [one.with_secret() if spec.publishes_secret else one for one in known]
+        choice = spec.mechanism.weights
+        kept = remembered(
+            _stays,
+            [(one, str(guarantee), choice, seconds) for one in read],
+            [[digest_of(one), str(guarantee), choice, seconds] for one in read],
+            Kept,
+            workers,
+            cache,
+            progress,
+        )
+        made = [_told(table, found.nats, None) for table, found in zip(tables, kept, strict=True)]
+    else:
+        kept = remembered(
+            _kept,
+            [(one, str(guarantee), seconds, utility) for one in known],
+            [[digest_of(one), str(guarantee), seconds, *utility.content] for one in known],
+            Kept,
+            workers,
+            cache,
+            progress,
+        )
+        made = [
+            _told(
+                table, _part_of(found.nats, utility.whole(table.joint)), found.nats if utility == INFORMATION else None
+            )
+            for table, found in zip(tables, kept, strict=True)
+        ]
     return (made[0], *sorted(made[1:], key=lambda one: -(one.kept or 0.0)))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The utility of the best protocol, I(X;Y) in nats or another; None where there is none."""
+    """The utility of the best protocol, I(X;Y) in nats or another, or records unchanged; None where there is none."""
 
     nats: float | None
 
@@ -139,12 +171,16 @@ def _kept(joint: Joint, text: str, seconds: float, utility: Utility = INFORMATIO
     return Kept(best.utility)
 
 
-def _told(table: Table, found: Kept, utility: Utility) -> Alternative:
-    whole = utility.whole(table.joint)
-    nats = found.nats if utility == INFORMATION else None
-    said = {**vars(table.said), "nats": nats, "entropy": table.joint.entropy}
-    kept = None if found.nats is None or whole == 0 else min(1.0, found.nats / whole)
-    return Alternative(**{**said, "kept": kept})
+def _stays(joint: Joint, text: str, weights: Weighting, seconds: float) -> Kept:
+    return Kept(share_unchanged(joint, text, weights, seconds))
+
+
+def _part_of(utility: float | None, whole: float) -> float | None:
+    return None if utility is None or whole == 0 else min(1.0, utility / whole)
+
+
+def _told(table: Table, kept: float | None, nats: float | None) -> Alternative:
+    return Alternative(**{**vars(table.said), "kept": kept, "nats": nats, "entropy": table.joint.entropy})
 
 
 def _as_it_is(joint: Joint) -> Table:

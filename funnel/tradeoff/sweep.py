@@ -51,6 +51,8 @@ class Point:
     most : float or None
         Share that no protocol which reads the same exceeds, where that is certified.
     reason : str or None
+    unchanged : float or None
+        Share of the records that an invariant protocol leaves wholly unchanged.
     """
 
     mechanism: str
@@ -60,6 +62,7 @@ class Point:
     level: float | None
     most: float | None
     reason: str | None
+    unchanged: float | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,10 @@ class Sweep:
         usable = [point for point in self.at(budget) if point.kept is not None]
         return max(usable, key=lambda point: point.kept or 0.0, default=None)
 
+    def joined(self, other: Sweep) -> Sweep:
+        """With the points of another sweep of the same budgets before them."""
+        return Sweep(self.guarantee, self.budgets, (*other.points, *self.points))
+
     def frontier(self) -> tuple[tuple[float, float], ...]:
         """Budget and the least certified bound on what is kept there, where there is one, by ascending budget."""
         found = ((budget, [one.most for one in self.at(budget) if one.most is not None]) for budget in self.budgets)
@@ -115,6 +122,7 @@ def sweep(
     seconds: float = SECONDS,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
+    without: Sequence[str] = (),
 ) -> Sweep:
     """Fit every mechanism that may be used at several budgets.
 
@@ -138,6 +146,8 @@ def sweep(
     progress : callable
     utility : Utility
         What mechanisms are compared by.
+    without : sequence of str
+        Mechanisms that are not looked at.
 
     Raises
     ------
@@ -151,7 +161,7 @@ def sweep(
     O(mechanisms × budgets) fits of at most ``seconds`` each.
     """
     budgets = varied(guarantee, parts)
-    chosen = [name for name in names() if reads_secret or not mechanism(name).reads_secret]
+    chosen = [one for one in names() if one not in without and (reads_secret or not mechanism(one).reads_secret)]
     # Optima take longest, so they begin first.
     chosen.sort(key=lambda name: not mechanism(name).optimises)
     tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in budgets]
@@ -272,4 +282,5 @@ def point_of(row: PlanRow, guarantee: Guarantee, joint: Joint, utility: Utility 
         level=row.level if row.level is not None and math.isfinite(row.level) else None,
         most=None if certified is None or whole == 0 else min(1.0, certified / whole),
         reason=row.reason,
+        unchanged=row.unchanged if usable else None,
     )

@@ -109,7 +109,7 @@ def test_rows_are_counted_and_not_believed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(rereading, "BATCH_ROWS", 2)
     with pq.ParquetFile(path) as file:
         footer = SimpleNamespace(metadata=None, num_row_groups=0, num_columns=0, num_rows=7, row_group=None)
-        found = rereading._stream(file, file.schema_arrow, footer, OUTPUTS)
+        found = rereading._stream(file, file.schema_arrow, footer, OUTPUTS, OUTPUTS.columns)
     assert (found.rows, found.footer_rows) == (5, 7)
     assert [column.nulls for column in found.columns] == [1, 1]
     assert found.output_counts.tolist() == [2, 0, 1, 0, 2]

@@ -86,6 +86,11 @@ DRAWN_SPEC = EXPLAINED_SPEC.replace("whole = true", 'whole = true\ndraw = "withi
     'utility = "variance"\n', "", 1
 )
 INVARIANT_SPEC = SPEC.replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
+WHOLE_SPEC = (
+    KEYED.replace('["marital-status", "sex"]', '["income"]')
+    .replace('["workclass", "age"]', '["education", "relationship", "race", "workclass", "age"]')
+    .replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
+)
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
@@ -286,6 +291,7 @@ PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
+WHOLE = Scene("whole records", WHOLE_SPEC)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
@@ -305,6 +311,7 @@ HONEST = (
     PLAIN,
     COUNTED,
     INVARIANT,
+    WHOLE,
     PROTECTED,
     PARTITIONED,
     KEPT,

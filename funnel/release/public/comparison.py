@@ -22,7 +22,7 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
         The declared one, whose grid levels are told on.
     """
     told = dict(row)
-    for name in ("utility", "share", "bound"):
+    for name in ("utility", "share", "bound", "unchanged"):
         if told.get(name) is not None:
             told[name] = to_multiple(told[name], nats_step(told[name], step))
     if told.get("level") is not None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
+from funnel.protocol import INVARIANT
 from funnel.release.public_report import EstimatedTable
 from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
+from funnel.report.plan.unchanged import UnchangedPart, unchanged_part
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import Alternative, Belief, Point, Sweep, beliefs
+from funnel.tradeoff import Alternative, Belief, Point, Sweep, UnchangedCurve, beliefs
 from funnel.tradeoff.sweep import SECONDS
 
 
@@ -29,13 +31,16 @@ class PlannedBound:
     notes : tuple of str
         Sentences that the console says too.
     errors : ExpectedErrors or None
-        Of the best mechanism; None where there is none, or too many values.
+        Of the mechanism of the spec; None where there is none, or too many values.
+    unchanged : UnchangedCurve or None
+        Where the spec asks for an invariant protocol.
     """
 
     sweep: Sweep
     alternatives: tuple[Alternative, ...]
     notes: tuple[str, ...] = ()
     errors: ExpectedErrors | None = None
+    unchanged: UnchangedCurve | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,7 @@ class Budget:
     chosen : bool
         Whether it is the one of the spec.
     best : Point or None
+        Where the spec asks for an invariant protocol that one, else what keeps most.
     beliefs : tuple of Belief
     factor : float or None
         The largest by which any probability may rise, where the guarantee limits lifts one by one.
@@ -73,6 +79,7 @@ class _Part:
     as_it_is: Alternative | None
     notes: tuple[str, ...]
     estimated: tuple[EstimatedTable, ...]
+    unchanged: UnchangedPart | None
 
 
 def render_plan(
@@ -84,7 +91,7 @@ def render_plan(
     ----------
     spec : ReleaseSpec
     joint : Joint
-        The counts (c, a) that the plan was made from.
+        The counts (c, a) that the plan was made from, over what is published.
     bounds : sequence of PlannedBound
     frequencies : str
         What protects the frequencies, in one line.
@@ -101,22 +108,25 @@ def render_plan(
             "frequencies": frequencies,
             "software": software,
             "seconds": f"{SECONDS:g}",
+            "invariant": spec.mechanism.name == INVARIANT,
         },
     )
 
 
 def _part(joint: Joint, one: PlannedBound, utility: str) -> _Part:
     guarantee = parse_guarantee(one.sweep.guarantee)
+    invariant = None if one.unchanged is None else one.unchanged.as_sweep()
     return _Part(
         guarantee,
         one.sweep.guarantee,
         tradeoff_chart(one.sweep, guarantee.budget, utility),
         one.sweep,
-        tuple(budget_of(joint, one.sweep, guarantee, budget) for budget in one.sweep.budgets),
+        tuple(budget_of(joint, invariant or one.sweep, guarantee, budget) for budget in one.sweep.budgets),
         tuple(other for other in one.alternatives if other.kind != "as it is"),
         next((other for other in one.alternatives if other.kind == "as it is"), None),
         one.notes,
         () if one.errors is None else estimated(one.errors.tables),
+        None if one.unchanged is None else unchanged_part(one.unchanged, guarantee.budget),
     )
 
 

@@ -9,8 +9,11 @@ from typing import TypeVar
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.numbers import utility_for
 from funnel.progress import Progress
+from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
 from funnel.release.files import private_folder, write_whole
 from funnel.release.preview import Preview
@@ -18,7 +21,7 @@ from funnel.release.provenance import software_name
 from funnel.report.plan import PlannedBound, render_plan
 from funnel.sampling.engine import OneWorker, Processes, Workers
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import alternatives, sweep
+from funnel.tradeoff import Sweep, UnchangedCurve, alternatives, sweep, unchanged_curve
 
 PAGE = "plan.html"
 
@@ -62,26 +65,45 @@ def write_plan(
     PipelineError
         If worker processes keep dying.
     """
-    joint, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
-    useful = utility_for(found.settled or spec, joint)
+    counted, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
+    joint, settled = counted.over_published(spec.publish), found.settled or spec
+    useful = utility_for(settled, joint)
 
     def looked_at(workers: Workers, cache: Cache) -> list[PlannedBound]:
-        reads = spec.mechanism.reads_secret
-        return [
-            PlannedBound(
-                sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful),
-                alternatives(
-                    found.settled or spec, joint, bound, noise, workers, cache, progress=progress, utility=useful
-                ),
-                tuple(notes),
-                errors,
-            )
-            for bound, notes, errors in bounds
-        ]
+        made = []
+        for bound, notes, errors in bounds:
+            unchanged = None
+            if spec.mechanism.name == INVARIANT:
+                unchanged = unchanged_curve(joint, bound, spec.mechanism.weights, workers, cache, progress=progress)
+            swept = _swept(joint, bound, spec, unchanged, useful, workers, cache, progress)
+            others = alternatives(settled, counted, bound, noise, workers, cache, progress=progress, utility=useful)
+            made.append(PlannedBound(swept, others, tuple(notes), errors, unchanged))
+        return made
 
     return write_page(
         spec, path, looked_at, lambda planned: render_plan(spec, joint, planned, frequencies, software_name())
     )
+
+
+def _swept(
+    joint: Joint,
+    bound: Guarantee,
+    spec: ReleaseSpec,
+    unchanged: UnchangedCurve | None,
+    useful: Utility,
+    workers: Workers,
+    cache: Cache,
+    progress: Progress,
+) -> Sweep:
+    """Every mechanism at several budgets; the invariant ones that are known already are taken as they are."""
+    if unchanged is not None and spec.publishes_secret:
+        # No other mechanism publishes the secret.
+        return unchanged.as_sweep()
+    known = None if unchanged is None or useful != INFORMATION else unchanged.as_sweep()
+    without = () if known is None else (INVARIANT,)
+    reads = spec.mechanism.reads_secret
+    swept = sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful, without=without)
+    return swept if known is None else swept.joined(known)
 
 
 def write_page(

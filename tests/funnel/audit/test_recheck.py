@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from funnel.audit.check import Check, State, overall
 from funnel.audit.encoding import check_table
 from funnel.audit.recheck import Told
+from funnel.audit.released_columns import ReleasedColumns
 from funnel.cli import main
 from funnel.errors import DataError
 from funnel.release.document import dump
@@ -201,7 +202,9 @@ def test_a_table_of_several_row_groups_is_as_funnel_writes_it(
             for end, size in zip(itertools.accumulate(sizes), sizes, strict=True):
                 writer.write(codes[end - size : end])
         assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == len(sizes)
-        values, parquet, table = check_table(tmp_path / "t.parquet", document.protocol.outputs)
+        values, parquet, table = check_table(
+            tmp_path / "t.parquet", ReleasedColumns.of_outputs(document.protocol.outputs)
+        )
         assert values.passed
         assert table is not None
         assert table.rows == 3000
@@ -222,9 +225,9 @@ def test_a_table_of_another_version_of_the_library_is_told_apart_from_a_forged_o
 ) -> None:
     monkeypatch.setitem(__import__("funnel.audit.encoding", fromlist=["_WRITTEN"])._WRITTEN, "compression", "gzip")
     document = ProtocolDocument.read(honest.protocol)
-    _, parquet, _ = check_table(honest.data, document.protocol.outputs)
+    _, parquet, _ = check_table(honest.data, ReleasedColumns.of_outputs(document.protocol.outputs))
     assert parquet.failed
     monkeypatch.setattr("pyarrow.__version__", "0.0.1")
-    _, parquet, _ = check_table(honest.data, document.protocol.outputs)
+    _, parquet, _ = check_table(honest.data, ReleasedColumns.of_outputs(document.protocol.outputs))
     assert parquet.state is State.UNCHECKED
     assert "install pyarrow==" in parquet.detail

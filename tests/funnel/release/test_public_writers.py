@@ -52,13 +52,14 @@ _FILES = {
     "numbers",
     "signature",
     "estimator",
+    "classes",
 }
 PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
     "funnel.release.row_files": {"data"},
-    "funnel.release.publication": {"csv", "protocol", "frequencies", "package", "estimator", *HANDOUTS},
+    "funnel.release.publication": {"csv", "protocol", "classes", "frequencies", "package", "estimator", *HANDOUTS},
     # Numbers within the intervals of what is published already, by words of their own.
     "funnel.release.handouts.drawn_numbers": {"drawn", "drawn_csv"},
     "funnel.release.signature": {"signature"},
@@ -69,6 +70,7 @@ WRITERS = {
 # What else makes public documents, or puts them where others read them.
 MAKERS = (
     "funnel.release.publication",
+    "funnel.release.classes_document",
     "funnel.release.protocol_document",
     "funnel.release.datapackage",
     "funnel.release.handouts",
@@ -107,7 +109,7 @@ READING = {
     *("output_counts_by", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "json_in", "json_of", "Evidence", "reread"),
-    *("opened", "first_difference"),
+    *("opened", "first_difference", "class_claims"),
 }
 WRITING_MODES = set("wax+")
 

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from funnel.cli import main
-from funnel.report.figures.curves import tradeoff_chart
+from funnel.report.figures.curves import tradeoff_chart, unchanged_chart
 from funnel.report.numbers import percent
-from funnel.tradeoff import Point, Sweep
+from funnel.tradeoff import Point, Sweep, UnchangedCurve
+from funnel.tradeoff.unchanged import UnchangedPoint
 from tests.projects import SPEC, adult_rows, make_project
 
 
@@ -77,3 +78,41 @@ def test_no_page_for_machines_or_where_nobody_wants_it(tmp_path: Path, options: 
     spec = make_project(tmp_path, table=adult_rows(0, 300))
     assert CliRunner().invoke(main, ["plan", str(spec), *options], catch_exceptions=False).exit_code == 0
     assert not list(tmp_path.rglob("plan.html"))
+
+
+def test_the_chart_of_what_stays_has_whole_records_and_columns_and_shades_what_is_certified_of_records() -> None:
+    def curve(weights: str) -> UnchangedCurve:
+        points = [
+            UnchangedPoint(f"lip:{e}", e, share, [share + 0.1, share + 0.2], [share], share, share + 0.05, 0.3, e, None)
+            for e, share in ((0.5, 0.4), (1.0, 0.6))
+        ]
+        return UnchangedCurve("lip:1.0", weights, ("x", "z"), ("s",), False, tuple(points))  # type: ignore[arg-type]
+
+    chart = unchanged_chart(curve("root"), 1.0)
+    assert [line.name for line in chart.curves] == ["whole records", "x", "z"]
+    assert chart.chosen == chart.curves[0].dots[1].x
+    assert chart.curves[2].dots[0].said == f"z, lip:0.5: {percent(0.6)} unchanged"
+    # What is certified of a weighted share is no bound on the share of the records.
+    assert chart.shaded == ""
+    assert unchanged_chart(curve("share"), 1.0).shaded
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_the_page_of_an_invariant_release_begins_with_what_stays(tmp_path: Path, published: bool) -> None:
+    spec = SPEC.replace("[source]", 'mechanism = "invariant"\n\n[source]').replace('["marital-status"]', '["income"]')
+    if published:
+        spec = spec.replace('["relationship"]', '["income", "sex", "race"]').replace("lip:1.0", "attribute:1.0")
+    path = make_project(tmp_path, spec, adult_rows(0, 300))
+    told = CliRunner().invoke(main, ["plan", str(path)], catch_exceptions=False)
+    assert told.exit_code == 0, told.output
+    row = next(line for line in told.output.splitlines() if line.startswith("invariant"))
+    share = row.split()[3]
+    page = next(tmp_path.rglob("plan.html")).read_text()
+    assert re.search(rf"<strong>{share[:-1]}\s%</strong> of the records are wholly", page)
+    assert page.index("What stays unchanged") < page.index("What this means for one person")
+    assert ("Beside other mechanisms" in page) is not published
+    assert ("No other mechanism is compared" in page) is published
+    assert ("no other mechanism is compared" in told.output) is published
+    assert not re.search(r"<script|src=|href=\"http|url\(", page)
+    if published:
+        assert "leave out <em>income</em>" not in page

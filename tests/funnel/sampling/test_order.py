@@ -24,7 +24,9 @@ from funnel.sampling.order import in_order, order_words, released_order, sorted_
 from funnel.sampling.row_words import KeyedWords, WordKeys
 
 BITS = 64
-KEYS = KeyedWords(WordKeys(bytes(32), bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34)), None))
+KEYS = KeyedWords(
+    WordKeys(bytes(32), bytes(range(3, 35)), bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34)), None)
+)
 
 
 class Scripted:

@@ -15,6 +15,7 @@ from funnel.joint import Joint
 from funnel.planning import choose, contenders
 from funnel.progress import quiet
 from funnel.sampling.engine import OneWorker
+from funnel.solver import optimal
 from funnel.source import count_joint
 from funnel.tradeoff import Alternative, alternatives, beliefs
 from tests.projects import spec_of
@@ -59,6 +60,20 @@ def test_the_lines_give_what_is_promised(tmp_path: Path) -> None:
         assert joint.entropy == pytest.approx(one.entropy)
         assert best.utility == pytest.approx(one.nats)
         assert one.kept == pytest.approx((one.nats or 0.0) / one.entropy)
+
+
+def test_of_an_invariant_release_records_unchanged_are_told(tmp_path: Path) -> None:
+    asked = {"name": "invariant", "weights": "share"}
+    joint, found = looked_at(tmp_path, mechanism=asked)
+    assert {one.column for one in found if one.kind == "without"} == {"x", "n"}
+    for one in found:
+        spec = spec_of("t.parquet", tmp_path, **{"publish": ["x", "n"], **tomllib.loads(one.lines)})
+        best = optimal(count_joint(spec, quiet), LIP(0.5), 1e-4, utility="unchanged", weights="share")
+        assert one.nats is None
+        assert one.kept == pytest.approx(best.utility, abs=1e-4)
+    assert found[0].kept is not None
+    assert found[0].kept < 1
+    assert joint.n == sum(ROWS.values())
 
 
 def test_under_noise_an_alternative_holds_for_what_such_noise_would_leave_open(tmp_path: Path) -> None:

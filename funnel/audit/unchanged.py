@@ -1,0 +1,107 @@
+"""What the report of an invariant release states of records that stay unchanged, computed again from other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from funnel.audit.arithmetic import guarantee_of, share_step
+from funnel.audit.check import Check, judged
+from funnel.audit.encoding import Table
+from funnel.audit.files import read_document
+from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.recount.balance import alphabet_complaints
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.source import Recount
+from funnel.recount.stated_unchanged import Rule, unchanged_complaints
+from funnel.recount.unchanged import PlainUnchanged
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
+
+Json = dict[str, Any]
+_FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and "
+
+
+def check_unchanged(
+    folder: ReleaseFolder, document: ProtocolDocument, public: PublicFrequencies | None, table: Table, rows: int
+) -> Check:
+    """The figures from the public files: exactly from noisy counts, otherwise within what rounded shares leave open.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    document : ProtocolDocument
+        Of an invariant protocol.
+    public : PublicFrequencies or None
+        The noisy counts, where these are public.
+    table : Table
+    rows : int
+        Records that public shares are of.
+    """
+    if public is not None:
+        return _check("unchanged", folder, document, public.as_recount(), table, "the public counts")
+    shares = RoundedShares(document, rows)
+    return _checked(
+        "unchanged",
+        folder,
+        document,
+        lambda stated: limit_complaints(stated, shares, _rule(document, rows), _published(document, table)),
+        "shares unchanged follow from the protocol, as far as the public shares tell it",
+    )
+
+
+def check_exact_unchanged(folder: ReleaseFolder, document: ProtocolDocument, joint: Joint, table: Table) -> Check:
+    """The figures from exact counts, where all that is public follows from these."""
+    pairs = zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
+    counts = {(s, x): n for s, row in pairs for x, n in zip(joint.inputs.symbols, row, strict=True)}
+    counted = Recount(
+        joint.secret.columns, joint.inputs.columns, joint.secret.symbols, joint.inputs.symbols, counts, joint.n, 0, ""
+    )
+    return _check("exact unchanged", folder, document, counted, table, "the source")
+
+
+def _check(
+    name: str, folder: ReleaseFolder, document: ProtocolDocument, counted: Recount, table: Table, source: str
+) -> Check:
+    if document.inputs.columns != counted.published_columns:
+        counted = counted.with_secret()
+    exact = PlainUnchanged(document.content(), counted)
+
+    def complaints(stated: Json) -> Iterator[str]:
+        if not exact.records.keys() <= set(exact.symbols):
+            yield "a value has a count, and the protocol does not read it"
+            return
+        yield from unchanged_complaints(stated, exact, _rule(document, counted.rows), _published(document, table))
+
+    return _checked(name, folder, document, complaints, _FOLLOWS + source)
+
+
+def _checked(
+    name: str,
+    folder: ReleaseFolder,
+    document: ProtocolDocument,
+    complaints: Callable[[Json], Iterator[str]],
+    holds: str,
+) -> Check:
+    """The check of what the report states, where it can be read and outputs are inputs at all."""
+    try:
+        stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
+    except DataError as error:
+        return judged(name, [str(error)], "")
+    if stated is None:
+        return judged(name, ["report.json does not state how many records are unchanged"], "")
+    wrong = list(alphabet_complaints(document.content()))
+    return judged(name, wrong or complaints(stated.model_dump(mode="json")), holds)
+
+
+def _rule(document: ProtocolDocument, rows: int) -> Rule:
+    guarantee = guarantee_of(document)
+    limits = guarantee.lift_limits
+    return Rule(float(share_step(rows)), guarantee.budget, None if limits is None else limits[1])
+
+
+def _published(document: ProtocolDocument, table: Table) -> dict[tuple[str, ...], int]:
+    return dict(zip(document.outputs.symbols, table.counts.tolist(), strict=True))

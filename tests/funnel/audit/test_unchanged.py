@@ -1,0 +1,188 @@
+"""A report that states other figures of what stays unchanged than follow fails by the check *unchanged*."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.audit.check import State, overall
+from funnel.audit.recheck import Told
+from funnel.audit.unchanged_limits import RoundedShares
+from funnel.release.layout import ReleaseFolder
+from funnel.rendering import page_renderer
+from funnel.source import file_digest
+from tests.audits import recheck
+from tests.funnel.audit.forging import Forger
+from tests.projects import SPEC, adult_rows, make_project
+from tests.releases import make_release
+
+CATEGORIES = """
+[categories]
+income = ["<=50K", ">50K"]
+sex = ["Female", "Male"]
+race = ["White", "Black"]
+"""
+PLAIN = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["sex", "race"]')
+    .replace("[source]", 'mechanism = "invariant"\n\n[source]')
+)
+WITH_SECRET = PLAIN.replace('["sex", "race"]', '["income", "sex", "race"]').replace('"lip:1.0"', '"attribute:1.0"')
+SPECS = {
+    "noise": WITH_SECRET.replace('protection = "none"', 'protection = "noise"') + CATEGORIES,
+    "noise, secret not published": PLAIN.replace('protection = "none"', 'protection = "noise"') + CATEGORIES,
+    "exact": WITH_SECRET,
+    "exact, secret not published": PLAIN,
+}
+# What a figure becomes; shares are told in steps of .001, of this many records.
+ROWS = 12_000
+POINT = 0.01
+Change = Callable[[Any], None]
+
+
+def moved(share: float, by: float = POINT) -> float:
+    """A share that is off, still a multiple of its step."""
+    return round(share + by if share + by <= 1 else share - by, 3)
+
+
+def off(*path: str | int, by: float = POINT) -> Change:
+    """The figure at a path of the block, off."""
+
+    def change(block: Any) -> None:
+        for part in path[:-1]:
+            block = block[part]
+        block[path[-1]] = moved(block[path[-1]], by)
+
+    return change
+
+
+# Name, and change.
+EVERYWHERE: tuple[tuple[str, Change], ...] = (
+    ("share", off("share")),
+    ("share of a column", off("columns", 1, "share")),
+    ("columns", lambda block: block["columns"].pop()),
+    ("error", lambda block: block.update(error=block["error"] / 2)),
+    ("exact records", off("exact_records", by=0.02)),
+    ("unique", lambda block: block.update(unique=block["unique"] + 1)),
+    ("a share with more digits", lambda block: block.update(share=block["share"] + 0.0002)),
+)
+OF_SECRET: tuple[tuple[str, Change], ...] = (
+    ("unchanged by secret", off("secrets", 0, "share", by=0.05)),
+    ("prior of a secret", off("secrets", 0, "prior", by=0.05)),
+)
+OF_PUBLISHED_SECRET: tuple[tuple[str, Change], ...] = (
+    ("a secret that stays", off("secrets", 1, "stays", by=0.05)),
+    ("its limit", off("secrets", 1, "at_most", by=0.05)),
+)
+OF_COUNTS: tuple[tuple[str, Change], ...] = (
+    ("level of observers", lambda block: block["observers"][0].update(level=0.2)),
+    ("people moved beyond the bound", off("observers", 0, "outside", by=0.02)),
+    ("an observer less", lambda block: block["observers"].pop()),
+    ("a value of the secret less", lambda block: block["secrets"].pop()),
+)
+
+
+def changes_of(name: str, public: bool) -> list[tuple[str, Change]]:
+    published, counted = "not published" not in name, name.startswith("noise") or not public
+    found = [*EVERYWHERE]
+    found += OF_SECRET if published or counted else ()
+    found += OF_PUBLISHED_SECRET if published else ()
+    found += OF_COUNTS if counted else ()
+    return found
+
+
+CASES = [
+    pytest.param(name, public, change, id=f"{name}, {'public' if public else 'workspace'}: {what}")
+    for name in SPECS
+    for public in (True, False)
+    for what, change in changes_of(name, public)
+]
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReleaseFolder]:
+    rows = adult_rows(rows=ROWS)
+    return {
+        name: make_release(make_project(tmp_path_factory.mktemp("original"), spec, rows))
+        for name, spec in SPECS.items()
+    }
+
+
+def forged(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder:
+    """A copy whose report states something else, with the page, all digests and a signature that fit."""
+    shutil.copytree(folder.root, target)
+    copy = ReleaseFolder(target)
+    forger = Forger(copy)
+    forger.edit(copy.numbers, lambda content: change(content["unchanged"]))
+    render = page_renderer()
+    assert render is not None
+    copy.report.write_text(render(copy.numbers.read_bytes()), encoding="utf-8")
+    digest = f"sha256:{file_digest(copy.numbers)}"
+    forger.package(lambda content: content["funnel:privacy"]["report"].update(hash=digest))
+    forger.cover()
+    return copy
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_honest_reports_pass(originals: dict[str, ReleaseFolder], name: str) -> None:
+    for told in (Told(), Told(public=True)):
+        checks = recheck(originals[name], told)
+        assert overall(checks) is State.PASSED, [check for check in checks if not check.passed]
+        expected = {"unchanged"} | ({"exact unchanged"} if name.startswith("exact") and not told.public else set())
+        assert expected <= {check.name for check in checks}
+
+
+@pytest.mark.parametrize(("name", "public", "change"), CASES)
+def test_another_figure_fails(
+    originals: dict[str, ReleaseFolder], tmp_path: Path, name: str, public: bool, change: Change
+) -> None:
+    copy = forged(originals[name], tmp_path / "1.0.0", change)
+    failed = {check.name for check in recheck(copy, Told(public=public)) if check.failed}
+    assert failed & {"unchanged", "exact unchanged"}
+    if public:
+        # Nothing else tells: everything is signed by whoever made it.
+        assert failed == {"unchanged"}
+
+
+def test_a_report_that_is_silent_fails(originals: dict[str, ReleaseFolder], tmp_path: Path) -> None:
+    shutil.copytree(originals["noise"].root, tmp_path / "1.0.0")
+    copy = ReleaseFolder(tmp_path / "1.0.0")
+    Forger(copy).edit(copy.numbers, lambda content: content.update(unchanged=None))
+    failed = {check.name: check.detail for check in recheck(copy, Told(public=True)) if check.failed}
+    assert "does not state" in failed["unchanged"]
+    copy.numbers.unlink()
+    assert "unchanged" in {check.name for check in recheck(copy, Told(public=True)) if check.failed}
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.3), st.floats(0, 0.3)), min_size=1, max_size=5),
+    st.lists(st.floats(0, 1), min_size=5, max_size=5),
+)
+def test_means_are_those_of_the_best_and_worst_shares(
+    values: list[tuple[float, float, float]], places: list[float]
+) -> None:
+    """No shares within the limits have a mean outside, and some have both ends: against all corners of the box."""
+    numbers = np.array([value for value, _, _ in values])
+    shares = object.__new__(RoundedShares)
+    shares.low = np.array([low for _, low, _ in values])
+    shares.high = shares.low + np.array([width for _, _, width in values])
+    found = shares.mean_of(range(len(values)), numbers)
+    inside = shares.low + np.array(places[: len(values)]) * (shares.high - shares.low)
+    if inside.sum() > 1e-6:
+        assert found.low - 1e-9 <= float(inside @ numbers / inside.sum()) <= found.high + 1e-9
+    corners = []
+    for corner in range(2 ** len(values)):
+        upper = np.array([corner >> k & 1 for k in range(len(values))], dtype=bool)
+        p = np.where(upper, shares.high, shares.low)
+        if p.sum() > 0:
+            corners.append(float(p @ numbers / p.sum()))
+    if corners:
+        assert found.low == pytest.approx(min(corners), abs=1e-9)
+        assert found.high == pytest.approx(max(corners), abs=1e-9)

@@ -1,0 +1,77 @@
+"""What stays unchanged by budget: the figures of the optimum at each, computed again, and their limits."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+
+import funnel
+from funnel.guarantees import LIP, Attribute, MutualInformation
+from funnel.joint import Joint
+from funnel.recount.unchanged import PlainUnchanged
+from funnel.sampling.engine import OneWorker
+from funnel.solver.invariant import Weighting
+from funnel.tradeoff import UnchangedCurve, unchanged_curve
+from tests.funnel.recount.test_unchanged import recount_of
+
+COUNTS = [[30, 5, 9, 12], [10, 50, 7, 3]]
+PLAIN = Joint.from_counts(COUNTS, secret=["ill", "well"])
+PUBLISHED = PLAIN.with_secret()
+
+
+def curve(joint: Joint, guarantee: funnel.Guarantee, weights: Weighting = "root") -> UnchangedCurve:
+    return unchanged_curve(joint, guarantee, weights, OneWorker(), parts=(0.25, 0.5, 2.0), seconds=1.0)
+
+
+@pytest.mark.parametrize(("joint", "guarantee"), [(PLAIN, LIP(0.5)), (PUBLISHED, Attribute(0.5))])
+@pytest.mark.parametrize("weights", ["root", "share", "uniform"])
+def test_every_point_is_the_optimum_at_its_budget(
+    joint: Joint, guarantee: funnel.Guarantee, weights: Weighting
+) -> None:
+    found = curve(joint, guarantee, weights)
+    assert [point.budget for point in found.points] == [0.125, 0.25, 0.5, 1.0]
+    for point in found.points:
+        best = funnel.optimal(joint, guarantee.with_budget(point.budget), 1e-4, utility="unchanged", weights=weights)
+        again = PlainUnchanged(best.protocol.to_dict(), recount_of(joint))
+        assert point.share == pytest.approx(again.share)
+        assert point.columns == pytest.approx([again.in_column(j) for j in range(len(point.columns))])
+        place = 1 if found.secret_published else 0
+        of = {" · ".join(s): again.of_secret(s)[place] for s in joint.secret.symbols}
+        assert dict(zip(found.secrets, point.secrets, strict=True)) == pytest.approx(of)
+        assert point.weighted is not None
+        assert point.most is not None
+        assert point.weighted <= point.most <= point.weighted + 1e-4 + 1e-9
+        assert point.kept == pytest.approx(funnel.measures.mutual_information(joint, best.protocol) / joint.entropy)
+        if weights == "share":
+            assert point.weighted == pytest.approx(point.share)
+    for one, other in pairwise(found.points):
+        assert (one.weighted or 0) <= (other.weighted or 0) + 1e-4
+
+
+def test_the_most_common_secret_comes_first_and_stays_within_its_ceiling() -> None:
+    found = curve(PUBLISHED, Attribute(0.5))
+    assert found.secret_published
+    assert found.secrets == ("well", "ill")
+    shares = sorted(PUBLISHED.p_secret.tolist(), reverse=True)
+    for point in found.points:
+        for stays, prior in zip(point.secrets, shares, strict=True):
+            assert stays <= min(1.0, math.exp(point.budget) * prior) + 1e-9
+
+
+def test_as_a_sweep_it_says_what_information_is_kept() -> None:
+    found = curve(PLAIN, LIP(0.5))
+    swept = found.as_sweep()
+    assert swept.mechanisms == ("invariant",)
+    best = swept.best(0.5)
+    assert best is not None
+    assert best.unchanged == found.share_at(0.5)
+    assert best.kept == found.points[2].kept
+
+
+def test_a_guarantee_that_is_not_linear_has_a_reason_instead() -> None:
+    found = curve(PLAIN, MutualInformation(0.1))
+    assert not found.usable
+    assert all(point.reason for point in found.points)
+    assert found.as_sweep().mechanisms == ()
