@@ -121,7 +121,7 @@ class InteriorProgramme:
             balanced = float(np.abs(point.rows @ self.law - 1).max()) < _BALANCED
             if (bound - value <= gap and balanced) or self._budget.ended_by is not None:
                 break
-            further = _Step(self, hinges, point).taken()
+            further = _step(self, hinges, point)
             self._budget.spend(
                 CALL * 200
                 + _CUBE * n**3 * (n + len(self.spaces) / 2)
@@ -141,6 +141,14 @@ class InteriorProgramme:
         ones = np.ones((n, n))
         zero = np.zeros(n)
         return _Point(ones, product * ones, slack, product / slack, hinges.start(product), zero, zero)
+
+
+def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point | None:
+    """The next point; None where there is none, by rounding."""
+    try:
+        return _Step(programme, hinges, point).taken()
+    except np.linalg.LinAlgError:
+        return None
 
 
 class _Step:
@@ -165,10 +173,13 @@ class _Step:
         weights = law / np.sqrt(self._across)
         joint = np.einsum("y,yij->ij", law**2, self._inverse)
         joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])
-        # Balance of all outputs and all sums but one imply the last: along p there is nothing to solve.
-        self._unit = 1 / np.sqrt(np.diagonal(joint))
-        free = law / self._unit
-        self._joint = joint * self._unit * self._unit[:, None] + np.outer(free, free) / (free @ free)
+        # Balance of all outputs and all sums but one imply the last: that of the likeliest value is left out.
+        self._rest = np.flatnonzero(np.arange(n) != law.argmax())
+        size = np.diagonal(joint)[self._rest]
+        if not (size > 0).all():
+            raise np.linalg.LinAlgError
+        self._unit = 1 / np.sqrt(size)
+        self._joint = joint[np.ix_(self._rest, self._rest)] * self._unit * self._unit[:, None]
 
     def _assembled(self, hinges: Hinges) -> FloatArray:
         """The matrix of every row, shape (n, n, n)."""
@@ -188,34 +199,31 @@ class _Step:
         return matrices
 
     def taken(self) -> _Point | None:
-        """Where the step leads; None where it leads nowhere, by rounding."""
+        """Where the step leads; None where it leads nowhere."""
         point = self._point
-        try:
-            pairs = list(zip(point.variables, point.prices, strict=True))
-            number = sum(one.size for one, _ in pairs)
-            product = sum(float((one * two).sum()) for one, two in pairs) / number
-            change = self._change([-two for _, two in pairs], 1.0)
-            lengths = self._lengths(change)
-            ahead = self._products(change, *lengths)
-            goal = (sum(float(one.sum()) for one in ahead) / number / product) ** 3 * product
-            changes = zip(change.variables, change.prices, strict=True)
-            goals = [(goal - by * to) / one - two for (one, two), (by, to) in zip(pairs, changes, strict=True)]
-            change = self._change(goals, 1.0)
-            lengths = self._lengths(change)
-            for _ in range(_CORRECTIONS):
-                reach = [min(1.0, length + _REACH) for length in lengths]
-                ahead = self._products(change, *reach)
-                goals = [
-                    np.maximum(np.clip(one, goal / _SPREAD, goal * _SPREAD) - one, -goal * _SPREAD) / first
-                    for one, first in zip(ahead, point.variables, strict=True)
-                ]
-                corrected = change.moved(self._change(goals, 0.0), 1.0, 1.0)
-                further = self._lengths(corrected)
-                if sum(further) < sum(lengths) + _GAIN:
-                    break
-                change, lengths = corrected, further
-        except np.linalg.LinAlgError:
-            return None
+        pairs = list(zip(point.variables, point.prices, strict=True))
+        number = sum(one.size for one, _ in pairs)
+        product = sum(float((one * two).sum()) for one, two in pairs) / number
+        change = self._change([-two for _, two in pairs], 1.0)
+        lengths = self._lengths(change)
+        ahead = self._products(change, *lengths)
+        goal = (sum(float(one.sum()) for one in ahead) / number / product) ** 3 * product
+        changes = zip(change.variables, change.prices, strict=True)
+        goals = [(goal - by * to) / one - two for (one, two), (by, to) in zip(pairs, changes, strict=True)]
+        change = self._change(goals, 1.0)
+        lengths = self._lengths(change)
+        for _ in range(_CORRECTIONS):
+            reach = [min(1.0, length + _REACH) for length in lengths]
+            ahead = self._products(change, *reach)
+            goals = [
+                np.maximum(np.clip(one, goal / _SPREAD, goal * _SPREAD) - one, -goal * _SPREAD) / first
+                for one, first in zip(ahead, point.variables, strict=True)
+            ]
+            corrected = change.moved(self._change(goals, 0.0), 1.0, 1.0)
+            further = self._lengths(corrected)
+            if sum(further) < sum(lengths) + _GAIN:
+                break
+            change, lengths = corrected, further
         primal, dual = (min(1.0, _NEARLY * length) for length in lengths)
         return None if not max(primal, dual) > _SHORT else point.moved(change, primal, dual)
 
@@ -267,7 +275,8 @@ class _Step:
         law = self._law
         free = np.einsum("yij,yj->yi", self._inverse, right)
         free -= self._along * ((free @ law - balance) / self._across)[:, None]
-        of_sums = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums))
+        of_sums = np.zeros(len(law))
+        of_sums[self._rest] = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums)[self._rest])
         free = np.einsum("yij,yj->yi", self._inverse, right - np.outer(law, of_sums))
         of_balance = (free @ law - balance) / self._across
         return free - self._along * of_balance[:, None], of_sums, of_balance

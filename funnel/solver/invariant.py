@@ -161,6 +161,8 @@ class _Search:
         self._programme.know(self._spaces)
         self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
         self.bound = 1.0
+        # What would stay, moved inside, of the best flows so far.
+        self._inside, self._best = -np.inf, np.outer(self._law, self._law)
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
 
@@ -173,13 +175,20 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
-        if self._conditions.sets and len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all():
-            return self._run_inside()
+        by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
+        # Of values with hardly any records interior points say little: pairs as needed do.
+        if not (self._conditions.sets and by_points and self._run_inside()):
+            self._run_exchanging()
+        return self._best
+
+    def _run_exchanging(self) -> None:
+        """`run` by pairs and conditions as they are needed."""
         programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
             found = programme.solve()
             if found is None:
-                return self._run_inside()
+                self._run_inside()
+                return
             self._prove(found)
             settled = self.bound - found.value <= most
             pairs, broken = self._further_pairs(), self._broken(found.flows)
@@ -192,14 +201,17 @@ class _Search:
                 again = self._broken(found.flows).where & ~programme.has_condition()
                 programme.add_conditions(*np.nonzero(again))
                 new, shares = new or again.any(), np.maximum(shares, further)
-            if self._is_done(found, shares, bool(pairs or new or found.broken > _BROKEN)):
-                return found.flows
+            if self._is_done(found, shares) or not (pairs or new or found.broken > _BROKEN):
+                return
             if found.broken > _BROKEN and (settled or not pairs):
                 programme.raise_prices()
         raise SolverError(_NO_END)
 
-    def _run_inside(self) -> FloatArray:
-        """`run` by interior points, over all pairs, with whole families of conditions where these are over sets."""
+    def _run_inside(self) -> bool:
+        """`run` by interior points, over all pairs, with whole families of conditions where these are over sets.
+
+        False where rounding keeps them from getting near enough.
+        """
         law = self._law
         programme = InteriorProgramme(law, self._worth, self._spaces, self._budget)
         least = self._gap * _PRECISION
@@ -211,8 +223,10 @@ class _Search:
             if gap == least and float(self._worth @ _pooled(shares, law)) <= least:
                 # What is left is the bound, and what the margin takes off it.
                 self._prove(programme.solve(least, with_margin=False))
-            if self._is_done(found, shares, len(families) > 0 or gap > least, _ENOUGH):
-                return found.flows
+            if self._is_done(found, shares, _ENOUGH):
+                return True
+            if not len(families) and (gap == least or self.bound - found.value > gap):
+                return False
             gap = max(gap / _FINER, least)
             programme.add(families)
         raise SolverError(_NO_END)
@@ -224,12 +238,14 @@ class _Search:
         self._budget.spend(CALL * 500 * len(families) ** 0.5 + 100.0 * families.least.size)
         return families, shares
 
-    def _is_done(self, found: Exchanged, shares: FloatArray, more: bool, enough: float = 1.0) -> bool:
-        """Whether flows, once moved inside, are near enough to the bound; or nothing is left to do, or no time."""
+    def _is_done(self, found: Exchanged, shares: FloatArray, enough: float = 1.0) -> bool:
+        """Whether the best flows, once moved inside, are near enough to the bound; or no time is left."""
         constant = float(self._worth @ self._law)
         inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._law)))
-        self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
-        if self.bound - inside <= enough * self._gap or not more:
+        if inside > self._inside:
+            self._inside, self._best = inside, found.flows
+        self._progress(f"{self._inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+        if self.bound - self._inside <= enough * self._gap:
             return True
         self.ended = self._budget.ended_by
         return self.ended is not None
