@@ -16,6 +16,8 @@ from funnel.guarantees.families import Families
 from funnel.guarantees.greedy import Places
 from funnel.joint import FloatArray
 
+_TINY = 1e-300
+
 
 class Pull(NamedTuple):
     """What the conditions ask of rows R (n, m), eliminated: ``Σ rows rowsᵀ - Σ less lessᵀ + diag(own)`` of each.
@@ -68,11 +70,11 @@ class Hinges:
         """Strictly inside for rows of ones, every variable with a price of the same product."""
         families = self.families
         level = families.sign.copy()
-        room = -families.least.sum(axis=1) - self.by_family(families.rest * level)
+        room = np.maximum(-families.least.sum(axis=1) - self.by_family(families.rest * level), _TINY)
         size = _sums(self.entry_family, families.width, len(families))
         hinge = (room / 2 / np.where(size > 0, size, 1.0))[self.entry_family]
         ones = np.ones(self.shape)
-        slack = -self.values(ones, level, hinge)
+        slack = np.maximum(-self.values(ones, level, hinge), room / 4)
         price = product / hinge
         return State(slack, product / slack, level, hinge, price, hinge.copy(), price)
 

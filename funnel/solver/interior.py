@@ -12,7 +12,7 @@ from funnel.solver.budget import CALL, Budget
 from funnel.solver.exchange import Exchanged, proven_bound
 from funnel.solver.hinges import Hinges, NewtonHinges, State
 
-# Units of work of a step: for each entry of the matrices of all outputs, of a condition and of a family.
+# Units of work of a step: for each entry of the matrices of all outputs, and of a family.
 _CUBE, _ENTRY = 0.4, 0.5
 # The first product of a variable and its price, by the number of pairs; steps at most.
 _FIRST, _STEPS = 30.0, 80
@@ -23,7 +23,6 @@ _NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
 _SHORT = 1e-4
 # Rows may be out of balance by that much, relatively, and solutions are refined that often.
 _BALANCED, _REFINED = 1e-6, 2
-_TINY = 1e-300
 
 
 class _Point(NamedTuple):
@@ -33,8 +32,6 @@ class _Point(NamedTuple):
     ----------
     rows, spare : ndarray, shape (n, n)
         R and its prices.
-    slack, price : ndarray, shape (n, K)
-        Of the half-spaces.
     families : State
     sums, balance : ndarray, shape (n,)
         Prices of the sum of every column, and of the balance of every output.
@@ -42,8 +39,6 @@ class _Point(NamedTuple):
 
     rows: FloatArray
     spare: FloatArray
-    slack: FloatArray
-    price: FloatArray
     families: State
     sums: FloatArray
     balance: FloatArray
@@ -51,12 +46,12 @@ class _Point(NamedTuple):
     @property
     def variables(self) -> tuple[FloatArray, ...]:
         """All that has to stay positive."""
-        return self.rows, self.slack, self.families.slack, self.families.hinge, self.families.distance
+        return self.rows, self.families.slack, self.families.hinge, self.families.distance
 
     @property
     def prices(self) -> tuple[FloatArray, ...]:
         """The price of each of them."""
-        return self.spare, self.price, self.families.price, self.families.room, self.families.load
+        return self.spare, self.families.price, self.families.room, self.families.load
 
     def moved(self, change: _Point, primal: float, dual: float) -> _Point:
         """After so much of a change of variables, and of prices."""
@@ -70,8 +65,6 @@ class _Point(NamedTuple):
         return _Point(
             self.rows + primal * change.rows,
             self.spare + dual * change.spare,
-            self.slack + primal * change.slack,
-            self.price + dual * change.price,
             families,
             self.sums + dual * change.sums,
             self.balance + dual * change.balance,
@@ -90,57 +83,54 @@ class InteriorProgramme:
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
-    spaces : ndarray, shape (K, n)
-        Half-spaces h; a condition is ``Σ_x h_x P(x, y) <= 0``, for every output y.
     budget : Budget
         Charged for every step.
     """
 
-    def __init__(self, law: FloatArray, worth: FloatArray, spaces: FloatArray, budget: Budget) -> None:
-        self.law, self.worth, self._spaces, self._budget = law, worth, spaces, budget
-        self.spaces = spaces * law
+    def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
+        self.law, self.worth, self._budget = law, worth, budget
         self.gain = np.diag(worth * law)
-        self._families = Families.none(len(law) + 1)
+        self._families = self._alone = Families.none(len(law) + 1)
 
     def add(self, families: Families) -> None:
         """Further conditions; over n + 1 places, at the last of which every row is one."""
         self._families = Families.joined([self._families, families])
+
+    def replace(self, alone: Families) -> None:
+        """Half-spaces instead of those that were given before."""
+        self._alone = alone
 
     def solve(self, gap: float, with_margin: bool = True) -> Exchanged:
         """The best channel under the conditions so far, up to a gap; or what there is time for."""
         import scipy.sparse as sp
 
         n = len(self.law)
-        hinges = Hinges(self._families if with_margin else self._families.without_margin(), n)
+        families = Families.joined([self._families, self._alone])
+        hinges = Hinges(families if with_margin else families.without_margin(), n)
         point = self._start(hinges)
         for _ in range(_STEPS):
             value = float((self.gain * point.rows).sum())
             tight, proven = hinges.loads(point.families)
-            asked = point.price @ self._spaces + tight[:, :-1] / self.law + point.balance[:, None]
+            asked = tight[:, :-1] / self.law + point.balance[:, None]
             bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
             balanced = float(np.abs(point.rows @ self.law - 1).max()) < _BALANCED
             if (bound - value <= gap and balanced) or self._budget.ended_by is not None:
                 break
             further = _step(self, hinges, point)
-            self._budget.spend(
-                CALL * 200
-                + _CUBE * n**3 * (n + len(self.spaces) / 2)
-                + _ENTRY * n * (len(self._families) + len(self._families.rest)) * (n + 20)
-            )
+            self._budget.spend(CALL * 200 + _CUBE * n**4 + _ENTRY * n * (len(families) + len(families.rest)) * (n + 20))
             if further is None:
                 break
             point = further
         # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
         flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
-        return Exchanged(flows, value, 0.0, point.balance - proven[:, -1], sp.csr_array(point.price), taken)
+        return Exchanged(flows, value, 0.0, point.balance - proven[:, -1], sp.csr_array((n, 0)), taken)
 
     def _start(self, hinges: Hinges) -> _Point:
         n = len(self.law)
         product = _FIRST / n**2
-        slack = np.tile(np.maximum(-self.spaces.sum(axis=1), _TINY), (n, 1))
         ones = np.ones((n, n))
         zero = np.zeros(n)
-        return _Point(ones, product * ones, slack, product / slack, hinges.start(product), zero, zero)
+        return _Point(ones, product * ones, hinges.start(product), zero, zero)
 
 
 def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point | None:
@@ -155,15 +145,14 @@ class _Step:
     """One step of Mehrotra's method with corrections by Gondzio (1996)."""
 
     def __init__(self, programme: InteriorProgramme, hinges: Hinges, point: _Point) -> None:
-        self._law, self._spaces, self._point = programme.law, programme.spaces, point
+        self._law, self._point = programme.law, point
         law, n = self._law, len(self._law)
         self._hinges: NewtonHinges = hinges.newton(np.column_stack([point.rows, np.ones(n)]), point.families)
-        asked = self._hinges.asked[:, :n] + point.price @ self._spaces
+        asked = self._hinges.asked[:, :n]
         self._off_price = (
             programme.gain - np.outer(law, point.sums) - np.outer(point.balance, law) - asked + point.spare
         )
         self._off_balance, self._off_sums = 1 - point.rows @ law, 1 - law @ point.rows
-        self._off_slack = -point.rows @ self._spaces.T - point.slack
         self._matrices = self._assembled(hinges)
         scale = 1 / np.sqrt(np.diagonal(self._matrices, axis1=1, axis2=2))
         scaled = self._matrices * scale[:, :, None] * scale[:, None, :]
@@ -186,7 +175,6 @@ class _Step:
         point, n, pull = self._point, len(self._law), self._hinges.pull
         families = hinges.families
         own = pull.own[:, :n] + point.spare / point.rows
-        stiff = point.price / point.slack
         matrices = np.empty((n, n, n))
         of, terms = families.of, families.of[families.family]
         by_row, by_term = np.argsort(of, kind="stable"), np.argsort(terms, kind="stable")
@@ -194,7 +182,7 @@ class _Step:
         for y in range(n):
             rows = pull.rows[by_row[edges[y] : edges[y + 1]], :n]
             less = pull.less[by_term[term_edges[y] : term_edges[y + 1]], :n]
-            matrices[y] = (self._spaces.T * stiff[y]) @ self._spaces + rows.T @ rows - less.T @ less
+            matrices[y] = rows.T @ rows - less.T @ less
             matrices[y].flat[:: n + 1] += own[y]
         return matrices
 
@@ -239,19 +227,14 @@ class _Step:
     def _change(self, goals: list[FloatArray], off: float) -> _Point:
         """The change by which every price changes by its goal where its variable stays, and what is off by ``-off``."""
         point, n = self._point, len(self._law)
-        spare, price, of_families, room, load = goals
+        spare, of_families, room, load = goals
         none = np.zeros(0)
         wanted = State(none, of_families, none, none, room, none, load)
         target = self._hinges.target(wanted, off)
-        stiff = point.price / point.slack
         right = off * self._off_price + spare - target[0][:, :n]
-        right -= (price - off * stiff * self._off_slack) @ self._spaces
         rows, sums, balance = self._solved(right, off * self._off_balance, off * self._off_sums)
-        slack = off * self._off_slack - rows @ self._spaces.T
         families = self._hinges.change(wanted, off, np.column_stack([rows, np.zeros(n)]), target)
-        return _Point(
-            rows, spare - point.spare / point.rows * rows, slack, price - stiff * slack, families, sums, balance
-        )
+        return _Point(rows, spare - point.spare / point.rows * rows, families, sums, balance)
 
     def _solved(
         self, right: FloatArray, balance: FloatArray, sums: FloatArray

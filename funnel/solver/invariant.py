@@ -7,6 +7,7 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -48,7 +49,10 @@ _ROUNDS = 2_000
 # Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
-_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.2, 0.8, 1e-4
+_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0.8, 1e-4
+# Broken conditions of cones that an output takes in a round; others stay that are nearer than this share of their room,
+# which grows from round to round.
+_MOST, _NEARBY, _WIDER = 96, 0.1, 1.3
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
 _MARGIN = 1e-7
 # The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
@@ -162,6 +166,7 @@ class _Search:
         self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
         self.bound = 1.0
         # What would stay, moved inside, of the best flows so far.
+        self._held = np.zeros((len(self._law), len(self._spaces)), dtype=bool)
         self._inside, self._best = -np.inf, np.outer(self._law, self._law)
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
@@ -213,23 +218,46 @@ class _Search:
         False where rounding keeps them from getting near enough.
         """
         law = self._law
-        programme = InteriorProgramme(law, self._worth, self._spaces, self._budget)
+        programme = InteriorProgramme(law, self._worth, self._budget)
+        programme.replace(self._nearest(np.diag(law), 0.0))
         least = self._gap * _PRECISION
         gap = max(_FIRST_GAP, least) if self._conditions.sets else least
-        for _ in range(_ROUNDS):
+        for count in range(_ROUNDS):
             found = programme.solve(gap)
             self._prove(found)
             families, shares = self._families(found.flows / law, _SLACK * self._gap)
+            alone = self._nearest(found.flows, _NEARBY * _WIDER**count)
+            np.maximum.at(shares, alone.of, alone.share)
             if gap == least and float(self._worth @ _pooled(shares, law)) <= least:
                 # What is left is the bound, and what the margin takes off it.
                 self._prove(programme.solve(least, with_margin=False))
             if self._is_done(found, shares, _ENOUGH):
                 return True
-            if not len(families) and (gap == least or self.bound - found.value > gap):
+            if not shares.any() and not len(families) and (gap == least or self.bound - found.value > gap):
                 return False
             gap = max(gap / _FINER, least)
             programme.add(families)
+            programme.replace(alone)
         raise SolverError(_NO_END)
+
+    def _nearest(self, flows: FloatArray, near: float) -> Families:
+        """Of every output the conditions of cones that flows break most, and of those held before the nearest ones.
+
+        Near is what is within this share of its room.
+        """
+        at, room = self._at(flows), self._room
+        excess = np.where(at > _NOTED, at, 0.0)
+        share = excess / np.maximum(excess + room, _TINY)
+        where = self._held & (at > -near * room)
+        if share.shape[1] > _MOST:
+            least = -np.partition(-share, _MOST, axis=1)[:, [_MOST]]
+            where |= share > least
+        else:
+            where |= share > 0
+        self._held = where
+        of, space = np.nonzero(where)
+        spaces, own = (np.pad(spaces * self._law, ((0, 0), (0, 1))) for spaces in (self._spaces, self._all))
+        return replace(Families.alone(of, share[of, space], spaces[space]), proven=own[space])
 
     def _families(self, rows: FloatArray, margin: float) -> tuple[Families, FloatArray]:
         """The families that rows T (n, n) break, and the shares (n,) of a constant row that would do about these."""
@@ -270,7 +298,7 @@ class _Search:
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
         law, n = self._law, len(self._law)
-        asked = found.conditions @ self._all + found.taken + found.balance[:, None]
+        asked = found.conditions @ self._all[: found.conditions.shape[1]] + found.taken + found.balance[:, None]
         self.bound = min(
             self.bound,
             proven_bound(law, self._worth, asked, found.balance)
@@ -297,11 +325,19 @@ class _Search:
 
     def _broken(self, flows: FloatArray) -> _Broken:
         """Which of the known conditions flows break."""
-        by = flows @ self._spaces.T / self._law[:, None]
-        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
-        excess, room = np.where(by > _NOTED, by, 0.0), -(self._spaces @ self._law)
-        shares = (excess / np.maximum(excess + room, _TINY)).max(axis=1, initial=0.0)
+        by = self._at(flows)
+        excess = np.where(by > _NOTED, by, 0.0)
+        shares = (excess / np.maximum(excess + self._room, _TINY)).max(axis=1, initial=0.0)
         return _Broken(by > _BROKEN, shares)
+
+    def _at(self, flows: FloatArray) -> FloatArray:
+        """What the half-spaces of cones are at flows, shape (n, K); a constant row has ``-room``."""
+        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
+        return np.asarray(flows @ self._spaces.T / self._law[:, None])
+
+    @property
+    def _room(self) -> FloatArray:
+        return np.asarray(-(self._spaces @ self._law))
 
 
 class _Broken(NamedTuple):
