@@ -60,7 +60,7 @@ _FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
 # How many times what an entry gives up it has to have.
 _UNNOTICED = 4.0
 # Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
-_MORE, _OTHERS, _REDRAWN = 1.05, 10.0, 12
+_MORE, _OTHERS, _REDRAWN = 2.0, 2.0, 12
 # Roundings of sums, relative to their largest term.
 _ROUNDING = 2.0**-40
 
