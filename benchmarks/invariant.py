@@ -23,7 +23,8 @@ from benchmarks.rows import Row, save_as_they_come, table
 from funnel import Guarantee, Joint
 from funnel.guarantees.base import ConeGuarantee
 from funnel.recount.levels import plain_level
-from funnel.solver.invariant import counted, imbalance
+from funnel.solver.balance import imbalance
+from funnel.solver.invariant import counted
 
 ADULT = Path("data/adult.parquet")
 LIP = funnel.LIP(1.0)

@@ -21,8 +21,9 @@ from funnel.measures.unchanged import unchanged
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights
+from funnel.solver.balance import IMBALANCE
 from funnel.solver.budget import Budget
-from funnel.solver.invariant import IMBALANCE, invariant_optimum
+from funnel.solver.invariant import invariant_optimum
 from funnel.sparse_weights import SparseWeights
 
 if TYPE_CHECKING:

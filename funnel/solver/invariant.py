@@ -8,7 +8,6 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,24 +15,21 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.exact import secret_output
 from funnel.guarantees.families import Families
 from funnel.guarantees.published import check_published_secret
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import DENOMINATOR, INVARIANT, Protocol, WeightArray
-from funnel.rounding import integer_weights, marginal_weights, mix
+from funnel.protocol import INVARIANT, Protocol
+from funnel.rounding import marginal_weights
+from funnel.solver.balance import in_balance, proven_weights
 from funnel.solver.budget import CALL, Budget, Ended
-from funnel.solver.conditions import Conditions, drawn_as
+from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
 
 Weighting = Literal["root", "share", "uniform"]
 WEIGHTINGS = ("root", "share", "uniform")
-
-#: How far the distribution of the output may be from that of the input, in every value.
-IMBALANCE = Fraction(1, 10**12)
 
 # Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
 _PAIRS, _LEAST_GAIN = 4, 1e-9
@@ -55,10 +51,6 @@ _FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0
 _MOST, _NEARBY, _WIDER = 96, 0.1, 1.3
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
 _MARGIN = 1e-7
-# The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
-_FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
-# How many times what an entry gives up it has to have.
-_UNNOTICED = 4.0
 # Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
 _MORE, _OTHERS, _REDRAWN = 2.0, 2.0, 12
 # Roundings of sums, relative to their largest term.
@@ -113,7 +105,7 @@ def invariant_optimum(
     search = _Search(joint, guarantee, counted(joint, weights), gap, request.budget, progress)
     with request.budget.interruptible():
         flows = search.run()
-    found = _proven(joint, guarantee, search, flows)
+    found = proven_weights(joint, guarantee, search.inside(flows))
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
     finished = search.ended is None
@@ -133,14 +125,6 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     law = joint.p_input
     by = {"root": np.sqrt(law), "share": law, "uniform": (law > 0).astype(np.float64)}[weights]
     return np.asarray(by / by.sum())
-
-
-def imbalance(joint: Joint, weights: WeightArray) -> Fraction:
-    """The largest ``|Σ_x p_x W(y|x) - p_y|`` over all outputs y of integer weights (a, a), exactly."""
-    counts = joint.counts.sum(axis=0)
-    drawn = secret_output(counts[None], weights)[0]
-    worst = max(abs(int(mass) - int(number) * DENOMINATOR) for mass, number in zip(drawn, counts, strict=True))
-    return Fraction(worst, joint.n * DENOMINATOR)
 
 
 class _Search:
@@ -281,7 +265,7 @@ class _Search:
     def inside(self, flows: FloatArray) -> FloatArray:
         """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""
         law, shares = self._law, np.zeros(len(self._law))
-        balanced = moved = _in_balance(flows, law)
+        balanced = moved = in_balance(flows, law)
         for _ in range(_REDRAWN):
             further = np.maximum(self._broken(moved * law).shares, self._families(moved, 0.0)[1])
             if not further.any():
@@ -353,74 +337,3 @@ def _pooled(shares: FloatArray, law: FloatArray) -> FloatArray:
     All others take part a little, so that what is drawn anew is as good as a constant row.
     """
     return np.asarray(np.minimum(1.0, np.maximum(shares * _MORE, _OTHERS * float(shares @ law))))
-
-
-def _proven(joint: Joint, guarantee: Guarantee, search: _Search, flows: FloatArray) -> WeightArray:
-    """Integer weights (a, a) near flows (n, n) between the values that occur, verified exactly.
-
-    Raises
-    ------
-    SolverError
-        If there are none, which is a defect: the constant channel meets every guarantee.
-    """
-    weights = _whole(joint, integer_weights(search.inside(flows)))
-    marginal = marginal_weights(joint, weights)
-
-    def meets(candidate: WeightArray) -> bool:
-        return guarantee.holds_for(joint, candidate) and imbalance(joint, candidate) <= IMBALANCE
-
-    if meets(weights):
-        return weights
-    below, share = 0.0, _FIRST_SHARE
-    while not meets(found := mix(weights, marginal, share)):
-        if share == 1.0:
-            raise SolverError(
-                f"no invariant channel was found that meets {guarantee}; this is a defect, please report it"
-            )
-        below, share = share, min(1.0, share * _GROWTH)
-    for _ in range(_HALVINGS):
-        middle = (below + share) / 2
-        if meets(closer := mix(weights, marginal, middle)):
-            found, share = closer, middle
-        else:
-            below = middle
-    return found
-
-
-def _in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
-    """A channel T (n, n) from flows that keep balance up to a solver's tolerance: in balance exactly.
-
-    What an output receives too much goes to outputs that receive too little, from values that both may come from alike,
-    in proportion to their probability: as a constant row would.
-    """
-    flows = flows / flows.sum(axis=0) * law
-    excess = flows.sum(axis=1) - law
-    order = np.argsort(excess)
-    low, high = 0, len(law) - 1
-    while low < high:
-        y, o = int(order[low]), int(order[high])
-        amount = min(-excess[y], excess[o])
-        if amount > 0:
-            # Entries that could give their part and not notice.
-            giving = flows[o] > _UNNOTICED * amount * law / law[o]
-            part = np.where(giving, law, 0.0)
-            part *= amount / part.sum()
-            flows[o] -= part
-            flows[y] += part
-        excess[y] += amount
-        excess[o] -= amount
-        if excess[y] >= 0:
-            low += 1
-        if excess[o] <= 0:
-            high -= 1
-    return np.asarray(flows / law)
-
-
-def _whole(joint: Joint, weights: WeightArray) -> WeightArray:
-    """Weights (n, n) of the values that occur as weights (a, a) over all."""
-    seen = np.flatnonzero(joint.p_input > 0)
-    source = drawn_as(joint)
-    columns = np.column_stack([weights, marginal_weights(joint.occurring, weights)])
-    whole = np.zeros((len(source), len(source)), dtype=np.uint64)
-    whole[seen] = columns[:, source]
-    return whole

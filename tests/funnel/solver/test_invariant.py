@@ -23,8 +23,9 @@ from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
 from funnel.solver import invariant
+from funnel.solver.balance import IMBALANCE, imbalance
 from funnel.solver.conditions import Conditions
-from funnel.solver.invariant import IMBALANCE, counted, imbalance
+from funnel.solver.invariant import counted
 from tests.funnel.guarantees.known import noisy_tables
 from tests.strategies import budgets, joints
 
