@@ -145,6 +145,6 @@ $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/runtime
 	$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
-$(STAMPS)/project: pyproject.toml $(STAMPS)/runtime
-	$(PIP) install --no-deps --no-build-isolation --editable .
+$(STAMPS)/project: pyproject.toml reproduce/pyproject.toml $(STAMPS)/runtime
+	$(PIP) install --no-deps --no-build-isolation --editable . --editable reproduce
 	@touch $@

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,17 +22,34 @@ import pandas as pd
 import funnel
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.wide_tables import ADULT, CENSUS, table_of
-from funnel import Guarantee, Joint, Protocol
-from funnel.donors.protocol_table import write_protocol
+from funnel import Guarantee, Joint
+from funnel.donors import ColumnsSolution
 from funnel.recount import ReleasedProtocol
+from funnel.recount.classes import PlainClasses
 from funnel.recount.invariance import largest_imbalance, levels_by_prefix
 from funnel.recount.source import Recount
+from funnel.release.classes_document import classes_document
 
 FOUR = ["education", "sex", "race", "relationship"]
 FIVE = ["education", "sex", "occupation", "age", "relationship"]
 LIP = funnel.LIP(1.0)
-# What a prototype that drew column after column left unchanged (METHOD section 17).
-BY_COLUMN = {("Adult", 4, "income"): 0.821, ("Adult", 5, "income"): 0.734}
+# What was unchanged where every different record had the posterior of exact counts, and how many posteriors there were.
+BEFORE = {
+    ("Adult", 4, "income", "lip:1.0"): (0.9340, 171),
+    ("Adult", 5, "income", "lip:1.0"): (0.9139, 341),
+    ("Adult", 12, "income", "lip:1.0"): (0.8838, 134),
+    ("Adult", 12, "income", "lip:0.5"): (0.7507, 134),
+    ("Adult", 12, "income", "lip:2.0"): (0.9582, 134),
+    ("Adult", 12, "income", "ldp:1.0"): (0.7934, 134),
+    ("Adult", 12, "income", "pml:1.0"): (0.8838, 134),
+    ("Adult", 11, "marital-status", "lip:1.0"): (0.6603, 340),
+    ("Census-Income", 12, "income", "lip:1.0"): (0.8906, 319),
+}
+
+
+def _before(row: Row) -> str:
+    found = BEFORE.get((row["table"], row["columns"], row["secret"], row["guarantee"]))
+    return "" if found is None else f"{found[0]:.4f} ({found[1]})"
 
 
 def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: Guarantee) -> Row:
@@ -44,33 +60,34 @@ def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: 
     seconds = time.process_time() - began
     joint = Joint.from_table(source, [secret], columns)
     began = time.process_time()
-    released = funnel.sanitise(source, found.protocol, shuffle=False).to_pandas()
+    drawn = funnel.sanitise(source, found.protocol, shuffle=False, classes=found.classes)
+    released = drawn.to_pandas().astype(str)
     drawing = time.process_time() - began
-    text = ReleasedProtocol.parse(found.protocol.to_json())
+    questions = classes_document(found.classes).to_bytes()
+    text, classes = ReleasedProtocol.parse(found.protocol.to_json()), PlainClasses.parse(questions)
     counted = _counted(source, secret, columns)
     began = time.process_time()
-    imbalance = largest_imbalance(text, counted)
-    levels = levels_by_prefix(str(guarantee), text, counted, [[column] for column in columns])
+    imbalance = largest_imbalance(text, classes, counted)
+    levels = levels_by_prefix(str(guarantee), text, classes, counted, [[column] for column in columns])
     again = time.process_time() - began
     assert all(level.holds for level in levels)
     assert imbalance <= 1e-12
-    with tempfile.TemporaryDirectory() as folder:
-        write_protocol(found.protocol, Path(folder) / "protocol.parquet")
-        size = (Path(folder) / "protocol.parquet").stat().st_size
-    scores = _scores(joint, found.protocol, source, released)
+    scores = _scores(joint, found, source, released)
+    told = found.classes.counted(joint)
     return {
         "table": name,
         "columns": len(columns),
         "secret": secret,
         "guarantee": str(guarantee),
         "records": joint.n,
-        "different": len(found.protocol.inputs),
-        "classes": found.classes,
+        "different": len(joint.inputs),
+        "classes": len(found.classes.names),
         "unchanged": found.unchanged,
         "bound": found.bound,
         "drawn unchanged": float((source[columns].to_numpy() == released[columns].to_numpy()).all(axis=1).mean()),
-        "by column": found.by_column,
-        "information": _information(joint, found.protocol),
+        "by column": dict(found.by_column),
+        "told by classes": _information(told),
+        "told by records": _information(joint),
         "level": found.level,
         "levels again": [level.nats for level in levels],
         "imbalance": float(imbalance),
@@ -80,7 +97,7 @@ def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: 
         "seconds": seconds,
         "drawing": drawing,
         "again": again,
-        "bytes": size,
+        "bytes": len(questions) + len(found.protocol.to_json()),
         "source bytes": path.stat().st_size,
     }
 
@@ -92,39 +109,40 @@ def _counted(source: pd.DataFrame, secret: str, columns: list[str]) -> Recount:
     return Recount((secret,), tuple(columns), secrets, inputs, counts, len(source), 0, "")
 
 
-def _information(joint: Joint, protocol: Protocol) -> float:
-    """I(X;Y) over H(X) of whole records."""
-    weights = protocol.sparse
-    drawn = weights.values / 2.0**63
-    mass = drawn * joint.p_input[weights.inputs]
-    published = np.bincount(weights.outputs, mass, len(joint.inputs))
-    return float(mass @ np.log(drawn / published[weights.outputs])) / joint.entropy
+def _information(joint: Joint) -> float:
+    """I(S;X) in nats."""
+    law = joint.counts / joint.n
+    seen = law > 0
+    alone = law.sum(axis=1, keepdims=True) * law.sum(axis=0)
+    return float((law[seen] * np.log(law[seen] / alone[seen])).sum())
 
 
-def _scores(joint: Joint, protocol: Protocol, source: pd.DataFrame, released: pd.DataFrame) -> np.ndarray:
+def _scores(joint: Joint, found: ColumnsSolution, source: pd.DataFrame, released: pd.DataFrame) -> np.ndarray:
     """Of all cells of pairs of columns: published less true count, by its standard deviation under the protocol.
 
-    Cells that cannot change, and those of which fewer than five records are expected to change, are left out.
+    Standard deviations are those for donors that are anybody of their class; who is alike is a donor more often. Cells
+    of which fewer than five records are expected to change are left out.
     """
-    weights = protocol.sparse
-    law, people = weights.values / 2.0**63, joint.counts.sum(axis=0)
-    found = []
-    for pair in itertools.combinations(joint.inputs.columns, 2):
+    moves, columns = found.protocol.matrix, joint.inputs.columns
+    stays, goes = np.diag(moves), moves - np.diag(np.diag(moves))
+    of_record = found.classes.of_records(joint.inputs)
+    number = dict(zip(joint.inputs.symbols, of_record.tolist(), strict=True))
+    of = np.array([number[row] for row in zip(*(source[column] for column in columns), strict=True)])
+    sizes = np.bincount(of, minlength=len(stays))
+    scores = []
+    for pair in itertools.combinations(columns, 2):
         names = pd.MultiIndex.from_frame(source[list(pair)].drop_duplicates())
-        places = [joint.inputs.columns.index(column) for column in pair]
-        cell = names.get_indexer([(symbol[places[0]], symbol[places[1]]) for symbol in joint.inputs.symbols])
-        # P(record x is published in cell A), of the pairs (x, A) that occur.
-        flat, of = np.unique(weights.inputs * len(names) + cell[weights.outputs], return_inverse=True)
-        chance = np.minimum(np.bincount(of, law), 1.0)
-        spread = people[flat // len(names)] * chance * (1 - chance)
-        variance = np.bincount(flat % len(names), spread, len(names))
-        both = [
-            np.bincount(names.get_indexer(pd.MultiIndex.from_frame(part[list(pair)])), minlength=len(names))
-            for part in (source, released.astype(str))
-        ]
+        cell, other = (names.get_indexer(pd.MultiIndex.from_frame(part[list(pair)])) for part in (source, released))
+        true = np.zeros((len(names), len(stays)))
+        np.add.at(true, (cell, of), 1)
+        # P(published in the cell | class), of those who come to it from another class.
+        comes = (true / np.maximum(sizes, 1)) @ goes
+        within = np.minimum(1.0, stays + comes)
+        variance = (true * within * (1 - within) + (sizes - true) * comes * (1 - comes)).sum(axis=1)
+        published, counts = np.bincount(other, minlength=len(names)), true.sum(axis=1)
         some = variance >= 5
-        found.append((both[1] - both[0])[some] / np.sqrt(variance[some]))
-    return np.concatenate(found)
+        scores.append((published - counts)[some] / np.sqrt(variance[some]))
+    return np.concatenate(scores)
 
 
 def page(rows: list[Row]) -> str:
@@ -135,7 +153,6 @@ def page(rows: list[Row]) -> str:
         return f"{shares[0]:.3f} to {shares[-1]:.3f}"
 
     def cells(row: Row) -> list[Any]:
-        prototype = BY_COLUMN.get((row["table"], row["columns"], row["secret"]))
         return [
             f"{row['columns']} of {row['table']}",
             row["secret"],
@@ -144,9 +161,9 @@ def page(rows: list[Row]) -> str:
             row["classes"],
             f"**{row['unchanged']:.4f}**",
             f"{row['bound']:.4f}",
-            "" if prototype is None or row["guarantee"] != str(LIP) else f"{prototype:.3f}",
+            _before(row),
             by_column(row),
-            f"{row['information']:.3f}",
+            f"{row['told by classes']:.3f} of {row['told by records']:.3f}",
         ]
 
     def costs(row: Row) -> list[Any]:
@@ -172,22 +189,24 @@ def page(rows: list[Row]) -> str:
         "classes",
         "unchanged",
         "bound",
-        "prototype by columns",
+        "before",
     ]
-    head += ["single columns unchanged", "I(X;Y)/H(X)"]
+    head += ["single columns unchanged", "nats told of the secret"]
     second = ["columns", "secret", "guarantee", "level", "level again", "imbalance", "z of pairs", "s", "s drawing"]
     second += ["s again", "kB: protocol / source"]
     lines = [
         "# Wide tables: records as they are, or a donor's",
         "",
         "`python -m benchmarks.columns`: `funnel.fit_columns` ([wide tables](../../docs/columns.md)) for columns of",
-        "Adult and Census-Income. *Unchanged* is the expected share of records published as they are, *bound* what no",
-        "invariant protocol that reads these columns exceeds, *prototype* what drawing column after column left.",
+        "Adult and Census-Income, in classes of 200 records. *Unchanged* is the expected share of records published as",
+        "they are, *bound* what no invariant protocol exceeds if records tell what their classes do. *Before*:",
+        "unchanged (and posterior classes) where every different record had the posterior of its own exact counts.",
+        "*Nats told*: I(S;X) of classes, and of records by their exact counts.",
         "",
         *table(head, map(cells, rows)),
         "",
         "*Level again* is the largest level of all prefixes of columns, *imbalance* the largest |P(Y = y) - P(X = y)|,",
-        "both computed from the text of the protocol by `funnel.recount.invariance`. *z of pairs*: one release was",
+        "both computed from the files of the protocol by `funnel.recount.invariance`. *z of pairs*: one release was",
         "drawn, and the counts of all cells of two columns are compared with the true ones: share of cells within 1.96",
         "standard deviations of the protocol, and the largest deviation. Seconds are of processor time, *s* to make",
         "and prove the protocol.",

@@ -28,7 +28,7 @@ from funnel.solver.invariant import counted
 
 ADULT = Path("data/adult.parquet")
 LIP = funnel.LIP(1.0)
-# Secret, published columns, and what is asked for.
+# Secret, published columns, and what is asked for; without noise, and with.
 CASES: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["sex"], LIP),
     ("marital-status", ["relationship"], LIP),
@@ -47,6 +47,12 @@ CASES: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["education", "occupation", "relationship"], LIP),
     ("income", ["education", "occupation", "relationship", "sex"], LIP),
     ("income", ["education", "occupation", "relationship", "race"], LIP),
+]
+BOTH = funnel.parse_guarantee("rlip:1.0,0.05 & srlip:1.0")
+NOISY: list[tuple[str, list[str], Guarantee]] = [
+    ("income", ["education 6", "sex", "age 2", "income"], funnel.Attribute(1.0)),
+    ("income", ["education 6", "sex", "age 4", "income"], funnel.Attribute(1.0)),
+    ("income", ["education 6", "sex", "age 4"], BOTH),
 ]
 SCHOOL = ["Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"]
 EDUCATION = {

@@ -14,6 +14,8 @@ import argparse
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import chi2
 
-from benchmarks.rows import Row, save_as_they_come, table
+from benchmarks.rows import Row, save_as_they_come, saved, table
 from benchmarks.usual_statistics import (
     Figures,
+    Shown,
     Statistic,
     chi_square,
     least_squares,
@@ -35,10 +38,11 @@ from benchmarks.usual_statistics import (
     quantiles,
     shares,
 )
-from funnel import LIP, Alphabet, Attribute, Joint, Protocol, fit, protect
+from benchmarks.whole_record_cases import WholeRecords, whole_record_cases
+from funnel import LIP, Alphabet, Attribute, Joint, fit, protect
 from funnel.estimation import chi_square_ratio, variance_ratio
 from funnel.guarantees import Guarantee
-from funnel.joint import FloatArray, IntArray
+from funnel.joint import FloatArray
 
 SAMPLE = Path(__file__).parents[1] / "data" / "adult.parquet"
 _HEAD = ["case", "records", "releases", "unchanged", "statistic", "estimates", "r, mean and most"]
@@ -70,6 +74,34 @@ class Case:
     statistics: Mapping[str, Statistic]
     tests: tuple[tuple[str, str], ...] = ()
     noise: float | None = None
+
+    @property
+    def whole(self) -> FloatArray:
+        """Records of the population with each value (a,)."""
+        return np.asarray(self.population.counts.sum(axis=0), dtype=np.float64)
+
+    @property
+    def values(self) -> Alphabet:
+        """What these values are."""
+        return self.population.inputs
+
+    def published(self, releases: int, random: np.random.Generator) -> Iterator[Shown]:
+        """Releases of samples of the population, each by a protocol of its own."""
+        population = self.population
+        for _ in range(releases):
+            counts = random.multinomial(population.n, population.p.ravel()).reshape(population.counts.shape)
+            sample = Joint(counts, population.secret, population.inputs)
+            known = sample if self.noise is None else protect(sample, self.noise).as_published
+            protocol = fit("invariant", known, self.guarantee)
+            records, channel = counts.sum(axis=0), protocol.matrix.T
+            shown = random.multinomial(records, channel / channel.sum(axis=1, keepdims=True)).sum(axis=0)
+            yield Shown(
+                records,
+                shown,
+                float(records @ np.diag(protocol.matrix)) / records.sum(),
+                partial(variance_ratio, shown, protocol),
+                partial(chi_square_ratio, shown, protocol),
+            )
 
 
 def adult() -> pd.DataFrame:
@@ -170,7 +202,7 @@ def _independent(joint: Joint, column: str) -> Joint:
     return Joint(np.rint(counts).astype(np.int64), joint.secret, inputs)
 
 
-def cases(path: Path | None) -> dict[str, Callable[[], Case]]:
+def cases(path: Path | None) -> dict[str, Callable[[], Case | WholeRecords]]:
     """All cases; the census where it is there."""
 
     def four(people: pd.DataFrame) -> Joint:
@@ -198,7 +230,7 @@ def cases(path: Path | None) -> dict[str, Callable[[], Case]]:
         joint = four(census(path))
         return Case(joint, LIP(1.0), _usual(joint))
 
-    found: dict[str, Callable[[], Case]] = {
+    found: dict[str, Callable[[], Case | WholeRecords]] = {
         "Adult, lip:1": plain,
         "Adult, lip:1, fitted to noisy counts": noisy,
         "Adult with income, attribute:1": with_income,
@@ -207,34 +239,22 @@ def cases(path: Path | None) -> dict[str, Callable[[], Case]]:
     }
     if path is not None:
         found["Census-Income, lip:1"] = lambda: of_census(path)
-    return found
+    return found | whole_record_cases(path)
 
 
-def published(case: Case, releases: int, random: np.random.Generator) -> Iterator[tuple[IntArray, Protocol, IntArray]]:
-    """Samples of the population (a,), the protocol of each, and what is published (a,)."""
-    population = case.population
-    for _ in range(releases):
-        counts = random.multinomial(population.n, population.p.ravel()).reshape(population.counts.shape)
-        sample = Joint(counts, population.secret, population.inputs)
-        known = sample if case.noise is None else protect(sample, case.noise).as_published
-        protocol = fit("invariant", known, case.guarantee)
-        records, channel = counts.sum(axis=0), protocol.matrix.T
-        yield records, protocol, random.multinomial(records, channel / channel.sum(axis=1, keepdims=True)).sum(axis=0)
-
-
-def measured(name: str, case: Case, releases: int) -> Iterator[Row]:
+def measured(name: str, case: Case | WholeRecords, releases: int) -> Iterator[Row]:
     """Coverage of every statistic of a case, and how often tests reject."""
     random = np.random.default_rng(zlib.crc32(name.encode()))
-    whole = case.population.counts.sum(axis=0).astype(float)
-    truths = {kind: statistic(whole).estimates for kind, statistic in case.statistics.items()}
+    truths = {kind: statistic(case.whole).estimates for kind, statistic in case.statistics.items()}
     held: dict[str, list[Any]] = {kind: [] for kind in case.statistics}
     rejected: dict[tuple[str, str], list[Any]] = {pair: [] for pair in case.tests}
-    kept = []
-    for records, protocol, shown in published(case, releases, random):
-        kept.append(float(records @ np.diag(protocol.matrix)) / records.sum())
+    kept, tested = [], {column: members(case.values, (column,)) for pair in case.tests for column in pair}
+    for one in case.published(releases, random):
+        shown, records = (counts.astype(float) for counts in (one.shown, one.records))
+        kept.append(one.unchanged)
         for kind, statistic in case.statistics.items():
-            found, own = statistic(shown.astype(float)), statistic(records.astype(float)).estimates
-            r = variance_ratio(shown, protocol, found.influence)
+            found, own = statistic(shown), statistic(records).estimates
+            r = one.ratio(found.influence)
             held[kind].append(
                 [
                     _holds(found, truths[kind], 1 + r),
@@ -245,12 +265,12 @@ def measured(name: str, case: Case, releases: int) -> Iterator[Row]:
                 ]
             )
         for pair in case.tests:
-            value, degrees = chi_square(shown.astype(float), *(members(protocol.inputs, (column,)) for column in pair))
-            r = chi_square_ratio(shown, protocol, *pair)
+            value, degrees = chi_square(shown, *(tested[column] for column in pair))
+            r = one.chi_square_ratio(*pair)
             rejected[pair].append([chi2.sf(value / (1 + r), degrees) < 0.05, chi2.sf(value, degrees) < 0.05, r])
     about: Row = {
         "case": name,
-        "records": int(whole.sum()),
+        "records": int(records.sum()),
         "releases": releases,
         "unchanged": round(float(np.mean(kept)), 4),
     }
@@ -345,9 +365,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", default=300, type=int, help="samples that are drawn and published of each case")
     parser.add_argument("--census", type=Path, help="census_income_kdd.parquet; without it Adult alone")
+    parser.add_argument("--only", help="cases whose names have this; rows of others are kept as they were written")
     arguments = parser.parse_args()
-    rows = (row for name, made in cases(arguments.census).items() for row in measured(name, made(), arguments.releases))
-    save_as_they_come(rows, "invariant-coverage", page)
+    asked = {name: made for name, made in cases(arguments.census).items() if (arguments.only or "") in name}
+    before = saved("invariant-coverage") if arguments.only else []
+    kept = [row for row in before if row["case"] not in asked]
+    rows = (row for name, made in asked.items() for row in measured(name, made(), arguments.releases))
+    save_as_they_come(chain(kept, rows), "invariant-coverage", page)
 
 
 if __name__ == "__main__":

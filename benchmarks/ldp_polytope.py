@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import funnel
-from funnel.papers.theorem_2 import best_vertex
+from funnel_papers.theorem_2 import best_vertex
 
 EPSILON = 0.5
 RESULTS = Path(__file__).parent / "results" / "ldp_polytope.json"

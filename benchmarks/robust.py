@@ -28,10 +28,10 @@ from funnel.measures.information import information_of
 from funnel.mechanisms import calibrate, mechanism
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
-from funnel.papers.laws import Law
-from funnel.papers.robust_measuring import RobustLaw
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget
+from funnel_papers.laws import Law
+from funnel_papers.robust_measuring import RobustLaw
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -27,6 +27,12 @@ def save_as_they_come(rows: Iterable[Row], name: str, page: Callable[[list[Row]]
         (RESULTS / f"{name}.md").write_text(page(found))
 
 
+def saved(name: str) -> list[Row]:
+    """The rows that were written to ``name.json`` of the results."""
+    rows: list[Row] = json.loads((RESULTS / f"{name}.json").read_text())
+    return rows
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """The lines of a table in Markdown."""
     return [f"| {' | '.join(map(str, cells))} |" for cells in (head, ["---"] * len(head), *rows)]

@@ -13,10 +13,24 @@ import numpy as np
 
 from funnel import Alphabet
 from funnel.estimation.plain_counts import wilson
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 
 Z = 1.959963984540054
 _STEPS = 50
+
+
+class Shown(NamedTuple):
+    """A release: the records (a,) of a sample and those that were published, the share of records unchanged, and r.
+
+    `ratio` gives r of influence (k, a), `chi_square_ratio` that of a test of two columns.
+    """
+
+    records: IntArray
+    shown: IntArray
+    unchanged: float
+    ratio: Callable[[FloatArray], FloatArray]
+    chi_square_ratio: Callable[[str, str], float]
+
 
 Interval = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -105,8 +119,8 @@ def least_squares(design: FloatArray, response: FloatArray, robust: bool) -> Sta
     return found
 
 
-def logistic(design: FloatArray, response: FloatArray) -> Statistic:
-    """Coefficients of a logistic regression of zeros and ones, by Newton's steps."""
+def logistic(design: FloatArray, response: FloatArray, robust: bool = False) -> Statistic:
+    """Coefficients of a logistic regression of zeros and ones, by Newton's steps; errors as usual, or robust ones."""
 
     def found(counts: FloatArray) -> Figures:
         coefficients = np.zeros(design.shape[1])
@@ -120,7 +134,8 @@ def logistic(design: FloatArray, response: FloatArray) -> Statistic:
         else:
             raise ArithmeticError("Newton's steps did not end")
         influence = counts.sum() * (inverse @ design.T) * (response - fitted)
-        return Figures(coefficients, influence, _wald(coefficients, np.diag(inverse)))
+        used = influence**2 @ counts / counts.sum() ** 2 if robust else np.diag(inverse)
+        return Figures(coefficients, influence, _wald(coefficients, used))
 
     return found
 

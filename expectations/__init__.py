@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from funnel.pipeline.expectations.data_docs import data_docs
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.finished import Finished
 from funnel.pipeline.expectations.judging import announced, judge
 from funnel.pipeline.expectations.table_evidence import TableEvidence
-from funnel.pipeline.expectations.table_judging import judge_table
 from funnel.release.verdict import Judgement, Verdict
 
 # Great Expectations itself takes seconds to import, so `judge` imports it, not this module.
@@ -18,7 +16,5 @@ __all__ = [
     "TableEvidence",
     "Verdict",
     "announced",
-    "data_docs",
     "judge",
-    "judge_table",
 ]

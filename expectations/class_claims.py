@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 
-CLAIMS = ("columns", "alphabet", "size", "classes", "records", "composition")
+Json = Mapping[str, Any]
+
+CLAIMS = ("origin", "columns", "alphabet", "size", "classes", "records", "composition", "off")
 
 
 def class_claims(
-    classes: PlainClasses, said: Said, whole: Recount, released: ReleasedProtocol, data: Path
+    classes: PlainClasses,
+    said: Said,
+    whole: Recount,
+    released: ReleasedProtocol,
+    data: Path,
+    stated: Json | None,
+    given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
 
@@ -28,23 +38,30 @@ def class_claims(
     released : ReleasedProtocol
     data : Path
         The released parquet file.
+    stated : mapping or None
+        What ``report.json`` states of tables of the secret and another column that are off.
+    given : PlainClasses, optional
+        In the file that the text of the spec names.
     """
-    true: Counter[tuple[str, ...]] = Counter()
     sizes: Counter[str] = Counter()
     for (_, record), count in whole.counts.items():
-        true[record] += count
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
     rows = published_by_class(recount_published(data, said.released), width)
-    found = PublishedByClass(classes, true, rows, moves_of(released))
+    found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     misplaced, unknown = found.misplaced, found.unknown
-    unlikely = list(found.unlikely()) if not width else []
+    unlikely = list(found.unlikely())
+    # Of classes that follow from other people's records each needs a donor.
+    fewest = said.min_records if given is None else 1
     least = min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
+    whose = classes.are_given == (given is not None) and classes.content["source"] is None
+    right = whose and (given is None or classes.is_of(given))
     return [
+        claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
-        claim("size", least >= said.min_records, f"of a class is {least:,}, below min_records in [groups]"),
+        claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
         claim(
@@ -52,4 +69,15 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
+        _off(found, stated, width > 0 and not said.has_noise),
     ]
+
+
+def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:
+    """Whether the cell that is stated is the farthest off, by as many records as are stated."""
+    if not published or stated is None:
+        return Claim("off", "is missing or out of place" if published or stated is not None else None)
+    (secret, column, value), records = found.off()
+    right = stated["secret"] == " · ".join(secret) and (stated["column"], stated["value"]) == (column, value)
+    near = records * (1 - 1e-9) <= stated["records"] <= records * 1.11
+    return claim("off", right and near, "is not how far tables of the secret are off on average")

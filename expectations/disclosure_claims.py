@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class AskedRules:
     least : int
         Records of every cell that is not empty.
     share : Fraction
-        The largest share of one secret in a combination, unless it has that of all records.
+        The largest share of one secret in a combination, unless it has that of all records; of the doubt in a class.
     alone : Fraction
         The largest share of records whose combination is theirs alone.
     """
@@ -55,17 +56,23 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -
         of_published[x] += number
     records = of_secret.total()
     small = sum(0 < number < least for number in counts.values())
-    # A secret that so many records have anyway is no news of one combination.
-    common = {s for s, number in of_secret.items() if Fraction(number, records) > share}
-    dominated = sum(
-        s not in common and Fraction(number, of_published[x]) > share for (s, x), number in counts.items() if number
-    )
+    most = {s: _most(share, Fraction(number, records), said) for s, number in of_secret.items()}
+    dominated = sum(Fraction(number, of_published[x]) > most[s] for (s, x), number in counts.items() if number)
     lone = sum(number == 1 for number in of_published.values())
     return [
         claim("minimum cell", small == 0, f"is below {least:,} records in {small:,} cells"),
         claim("dominance", dominated == 0, f"of one secret value is above the rule in {dominated:,} combinations"),
         claim("uniqueness", lone <= alone * records, f"is above the rule: {lone:,} records are alone"),
     ]
+
+
+def _most(share: Fraction, of_all: Fraction, said: Said) -> Fraction:
+    """The largest share of a secret in a combination, given that of all records."""
+    if said.class_column is None:
+        # A secret that so many records have anyway is no news of one combination.
+        return Fraction(1) if of_all > share else share
+    # A class may take away this share of the doubt.
+    return Fraction(math.floor(10_000 * (of_all + share * (1 - of_all))), 10_000)
 
 
 def asked_rules(said: Said) -> AskedRules | None:
@@ -75,7 +82,13 @@ def asked_rules(said: Said) -> AskedRules | None:
         return None
     # What is grouped for a threshold keeps it, whatever is only reported.
     least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
-    return AskedRules(least, _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0)))
+    share, alone = asked.get("dominance", _dominance(said)), asked.get("unique_share", 0.0)
+    return AskedRules(least, _fraction(share), _fraction(alone))
+
+
+def _dominance(said: Said) -> float:
+    """What holds where the text says nothing: more in classes of records whose secret is published."""
+    return 0.995 if said.class_column is not None and said.released[:-1] != said.whole else 0.95
 
 
 def expected_rules(said: Said) -> dict[str, Any]:
@@ -83,7 +96,7 @@ def expected_rules(said: Said) -> dict[str, Any]:
     asked = said.section("disclosure")
     return {
         "minimumCell": int(asked.get("minimum_cell", 10)),
-        "dominance": float(asked.get("dominance", 0.95)),
+        "dominance": float(asked.get("dominance", _dominance(said))),
         "uniqueShare": float(asked.get("unique_share", 0.0)),
         "onBreach": "refuse" if _refuses(asked, said) else "report",
     }

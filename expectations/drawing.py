@@ -18,7 +18,7 @@ Words = Mapping[str, WordStatistics]
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Evidence of the drawing. What is None was not left.
+    """Evidence of the drawing. What is None was not left, which is a failure.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Drawing:
     shuffled : bool
         Whether the spec asks for rows in random order.
     taken_over : bool
-        Whether the rows were drawn for an earlier version, perhaps by a funnel that left less.
+        Whether the rows were drawn for an earlier version.
     earlier : tuple of mappings
         The words of earlier versions of the series, for rows that were drawn for this one.
     """
@@ -77,8 +77,6 @@ class JudgedDrawing:
         return held[0]
 
 
-def not_left(what: str, taken_over: bool) -> tuple[str, str | None]:
+def not_left(what: str) -> tuple[str, str | None]:
     """What is observed, and what fails, where the drawing did not leave some evidence."""
-    if taken_over:
-        return f"not judged: these rows were drawn by an earlier funnel, which did not leave {what}", None
     return "nothing", f"the drawing did not leave {what}, so it cannot be judged"

@@ -41,14 +41,6 @@ def context() -> EphemeralDataContext:
     )
 
 
-def page(results: ExpectationSuiteValidationResult) -> str:
-    """The results of a suite as a page of Data Docs."""
-    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
-    from great_expectations.render.view.view import DefaultJinjaPageView
-
-    return str(DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(results)))
-
-
 __all__ = [
     "BatchExpectation",
     "ExpectationSuite",
@@ -61,6 +53,5 @@ __all__ = [
     "Validator",
     "context",
     "metric_value",
-    "page",
     "renderer",
 ]

@@ -38,13 +38,11 @@ from funnel.recount import (
 )
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
-from funnel.recount.classes import values_of
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.sampling.keyed import DERIVATION
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -132,7 +130,16 @@ class Finished(FinishedFolder):
     def _classes(self) -> list[Claim]:
         if self.classes is None:
             return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
-        return class_claims(self.classes, self.said, self.whole_recount, self.laws.released, self.folder.data)
+        stated = (json_in(self.folder.numbers).get("unchanged") or {}).get("off")
+        return class_claims(
+            self.classes,
+            self.said,
+            self.whole_recount,
+            self.laws.released,
+            self.folder.data,
+            stated,
+            self.given_classes,
+        )
 
     def _drawn_numbers(self) -> list[Claim]:
         package = json_in(self.folder.package)
@@ -188,11 +195,11 @@ class Finished(FinishedFolder):
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
         given = self.drawing_document is not None
-        if self.derivation == DERIVATION and (self.followed is not None or not given):
+        if self.followed is not None or not given:
             protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
             return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
-        # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
-        # rows that are taken over were drawn: they were judged then.
+        # What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged
+        # then.
         return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]
 
     def _histories(self) -> list[Claim]:
@@ -211,7 +218,9 @@ class Finished(FinishedFolder):
         counted = self.recount
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
-        return frequency_claims(content, text == spread(content), public, counted, self.spec, self.said, known)
+        return frequency_claims(
+            content, text == spread(content), public, counted, self.spec.whole, self.said, known, self.public_values
+        )
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -244,9 +253,6 @@ class Finished(FinishedFolder):
     def _drawn(self) -> Claim:
         """That as many records drew with every (secret, input) as the source has."""
         draws, laws = self.draws, self.laws
-        if draws.counts is None or draws.secret is None:
-            # `ExpectDrawsToIgnoreTheSecret` fails where they should be there.
-            return Claim("draws")
         c, a, b = len(draws.secret.symbols), len(laws.weights), len(laws.outputs)
         secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
         inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
@@ -257,7 +263,7 @@ class Finished(FinishedFolder):
         given = self.drawing_document
         read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
-        for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
+        for cell, count in zip(draws.cells, draws.records, strict=True):
             place = cell // b % (len(read) + 1)
             found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
         if given is not None:
@@ -314,7 +320,7 @@ class Finished(FinishedFolder):
             self.frequencies,
             self._intervals,
             self._told_numbers,
-            {} if self.classes is None else values_of(self.whole_recount, self.classes.columns),
+            self.values,
         )
 
     def _handouts(self) -> list[Claim]:

@@ -20,7 +20,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import public_files
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.finished_version import FinishedVersion
+from funnel.pipeline.expectations.finished_version import FinishedVersion, json_in
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.laws import Laws
 from funnel.protocol import Protocol
@@ -86,7 +86,28 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def whole_recount(self) -> Recount:
         """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
-        return recount(self.settled.whole, wide=True)
+        return recount(self.settled.whole, self.public_values, wide=True)
+
+    @cached_property
+    def public_values(self) -> dict[str, tuple[str, ...]] | None:
+        """Of whole records with noise: by column the values that are public, as frequencies and package state them.
+
+        That these are declared, or were learned as they may be, is judged.
+        """
+        public = self.frequencies
+        if public is None or self.classes is None:
+            return None
+        (table,) = (one for one in json_in(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
+        stated = {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
+        secret = {column: public.labels[column] for column in public.secret_columns}
+        return {**secret, **{column: stated[column] for column in self.classes.columns}}
+
+    @property
+    def values(self) -> dict[str, list[str]]:
+        """The values of the columns of whole records, where these are published."""
+        if self.classes is None:
+            return {}
+        return values_of(self.whole_recount, self.classes.columns, self.public_values)
 
     @cached_property
     def public(self) -> Recount:
@@ -257,7 +278,7 @@ class FinishedFolder(FinishedVersion):
             drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
             drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
             public=self._public_joint(),
-            categories={} if self.classes is None else values_of(self.whole_recount, self.classes.columns),
+            categories=self.values,
         )
 
     def _public_joint(self) -> Joint | None:
@@ -278,17 +299,16 @@ class FinishedFolder(FinishedVersion):
         return DrawsDocument.read(self.folder.draws)
 
     def _drawing(self) -> Drawing:
-        draws, words = self.draws, self.folder.words
+        draws = self.draws
         return Drawing(
             counts=draws.counts,
-            secret=None if draws.secret is None else draws.secret.alphabet(),
+            secret=draws.secret.alphabet(),
             probe=draws.probe,
-            words=WordsDocument.read(words).statistics if words.exists() else None,
+            words=WordsDocument.read(self.folder.words).statistics,
             snapshot=Path(self.drawn_snapshot.data.path),
             shuffled=self.said.shuffled,
             taken_over=self.taken_over,
-            # Versions of a funnel that kept no words have nothing to compare with.
-            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier if one.words.exists()),
+            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
         )
 
     @cached_property

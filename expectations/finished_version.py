@@ -16,7 +16,6 @@ from funnel.recount.source import source_columns
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import RecordKey
-from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 
@@ -40,8 +39,6 @@ class FinishedVersion:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
-    derivation : int
-        How its answers were derived; those of rows that are taken over may be of an earlier funnel.
     previous : str, optional
         The newest version that readers find.
     """
@@ -53,7 +50,6 @@ class FinishedVersion:
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
-    derivation: int = DERIVATION
     previous: str | None = None
 
     @cached_property
@@ -67,6 +63,23 @@ class FinishedVersion:
     def classes(self) -> PlainClasses | None:
         """The questions that classes of records follow from, where there are any."""
         return PlainClasses.parse(self.folder.classes.read_bytes()) if self.folder.classes.is_file() else None
+
+    @cached_property
+    def given_classes(self) -> PlainClasses | None:
+        """The questions in the file that the text of the spec names, as it is now; None where it names none.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+        named = self.said.section("groups").get("classes")
+        if named is None:
+            return None
+        try:
+            return PlainClasses.parse(self.spec.resolve(str(named)).read_bytes())
+        except OSError as error:
+            raise DataError(f"the file of classes {named} cannot be read any more") from error
 
     @cached_property
     def settled(self) -> ReleaseSpec:
@@ -110,8 +123,3 @@ def json_of(text: bytes, path: Path) -> Any:
 def spread(content: Any) -> bytes:
     """JSON as documents for people are written: a line a value, keys in order."""
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-
-
-def compact(content: Any) -> bytes:
-    """JSON as large documents are written: in one line."""
-    return (json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()

@@ -94,6 +94,7 @@ def frequency_claims(
     spec: ReleaseSpec,
     said: Said,
     before: Sequence[Before] = (),
+    whole: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``frequencies.json``.
 
@@ -113,12 +114,15 @@ def frequency_claims(
         What the text of the spec says.
     before : sequence of Before
         Earlier versions of the series with noise.
+    whole : mapping of column to sequence of str, optional
+        The public values of every column of whole records, where counts are by their class.
 
     Raises
     ------
     DataError
         If records have values that no count is of.
     """
+    labels = public.labels if whole is None else whole
     plain = canonical and set(content) in (_KEYS, _KEYS | _MOVES)
     return [
         claim("canonical text", plain, "holds more than its content"),
@@ -127,8 +131,8 @@ def frequency_claims(
         claim("limits", _proven(public), "are not those that the scale and beta prove"),
         all_of("changes and rows", _moves(public, said)),
         all_of("combinations", _combinations(public, said)),
-        all_of("values", _values(public, counted, spec)),
-        all_of("selected values", _selected(public, counted, spec)),
+        all_of("values", _values(labels, counted, spec)),
+        all_of("selected values", _selected(public, labels, counted, spec)),
         _noise(public, counted),
         all_of("noise of other versions", _apart(public, counted, before)),
         all_of("spent", _spent(public, said, before)),
@@ -169,9 +173,9 @@ def _combinations(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
     yield claim("counts", public.is_whole, "are not of all combinations, so that they tell which of them occur")
 
 
-def _values(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:
+def _values(public: Mapping[str, Sequence[str]], counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:
     """That the values of columns are those that the spec declares, or else some that occur."""
-    for column, labels in public.labels.items():
+    for column, labels in public.items():
         other, missing = special_values(spec, column)
         recode = spec.recode.get(column)
         declared = declared_values(spec, column)
@@ -191,15 +195,17 @@ def _values(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> I
             yield claim(column, missing in labels, "has no category of missing values, which tells that none is")
 
 
-def _selected(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:
+def _selected(
+    public: PublicFrequencies, labels: Mapping[str, Sequence[str]], counted: Recount, spec: ReleaseSpec
+) -> Iterator[Claim]:
     columns = selected_columns(spec)
     for column in columns:
         other, missing = special_values(spec, column)
         values = {value: n for value, n in counted.values[column].items() if value not in (other, missing)}
         if public.rows is not None:
             # Values are learned from one row of everybody, and counted here in all: what was named is judged alone.
-            values = {value: n for value, n in values.items() if value in public.labels[column]}
-        p = surprise(spec, column, values, public.labels[column])
+            values = {value: n for value, n in values.items() if value in labels[column]}
+        p = surprise(spec, column, values, labels[column])
         enough = p * len(columns) >= SIGNIFICANCE
         yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")
     yield same("learned columns", {*columns} <= {*learned_columns(spec)}, True)

@@ -180,7 +180,7 @@ def package_claims(
         level_claim("level", privacy["level"], level),
         all_of("channel", _channel(privacy, files, protocol, said, versions)),
         all_of("figures", _figures(privacy, laws, said, rows)),
-        _frequencies(privacy["frequencies"], files, protocol, public, said, versions),
+        _frequencies(privacy["frequencies"], files, protocol, public, said),
         claim("nothing else", not further, f"but for {', '.join(sorted(further))}"),
     ]
 
@@ -341,7 +341,6 @@ def _frequencies(
     protocol: Mapping[str, Any],
     public: PublicFrequencies | None,
     said: Said,
-    versions: int | None,
 ) -> Claim:
     protection = said.frequencies.protection
     noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")

@@ -45,7 +45,6 @@ from funnel.release.decision import (
     Unchanged,
     Waiting,
     decide,
-    require_set,
     told_of_withdrawn,
 )
 from funnel.release.layout import Version
@@ -181,7 +180,6 @@ def _go(
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
     earlier, submitted, waiting = series.earlier, series.held.all, series.held.waiting
-    require_set(spec, earlier)
     held_before = None if waiting is None else waiting.held
     recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
@@ -347,7 +345,7 @@ def _release(
             created,
             approval,
             None if estimated.units is None else estimated.units.first,
-            estimated.classes,
+            estimated.composition,
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot

@@ -51,9 +51,11 @@ _ROOMS = {
     "estimation": (
         "Estimate",
         "NumberEstimate",
+        "OddsRatios",
         "Trend",
         "estimate",
         "estimate_numbers",
+        "estimate_odds",
         "estimate_trend",
     ),
     "estimation.weighted": ("WeightedEstimate", "estimate_weighted"),

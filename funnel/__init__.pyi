@@ -21,9 +21,11 @@ from funnel.errors import (
 from funnel.estimation import (
     Estimate,
     NumberEstimate,
+    OddsRatios,
     Trend,
     estimate,
     estimate_numbers,
+    estimate_odds,
     estimate_trend,
 )
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
@@ -94,6 +96,7 @@ __all__ = [
     "Level",
     "MutualInformation",
     "NumberEstimate",
+    "OddsRatios",
     "OutputError",
     "PerfectPrivacy",
     "PipelineError",
@@ -113,6 +116,7 @@ __all__ = [
     "draw_within",
     "estimate",
     "estimate_numbers",
+    "estimate_odds",
     "estimate_trend",
     "estimate_weighted",
     "fit",

@@ -229,6 +229,32 @@ def plan_command(
     )
 
 
+@main.command("classes")
+@spec_argument
+@click.argument("source")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write the file; by default where classes in [groups] of SPEC says.",
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@json_option
+def classes_command(spec: Path, source: str, output: Path | None, force: bool, as_json: bool) -> None:
+    """Choose the questions that cut the records of SPEC into classes by SOURCE, which is about other people.
+
+    Frequencies with noise, and bounds in a population, need classes that do not depend on the records that are
+    released. SOURCE has the columns of SPEC: the records of an earlier year, say, or of people who are set aside. Which
+    questions were chosen is public with every release, and tells of these people what exact counts do.
+    """
+    from funnel.release.classified import write_classes
+    from funnel.spec import ReleaseSpec
+
+    with Console(as_json) as console:
+        file = write_classes(ReleaseSpec.load(spec), source, output, force, console.progress)
+    click.echo(json_line({"classes": str(file)}) if as_json else f"wrote {file}")
+
+
 @main.command("share")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.argument("target")
@@ -340,6 +366,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     metavar="VALUE=NUMBER",
     help="What a value means, or VALUE=LEAST..LARGEST.",
 )
+@click.option("--odds", is_flag=True, help="Odds ratios of the two columns of --by, against the commonest values.")
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
     "--method",
@@ -353,10 +380,11 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
     the published frequencies are all that is read. Each share comes with a standard error and an interval that holds
-    the true one in 95 of 100 draws. By default they are about these records: only the random answers err.
+    the true one in 95 of 100 draws. By default they are about these records: only the random draws err.
 
     Records of an invariant release are counted as usual, and each share comes with r: the usual standard error for the
-    population, times the root of 1 + r, has room for the records that were changed.
+    population, times the root of 1 + r, has room for the records that were changed. --odds gives odds ratios, and --of
+    means, totals and quantiles.
 
     In other releases, values that the records can tell only in sum are listed so, with what is left of each of them.
     Where that is because some values hardly occur, they are taken to be as rare as is published, and named.

@@ -24,7 +24,7 @@ _JSON = "funnel.json"
 # What became of the work of a command that was stopped, where it is not what became of a release.
 STOPPED = "funnel.stopped"
 # Matrices are small and many, and a BLAS that shares such a product out among threads spends most of its time waiting
-# for them; with one thread what is computed does not depend on the number of processors either (decision 0079).
+# for them; with one thread what is computed does not depend on the number of processors either.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _THROWN_AWAY = "what was not yet published was thrown away"
 

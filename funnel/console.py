@@ -63,19 +63,25 @@ def frequencies_line(protection: Protection) -> str:
 
 def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     """What stays as it is in an invariant release, and what its observers can conclude; nothing of any other."""
+    from funnel.sampling.published import CLASS_COLUMN
+
     if told is None:
         return
+    by_class = [one["column"] for one in told["columns"]] == [CLASS_COLUMN]
     columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in told["columns"])
-    yield f"Unchanged: {told['share']:.1%} of the records; {columns}."
+    by_column = "in every column at least as many" if by_class else columns
+    yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
         most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"
         yield f"  {one['label']} ({one['prior']:.1%}): {one['share']:.1%} of the records{stays}{most}"
     rare = told["rare_unchanged"]
+    what, more = ("class", "es") if by_class else ("combination", "s")
+    alone = "" if by_class else f"; {told['unique']:,} published records like no other"
     yield (
-        f"Rare:      {'no combination' if rare is None else f'{rare:.1%} unchanged of those'} with less than a "
-        f"thousandth of the records; {told['exact_records']:.1%} of the records in combinations that are published "
-        f"exactly; {told['unique']:,} published records like no other"
+        f"Rare:      {f'no {what}' if rare is None else f'{rare:.1%} unchanged of those'} with less than a "
+        f"thousandth of the records; {told['exact_records']:.1%} of the records in {what}{more} that are published "
+        f"exactly{alone}"
     )
     for one in told["observers"]:
         who = "none" if one["known"] == 0 else "all" if one["known"] == one["columns"] else str(one["known"])

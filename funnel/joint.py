@@ -157,7 +157,7 @@ class Joint:
         if reads_secret:
             input_columns = tuple(column for column in input_columns if column not in secret_columns)
         columns = secret_columns + input_columns
-        counted, ranks = _count_combinations(batches, columns)
+        counted, ranks = count_combinations(batches, columns)
         found = cls._in_order(counted, ranks, secret_columns, input_columns, order)
         return found.with_secret() if reads_secret else found
 
@@ -364,7 +364,7 @@ def _checked_counts(counts: npt.ArrayLike) -> IntArray:
     return table.astype(np.int64)
 
 
-def _count_combinations(
+def count_combinations(
     batches: Iterable[pa.RecordBatch], columns: tuple[str, ...]
 ) -> tuple[Counter[tuple[str, ...]], dict[str, dict[str, int]]]:
     """Counts of the combinations that occur, and for each column the rank of each of its texts."""

@@ -7,8 +7,9 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
@@ -18,6 +19,7 @@ from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import (
+    classes_agree,
     columns_agree,
     disclosure_agrees,
     invariant_agrees,
@@ -29,7 +31,7 @@ from funnel.settings.agreement import (
     weight_agrees,
     why_not_by_class,
 )
-from funnel.settings.disclosure import DisclosureSettings
+from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line
 from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
@@ -42,6 +44,9 @@ from funnel.settings.section import Section
 from funnel.settings.source import SourceSettings
 from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
+
+if TYPE_CHECKING:
+    from funnel.disclosure import Rules
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -265,6 +270,7 @@ class ReleaseSpec(Section):
         keys_agree(self)
         columns_agree(self)
         invariant_agrees(self)
+        classes_agree(self)
         return self
 
     @property
@@ -311,18 +317,6 @@ class ReleaseSpec(Section):
         disclosure_agrees(self)
         return self
 
-    @property
-    def names_set(self) -> bool:
-        """Whether the text names the set of laws of its robust guarantee, instead of leaving it to what is usual.
-
-        Of settings in memory nobody can tell, and they are taken as they are.
-        """
-        if self._text is None or self.guarantee.parts:
-            # Several guarantees could not be asked for when the usual set was another one.
-            return True
-        said = tomllib.loads(self._text)["guarantee"]
-        return "set" in said if isinstance(said, dict) else str(self.guarantee.model_dump().get("set")) in said.lower()
-
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
         publish = (*(self.secret if self.publishes_secret else ()), column)
@@ -345,6 +339,19 @@ class ReleaseSpec(Section):
     def is_by_class(self) -> bool:
         """Whether records are counted and drawn by their class."""
         return bool(self._whole)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of [disclosure], for what records are counted by."""
+        return self.rules_of(self.is_by_class)
+
+    def rules_of(self, by_class: bool) -> Rules:
+        """The rules of [disclosure], for classes of records or for combinations of values."""
+        rules = replace(self.disclosure.rules, by_class=by_class)
+        if by_class and self.publishes_secret and "dominance" not in self.disclosure.model_fields_set:
+            # Tables of the secret that are right on average tell as much (0089).
+            return replace(rules, dominance=DOMINANCE_OF_PUBLISHED)
+        return rules
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -521,6 +528,9 @@ class ReleaseSpec(Section):
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         if self.is_by_class:
             said["publish"] = list(self._whole)
+        if self.groups.classes is not None:
+            # What it holds decides the classes of a snapshot, which has a digest of its own.
+            said["groups"]["classes"] = PurePath(self.groups.classes).name
         return _digest({key: value for key, value in said.items() if value != {}})
 
     @property

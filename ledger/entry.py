@@ -19,7 +19,6 @@ from funnel.release.document import Count, Document, Part, Sha256, VersionText
 #   restored     a version is there that this ledger did not see being published, or that was withdrawn
 #   forgotten    people were erased from a register
 Kind = Literal["publishing", "published", "refused", "unfinished", "withdrawn", "forgotten", "restored"]
-KINDS: tuple[Kind, ...] = ("publishing", "published", "refused", "unfinished", "withdrawn", "forgotten", "restored")
 
 Time = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|\+00:00)$")]
 
@@ -69,7 +68,7 @@ class Event(Part):
     Attributes
     ----------
     kind : str
-        One of `KINDS`.
+        What happened.
     series : str
     place : str or None
         Where the versions of the series are as seen from the workspace, as a short digest: one name may stand for

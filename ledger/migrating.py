@@ -13,8 +13,8 @@ from funnel.pipeline.ledger.tables import VERSION, version_of
 MOMENT = 0x6C6564676572
 
 
-def migrate(connection: Connection, place: str, target: int = VERSION) -> None:
-    """Bring a database to a version; the caller's transaction holds all of it.
+def migrate(connection: Connection, place: str) -> None:
+    """Bring a database to the version of this code; the caller's transaction holds all of it.
 
     Parameters
     ----------
@@ -22,8 +22,6 @@ def migrate(connection: Connection, place: str, target: int = VERSION) -> None:
         In a transaction.
     place : str
         Of the ledger, for messages.
-    target : int
-        Above the version that it has.
 
     Raises
     ------
@@ -35,7 +33,7 @@ def migrate(connection: Connection, place: str, target: int = VERSION) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MOMENT})
     found = version_of(connection, place)
     require_known(found, place)
-    if found is not None and found >= target:
+    if found == VERSION:
         return
     # Slow to import, and needed once in the life of a version.
     from alembic import command
@@ -44,7 +42,7 @@ def migrate(connection: Connection, place: str, target: int = VERSION) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, str(target))
+    command.upgrade(config, str(VERSION))
 
 
 def require_known(version: int | None, place: str) -> None:

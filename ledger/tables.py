@@ -17,7 +17,7 @@ from funnel.errors import LedgerError
 from funnel.pipeline.ledger.address import Address
 
 # The newest version of the database that this code knows; the last file in migrations/versions has its number.
-VERSION = 2
+VERSION = 1
 VERSION_TABLE = "funnel_ledger_version"
 _FIRST_BYTES = b"SQLite format 3\0"
 # The execution option of a transaction that writes.

@@ -232,7 +232,7 @@ def try_room(room: Room, size: int, workers: int) -> dict[str, bool]:
 
 def page(results: dict[str, dict[str, Any]], rooms: dict[str, Room]) -> str:
     """The scores as a page, with every mutant that no test notices."""
-    lines = ["# Mutants", "", "Made by `make mutants`; what this means is in decision 0021.", ""]
+    lines = ["# Mutants", "", "Made by `make mutants`; what this means is in CONTRIBUTING.md.", ""]
     lines += ["Those of a review, and what notices them now, are in [another page](mutants-of-the-review.md).", ""]
     lines += ["| room | tried | noticed | share | floor | equivalent |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for name, result in results.items():

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.donors.classifying import classes_of
-from funnel.donors.record_classes import RecordClasses
+from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.classified import classify_records
 from funnel.release.files import FileRef, Sink, private_folder, write_whole
 from funnel.release.snapshot import CODINGS, DATA, Snapshot
 from funnel.sampling import InputEncoder
@@ -43,7 +43,7 @@ class Classified:
 
 @step
 def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path) -> Classified:
-    """Find the classes of records between which the secret differs most, and count the records by them.
+    """Find the classes of records between which the secret differs most, or read them, and count the records by them.
 
     For every record a class is drawn by the protocol, and the record of somebody of that class is published: so the
     bound is about what an observer concludes from a record who knows of the secret what the counts of classes say.
@@ -53,35 +53,24 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     SpecError
         If the spec asks for what classes cannot be chosen for.
     DataError
-        If the records have one class only, or a column has a name that is used here.
+        If the records have one class only, a column has a name that is used here, or a file of classes does not fit.
     """
     joint, codings = estimated.joint, snapshot.read_codings()
     for column in (CLASS_COLUMN, RECORD_COLUMN):
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
     tell("finding classes of records")
-    classes = classes_of(spec, joint)
-    donors = _donors(joint, codings, classes)
-    counted = classes.counted(joint)
+    classified = classify_records(spec, joint, codings, snapshot.source_sha256)
+    classes, counted = classified.classes, classified.joint
+    donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, joint.inputs.columns, codings.labels)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
     found = _with_classes(snapshot, codings, told, donors, joint, workspace)
     tell(f"{len(classes.names)} classes of records")
     return Classified(
         spec.by_class(CLASS_COLUMN),
         found,
-        dataclasses.replace(estimated, joint=counted, classes=classes, donors=donors),
+        dataclasses.replace(estimated, joint=counted, donors=donors, composition=Composition.of(joint, classes)),
     )
-
-
-def _donors(joint: Joint, codings: Codings, classes: RecordClasses) -> Donors:
-    columns = joint.inputs.columns
-    codes = np.empty((len(joint.inputs), len(columns)), dtype=np.int32)
-    for j, column in enumerate(columns):
-        position = {text: i for i, text in enumerate(codings[column].labels)}
-        codes[:, j] = [position[symbol[j]] for symbol in joint.inputs.symbols]
-    categories = tuple(codings[column].labels for column in columns)
-    of_record, counts = classes.of_records(joint.inputs), joint.counts.sum(axis=0)
-    return Donors(columns, categories, codes, classes.names, of_record, counts)
 
 
 def _with_classes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.audit import Audited, Findings
-from funnel.donors.record_classes import RecordClasses
+from funnel.donors.composition import Composition
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
@@ -44,7 +44,7 @@ def describe(
     created: str,
     approval: Approval | None = None,
     first: Joint | None = None,
-    classes: RecordClasses | None = None,
+    composition: Composition | None = None,
 ) -> ReportContent:
     """Write the frequencies, the protocol, the csv, the public report and the package; what reports show is returned.
 
@@ -52,7 +52,7 @@ def describe(
 
     Exact counts of the first rows of units, ``first``, are there where public counts are of these.
 
-    Of the classes of records, where there are some, the questions that they follow from.
+    Of the classes of records, where there are some, the questions that they follow from and their records.
 
     They tell of the published channel alone: what people with a history drew from is internal.
     """
@@ -61,6 +61,7 @@ def describe(
     from funnel.pipeline.expectations.drawing import Drawing
 
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
+    classes = None if composition is None else composition.classes
     write_evidence(spec, counted, folder, first)
     public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
     codings = snapshot.read_codings()
@@ -108,6 +109,7 @@ def describe(
         decision=decision,
         rows_sha256=rows.data.sha256,
         approval=approval,
+        composition=composition,
     )
     write_report(content, folder)
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}

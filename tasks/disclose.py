@@ -34,7 +34,7 @@ def disclose(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Di
     ReleaseRefused
         If a rule is broken and the spec does not ask to report that only.
     """
-    found = Disclosure(frequencies.joint, spec.disclosure.rules)
+    found = Disclosure(frequencies.joint, spec.rules)
     place = workspace / FOUND
     if found.passes:
         place.unlink(missing_ok=True)

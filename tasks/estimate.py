@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.donors.record_classes import RecordClasses
+from funnel.donors.composition import Composition
 from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
@@ -44,10 +44,10 @@ class Estimated:
     units : UnitCounts or None
         Where noise is to protect the counts and units may have several rows: what is counted of first and second rows,
         which is what is protected.
-    classes : RecordClasses or None
-        Where records are counted by their class.
     donors : Donors or None
-        Whose records are published for those that change their class, in that case.
+        Where records are counted by their class: whose records are published for those that change it.
+    composition : Composition or None
+        The classes, and what records of each are like, in that case.
     wide : bool
         Whether records are to be counted and drawn by their class.
     """
@@ -57,8 +57,8 @@ class Estimated:
     values: str | None
     cached: bool
     units: UnitCounts | None = None
-    classes: RecordClasses | None = None
     donors: Donors | None = None
+    composition: Composition | None = None
     wide: bool = False
 
 

@@ -13,7 +13,6 @@ from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
-from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 
@@ -61,7 +60,6 @@ def validate(
     # Rows that are taken over have the words of the version that they are of.
     there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
     before = () if taken_over else there
-    derivation = decision.origin.derivation or DERIVATION
     prepared = None if register is None or coming is None else Prepared(register, coming)
     previous = _newest(earlier)
     finished = Finished(
@@ -73,7 +71,6 @@ def validate(
         earlier=before,
         key=key,
         followed=followed,
-        derivation=derivation,
         prepared=prepared,
         before=there,
         previous=None if previous is None else str(previous),

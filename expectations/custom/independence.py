@@ -24,7 +24,6 @@ class MeasuredIndependence:
     found: Independence | None
     worst: str
     wrong: str | None
-    taken_over: bool
     digest: str
 
 
@@ -40,15 +39,15 @@ class SecretIndependence(EvidenceMetric):
         drawing, channel = judged.drawing, judged.channel
         digest = channel.protocol.digest
         if drawing.counts is None or drawing.secret is None:
-            return MeasuredIndependence(None, "", None, drawing.taken_over, digest)
+            return MeasuredIndependence(None, "", None, digest)
         if (wrong := _wrong_margin(drawing.counts, channel, drawing.secret)) is not None:
-            return MeasuredIndependence(None, "", wrong, drawing.taken_over, digest)
+            return MeasuredIndependence(None, "", wrong, digest)
         found = independence(drawing.counts, channel.protocol)
         secrets, inputs = drawing.secret.labels, channel.protocol.inputs.labels
         secret = f"secret {secrets[found.worst_secret]!r}"
         outside = found.worst_input == len(inputs)
         worst = f"{secret} outside the alphabet" if outside else f"{secret} and input {inputs[found.worst_input]!r}"
-        return MeasuredIndependence(found, worst, None, drawing.taken_over, digest)
+        return MeasuredIndependence(found, worst, None, digest)
 
 
 def _wrong_margin(counts: DrawnCounts, channel: Channel, secret: Alphabet) -> str | None:
@@ -97,7 +96,7 @@ class ExpectDrawsToIgnoreTheSecret(ReleaseExpectation):
         if value.wrong is not None:
             return Finding(None, self.significance, value.wrong)
         if value.found is None:
-            observed, failure = not_left(_WHAT, value.taken_over)
+            observed, failure = not_left(_WHAT)
             return Finding(observed, self.significance, failure)
         found, failure = value.found, None
         if found.impossible:

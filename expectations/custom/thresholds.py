@@ -12,15 +12,15 @@ from funnel.pipeline.expectations.drawing import JudgedDrawing, not_left
 
 
 class Thresholds(EvidenceMetric):
-    """What the sampler answered at its thresholds, what it had to answer, and whether rows were taken over."""
+    """What the sampler answered at its thresholds, and what it had to answer."""
 
     metric_name = "draws.thresholds"
 
     @classmethod
-    def measure(cls, table: pd.DataFrame, arguments: dict[str, Any]) -> tuple[str | None, str, bool]:
+    def measure(cls, table: pd.DataFrame, arguments: dict[str, Any]) -> tuple[str | None, str]:
         """Measure it on the drawing."""
         judged = JudgedDrawing.read(table)
-        return judged.drawing.probe, expected_probe(judged.channel.protocol), judged.drawing.taken_over
+        return judged.drawing.probe, expected_probe(judged.channel.protocol)
 
 
 class ExpectSamplerToMeetThresholds(ReleaseExpectation):
@@ -32,11 +32,11 @@ class ExpectSamplerToMeetThresholds(ReleaseExpectation):
     metric_dependencies = ("draws.thresholds",)
     success_keys = ("protocol_digest",)
 
-    def find(self, value: tuple[str | None, str, bool]) -> Finding:
+    def find(self, value: tuple[str | None, str]) -> Finding:
         """Compare the digests of the answers."""
-        answered, expected, taken_over = value
+        answered, expected = value
         if answered is None:
-            observed, failure = not_left("the answers of its sampler at the thresholds", taken_over)
+            observed, failure = not_left("the answers of its sampler at the thresholds")
             return Finding(observed, expected, failure)
         failure = None
         if answered != expected:

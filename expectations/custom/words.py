@@ -28,14 +28,12 @@ class MeasuredWords:
         Runs that words of different purposes have in common.
     before : mapping of str to int
         Runs that were there in earlier versions.
-    taken_over : bool
     """
 
     found: dict[str, WordFinding] | None
     counts: dict[str, int]
     shared: int
     before: dict[str, int]
-    taken_over: bool
 
 
 class RandomWords(EvidenceMetric):
@@ -49,13 +47,12 @@ class RandomWords(EvidenceMetric):
         drawing = JudgedDrawing.read(table).drawing
         words = drawing.words
         if words is None:
-            return MeasuredWords(None, {}, 0, {}, drawing.taken_over)
+            return MeasuredWords(None, {}, 0, {})
         return MeasuredWords(
             {purpose: judge_words(stream) for purpose, stream in words.items()},
             {purpose: stream.words for purpose, stream in words.items()},
             runs_in_common(words),
             {purpose: runs_of_before(stream, drawing.earlier) for purpose, stream in words.items()},
-            drawing.taken_over,
         )
 
 
@@ -76,7 +73,7 @@ class ExpectRandomWordsToBeUniform(ReleaseExpectation):
     def find(self, value: MeasuredWords) -> Finding:
         """Compare the smallest p-value, corrected for the number of purposes, with the significance."""
         if value.found is None:
-            observed, failure = not_left(_WHAT, value.taken_over)
+            observed, failure = not_left(_WHAT)
             return Finding(observed, self.significance, failure)
         for purpose in self.purposes:
             if value.counts.get(purpose, 0) != self.rows:
@@ -113,7 +110,7 @@ class ExpectRandomWordsNeverToRepeat(ReleaseExpectation):
     def find(self, value: MeasuredWords) -> Finding:
         """Count the runs that come again."""
         if value.found is None:
-            observed, failure = not_left(_WHAT, value.taken_over)
+            observed, failure = not_left(_WHAT)
             return Finding(observed, self.allowed, failure)
         within = {purpose: found.repeated_runs for purpose, found in value.found.items()}
         again = sum(within.values()) + value.shared + sum(value.before.values())

@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -272,19 +272,15 @@ class Compared(io.RawIOBase):
         return self.differs
 
 
-def check_csv(table: Path, copy: Path, signed: bool) -> Check:
+def check_csv(table: Path, copy: Path) -> Check:
     """Whether the csv is, byte for byte, what funnel writes for the rows of the parquet file.
 
     Parameters
     ----------
     table, copy : Path
-    signed : bool
-        Whether the release is of a funnel that guards cells against spreadsheets; in earlier ones they need not be.
     """
     try:
-        differs = _csv_difference(table, copy, _guarded)
-        if differs is not None and not signed:
-            differs = _csv_difference(table, copy, str)
+        differs = _csv_difference(table, copy)
     except DataError as error:
         differs = str(error)
     except (OSError, pa.ArrowException, ValueError) as error:
@@ -294,16 +290,16 @@ def check_csv(table: Path, copy: Path, signed: bool) -> Check:
     )
 
 
-def _csv_difference(table: Path, copy: Path, written: Callable[[str], str]) -> str | None:
+def _csv_difference(table: Path, copy: Path) -> str | None:
     with opened(table) as source, opened(copy) as file, open_paged(source) as parquet:
-        for number, line in enumerate(_lines(parquet, written)):
+        for number, line in enumerate(_lines(parquet)):
             if file.read(len(line)) != line:
                 row = f"row {number:,}" if number else "header"
                 return f"its {row} is not that of the parquet file, as funnel writes it"
         return "it has more than the rows of the parquet file" if file.read(1) else None
 
 
-def _lines(table: pq.ParquetFile, written: Callable[[str], str]) -> Iterator[bytes]:
+def _lines(table: pq.ParquetFile) -> Iterator[bytes]:
     known: dict[tuple[Any, ...], bytes] = {}
     rows: Iterator[tuple[Any, ...]] = (
         row
@@ -312,7 +308,7 @@ def _lines(table: pq.ParquetFile, written: Callable[[str], str]) -> Iterator[byt
     )
     for row in chain([tuple(table.schema_arrow.names)], rows):
         if row not in known:
-            cells = (written(str(cell)).replace('"', '""') for cell in row)
+            cells = (_guarded(str(cell)).replace('"', '""') for cell in row)
             known[row] = (",".join(f'"{cell}"' for cell in cells) + "\n").encode()
         yield known[row]
 

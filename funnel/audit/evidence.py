@@ -17,7 +17,6 @@ from funnel.audit.arithmetic import (
     guarantee_of,
     posterior_complaints,
     reads_published_only,
-    rounded_up,
     share_step,
 )
 from funnel.audit.balance import check_exact_balance
@@ -170,15 +169,15 @@ def check_evidence(
 def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) -> Check:
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
-    # Within the bound it is told as the bound (decision 0032), or zero of a protocol that says nothing. Releases from
-    # before told it rounded up: at most a few units of its last place above the exact one, which may be a round number.
-    public = {budget, *(min(rounded_up(level.nats * factor), budget) for factor in (1, 1 - _RELATIVE))}
+    # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
+    # those who know everybody else what the last one has.
+    public = (budget, 0.0) if level.nats == 0 else (budget,)
 
     def complaints() -> Iterator[str]:
         if not level.holds:
             yield said
         elif document.guarantee.level not in public:
-            yield f"the public level {document.guarantee.level:.12g} is not the bound, nor {level.nats:.12g} rounded up"
+            yield f"the public level {document.guarantee.level:.12g} is not the bound"
         if document.guarantee.secret != joint.secret.columns:
             yield "the secret is not that of the joint law"
 
@@ -381,4 +380,19 @@ def _check_draws(evidence: Evidence, document: ProtocolDocument) -> Check:
     drawn_with = document.protocol if evidence.drawing is None else evidence.drawing.protocol
     consistency = draw_consistency(evidence.pairs, drawn_with)
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
-    return judged("draws", [] if consistency.p_value >= SIGNIFICANCE else [said], said)
+
+    def complaints() -> Iterator[str]:
+        if evidence.drawing is None and evidence.pairs.by_input.tolist() != _by_input(evidence.joint, document):
+            yield "the records of the joint law did not draw once each"
+        if not consistency.p_value >= SIGNIFICANCE:
+            yield said
+
+    return judged("draws", complaints(), said)
+
+
+def _by_input(joint: Joint, document: ProtocolDocument) -> list[int]:
+    """Records by the symbol that the protocol reads; the last ones have none of its symbols."""
+    found = [0] * (len(document.inputs.symbols) + 1)
+    for (_, symbol), count in _cells(joint, document).items():
+        found[symbol] += count
+    return found

@@ -9,8 +9,9 @@ from typing import Any
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
+from funnel.recount.balance import is_invariant
 from funnel.recount.estimator import estimator_complaints
-from funnel.recount.handouts import TEXTS, handouts_again
+from funnel.recount.handouts import handouts_again
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
 
@@ -18,10 +19,8 @@ HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld", "protocol.csv")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
-def check_handouts(
-    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
-) -> list[Check]:
-    """Whether the handouts are, to the byte, what follows; no check of releases from before there were any.
+def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts) -> Check:
+    """Whether the handouts are, to the byte, what follows.
 
     Parameters
     ----------
@@ -31,31 +30,26 @@ def check_handouts(
     facts : mapping
         The files that are there.
     """
-    privacy = package.get("funnel:privacy")
-    promised = isinstance(privacy, dict) and "estimation" in privacy
-    if not promised and not set(HANDOUTS) & set(facts):
-        return []
-    return [judged("handouts", _complaints(folder, document, package, facts), "what the two documents make of them")]
+    return judged("handouts", _complaints(folder, document, package, facts), "what the two documents make of them")
 
 
 def _complaints(
     folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
 ) -> Iterator[str]:
-    missing = [name for name in HANDOUTS if name not in facts]
+    needed = (*HANDOUTS, *(() if is_invariant(document.content()) else (folder.estimator.name,)))
+    missing = [name for name in needed if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:
         previous = previous_told(folder, package, facts)
-        again = [handouts_again(package, document.content(), previous, text) for text in TEXTS]
+        again = handouts_again(package, document.content(), previous)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
     if folder.estimator.name in facts:
-        # Releases from before there was one have none.
         for complaint in estimator_complaints(read_document(folder.estimator), document.content()):
             yield f"{folder.estimator.name}: {complaint}"
-    for name in sorted(set(again[-1]) - set(missing)):
-        # Releases keep the wording that they were published with; the gate asks for the last one.
-        if read_document(folder.root / name) not in [one[name] for one in again]:
+    for name in sorted(set(again) - set(missing)):
+        if read_document(folder.root / name) != again[name]:
             yield f"{name} is not what the two documents make"
 
 

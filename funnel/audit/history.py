@@ -49,7 +49,6 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
 
 
 def check_record(
-    folder: ReleaseFolder,
     evidence: Evidence,
     document: ProtocolDocument,
     fields: tuple[str, ...],
@@ -96,7 +95,7 @@ class Made:
 
 
 def judge_record(
-    record: Record, judged_files: Mapping[str, str] | None, made: Made, package: dict[str, Any], facts: Facts
+    record: Record, judged_files: Mapping[str, str], made: Made, package: dict[str, Any], facts: Facts
 ) -> Check:
     """A record against the files that are there, what they say, and what the version was made from."""
 
@@ -104,9 +103,7 @@ def judge_record(
         if (record.version, record.created) != (package.get("version"), package.get("created")):
             yield "its version or time is not that of datapackage.json"
         yield from file_complaints(record.files, facts, "recorded")
-        # Verdicts of earlier funnels do not name the files that they are about.
-        if judged_files:
-            yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
+        yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
         origin = record.origin
         if origin.protocol != made.protocol:
             yield "it is of another protocol"
@@ -141,8 +138,7 @@ def check_absent(folder: ReleaseFolder, name: str, fetched: bool) -> Check | Non
 
 def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
     """Files that are not those whose digests were noted."""
-    # Records from before files were noted say nothing of them.
-    for path in sorted(set(said) | set(facts)) if said else ():
+    for path in sorted(set(said) | set(facts)):
         if path not in facts:
             yield f"{path} is missing"
         elif path not in said:

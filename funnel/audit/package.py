@@ -22,13 +22,11 @@ from funnel.spec import ReleaseSpec
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
 
-# Every sentence that funnel ever wrote into a data package. Who changes one adds it here.
-_CSV_RULES = (
+# Every sentence that funnel writes into a data package.
+_CSV_RULE = (
     "A value that begins with one of = + - @, a tab or a line break, and is not a plain number, has an apostrophe "
     "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
-    "Take one apostrophe away to get the value, which is the one in the parquet file.",
-    # Releases from before cells were guarded say nothing.
-    None,
+    "Take one apostrophe away to get the value, which is the one in the parquet file."
 )
 _FIELD = (
     "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
@@ -61,8 +59,6 @@ _PLAIN_RECIPE = (
     "records selected by something that is not published, estimate by the probabilities in protocol.csv."
 )
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-# Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
-_FIELDS_MATCH = ("exact", ["equal"])
 ORDERS = ("random", "as in the source")
 FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
 KEYS = {
@@ -146,9 +142,7 @@ def _expected(
 ) -> dict[str, Any]:
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
-    promise, inputs = document.guarantee, document.inputs.columns
-    # Releases from before the block was a document of its own leave out what is not known of them.
-    dated = "schema" not in privacy
+    promise, inputs, explained = document.guarantee, document.inputs.columns, document.utility.explained
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
@@ -164,7 +158,9 @@ def _expected(
         "name": name,
         "resources": [resource_of(name, path, facts[path], texts, meaning, package, known) for path in tables],
         "funnel:privacy": {
-            **({} if dated else _told_since(promise.declared, recipe)),
+            "schema": "funnel/privacy/1",
+            "meaning": parse_guarantee(promise.declared).meaning,
+            "estimation": {"path": "protocol.csv", "recipe": recipe},
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",
@@ -174,54 +170,35 @@ def _expected(
             "readsSecret": inputs != document.prior.columns,
             "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
             "protocolDigest": document.digest,
-            # Releases from before the figures of a report were a file say nothing of it.
-            **({"report": report_of(facts)} if "report.json" in facts else {}),
+            "report": report_of(facts),
             "utilityShare": document.utility.share,
-            **_explained(document, dated),
+            "varianceExplained": None if explained is None else explained.variance_share,
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
-            # Releases from before frequencies were held against rules say nothing of them.
-            **({"disclosureControl": rules_of(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
-            **_frequencies(privacy, document, facts, dated),
-            **({} if dated else {"people": None, "versions": None}),
+            "disclosureControl": rules_of(privacy.get("disclosureControl")),
+            "frequencies": _frequencies(document, facts),
+            "people": None,
+            "versions": None,
             **scope_of(privacy),
         },
     }
 
 
-def _told_since(declared: str, recipe: str) -> dict[str, Any]:
-    """What the block says since it has a schema."""
-    return {
-        "schema": "funnel/privacy/1",
-        "meaning": parse_guarantee(declared).meaning,
-        "estimation": {"path": "protocol.csv", "recipe": recipe},
-    }
-
-
-def _explained(document: ProtocolDocument, dated: bool) -> dict[str, Any]:
-    """What is explained of the variance of numbers, where that is told; older releases leave it out where it is not."""
-    told = document.utility.explained
-    if told is None:
-        return {} if dated else {"varianceExplained": None}
-    return {"varianceExplained": told.variance_share}
-
-
-def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:
+def _frequencies(document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
     """What protects the frequencies, as the protocol says it."""
     said = document.frequencies
-    if said.protection == "none" and "frequencies" not in privacy:
-        # Releases from before frequencies were protected say nothing of it.
-        return {}
-    told: dict[str, Any] = {"protection": said.protection, "meaning": PROTECTED[said.protection]}
-    if not dated:
-        told |= dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions"))
+    told = {
+        "protection": said.protection,
+        "meaning": PROTECTED[said.protection],
+        **dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")),
+    }
     if said.protection == "noise":
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
         told |= {name: getattr(said, name) for name in ("epsilon", "delta", "beta", "spent")}
         told["unprotectedVersions"] = said.unprotected
-    return {"frequencies": told}
+    return told
 
 
 def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
@@ -247,7 +224,7 @@ def rules_of(said: Any) -> dict[str, Any]:
 
 def report_of(facts: Facts) -> dict[str, str]:
     """The report as a data package names it."""
-    return {"path": "report.json", "hash": f"sha256:{facts['report.json'][0]}", "page": "report.html"}
+    return {"path": "report.json", "hash": f"sha256:{facts.get('report.json', ('', 0))[0]}", "page": "report.html"}
 
 
 def resource_of(
@@ -266,24 +243,16 @@ def resource_of(
     is_csv, of_numbers = path.endswith(".csv"), path in TABLES
     name += "-numbers" * of_numbers
     said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
-    (digest, size), match, written = fact, _fields_match(said), _fields(said)
+    (digest, size), written = fact, _fields(said)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
-    if is_csv or match != _FIELDS_MATCH[0]:
-        known["bytes"] = size
+    schema = _schema(texts, meaning, is_csv, written, values)
+    if of_numbers:
+        schema = _of_numbers(schema, written, texts, is_csv)
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        schema = _schema(texts, meaning, match, False, written, values)
-        return {**known, **kind, "schema": _of_numbers(schema, written, texts, False) if of_numbers else schema}
-    rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
+        return {**known, **kind, "schema": schema}
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
-    described = {} if rule is None else {"description": rule}
-    schema = _schema(texts, meaning, match, rule is not None, written, values)
-    return {
-        **known,
-        **kind,
-        **described,
-        "schema": _of_numbers(schema, written, texts, True) if of_numbers else schema,
-    }
+    return {**known, **kind, "bytes": size, "description": _CSV_RULE, "schema": schema}
 
 
 def _of_numbers(
@@ -299,13 +268,6 @@ def _of_numbers(
                 told = parsed_numbers(field, texts.get(column, ()))
                 fields.append(field_again(told, drawn.get("unit"), lambda text: _cell(text, guard)))
     return {**schema, "fields": [*schema["fields"], *fields], "missingValues": [""]}
-
-
-def _fields_match(resource: dict[str, Any]) -> Any:
-    """How the fields match those of the table, as it may be written; which way tells the age of the release."""
-    schema = resource.get("schema")
-    said = schema.get("fieldsMatch") if isinstance(schema, dict) else None
-    return said if said in _FIELDS_MATCH else _FIELDS_MATCH[0]
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -348,7 +310,6 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
 def _schema(
     texts: Mapping[str, Sequence[str]],
     meaning: str,
-    match: Any,
     guard: bool,
     said: list[Any],
     known: Mapping[str, Set[str]],
@@ -366,7 +327,7 @@ def _schema(
                 **_numbers(said[j] if j < len(said) else {}, known.get(column, frozenset())),
             }
         )
-    return {"fieldsMatch": match, "fields": fields, "missingValues": []}
+    return {"fieldsMatch": "exact", "fields": fields, "missingValues": []}
 
 
 def _cell(text: str, guard: bool) -> str:

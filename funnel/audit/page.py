@@ -154,7 +154,7 @@ def check_numbers(
 
 
 def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object, object]:
-    """What a report says that its columns are weighted by, and what the data package says; older ones say nothing."""
+    """What a report says that its columns are weighted by, and what the data package says."""
     if told is None:
         return None, None
     try:

@@ -39,15 +39,20 @@ from funnel.release.signature import public_key_of
 
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
-_NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
+_NEEDED = (
+    "datapackage.json",
+    "protocol.json",
+    "report.html",
+    "report.json",
+    "signature.json",
+    "data/records.parquet",
+    *HANDOUTS,
+)
 _POSSIBLE = {
     *_NEEDED,
     *TABLES,
     "data/records.csv",
-    "signature.json",
-    "report.json",
     "estimator.csv",
-    *HANDOUTS,
 }
 
 
@@ -95,12 +100,12 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     if "data/records.csv" in facts:
         why = ["the parquet file that it has to say the same as cannot be read"]
         known = table is not None
-        checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+        checks.append(check_csv(folder.data, folder.csv) if known else judged("csv", why, ""))
     if set(TABLES) & set(facts):
         checks += check_drawn_numbers(folder, behind_texts(document), package)
     checks += [
         check_package(package, document, columns, facts, rows, told_of),
-        *check_handouts(folder, document, package, facts),
+        check_handouts(folder, document, package, facts),
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),
@@ -176,7 +181,7 @@ def _internal(
         *check_evidence(evidence, document, table, public),
         *([] if not of_source or table is None else [check_exact_unchanged(folder, document, evidence.joint, table)]),
         check_texts(package, said_texts(evidence.spec)),
-        check_record(folder, evidence, document, columns.names, package, facts),
+        check_record(evidence, document, columns.names, package, facts),
         kept,
         *check_histories(folder, name, evidence, document, told.register),
     ]

@@ -11,6 +11,7 @@ from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
+from funnel.guarantees import parse_guarantee
 from funnel.recount.classes import PlainClasses
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -90,9 +91,14 @@ def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[
         found = [] if named == classes.names else ["its names are not the inputs of protocol.json"]
         if document.inputs.columns[-1] != classes.column:
             found.append("it is about another column than protocol.json")
-        asked = {one["column"] for one in classes.content["questions"]}
+        asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
         if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
-            found.append("its questions are about columns that are not published, or secret")
+            found.append("its points are for columns that are not published, or secret")
+        noisy = document.content()["frequencies"]["protection"] == "noise"
+        if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
+            found.append("its questions are chosen by the same people, under noise or for a population")
+        if classes.content["source"] is not None:
+            found.append("it has the digest of a source, which tells of the people in it")
         return found
 
     return [judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from funnel.audit.check import Check, State, judged, unchecked
+from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
 from funnel.release.layout import ReleaseFolder
@@ -43,11 +43,7 @@ def check_signature(
     """
     known = key or own
     if document is None:
-        if key is not None:
-            return Check(
-                "signature", State.FAILED, "the release is not signed, so nothing tells that it is of this key"
-            )
-        return unchecked("signature", "the release is not signed; those of funnel before signatures are not")
+        return judged("signature", ["the release is not signed, so nothing tells whose it is"], "")
     shown = document.public_key
     whose = "the key that was given" if key is not None else "the key of this workspace"
     if known is None:

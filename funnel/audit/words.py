@@ -10,9 +10,6 @@ import numpy as np
 from funnel.audit.tails import binomial_two_sided
 from funnel.word_statistics import WORD_BITS, WordStatistics
 
-# Among uniform words even 2^40 runs of 2^30 versions of a series share a digest less often than once in 2^50 times.
-CHANCE_OF_A_REPEATED_RUN = 2.0**-50
-
 
 @dataclass(frozen=True)
 class WordFinding:

@@ -136,7 +136,7 @@ def disclosure_outlook(
     DataError
         If a suggestion is asked for, and no grouping meets the rules.
     """
-    found = Disclosure(joint, spec.disclosure.rules)
+    found = Disclosure(joint, spec.rules)
     suggestion = None
     kept: dict[str, Kept] = {}
     # Of noisy counts few are surely small; groups are made so that none looks small, which noise then changes less.

@@ -23,6 +23,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Counts are below 2^31, so that the numerator of a share times a count fits 64 bits.
 _DIGITS = 1_000_000
+# Largest shares in classes of records are whole parts of this.
+_PARTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class Rules:
         the whole table; 1 for no such rule.
     unique_share : float
         Largest share of records whose published combination is theirs alone; 1 for no such rule.
+    by_class : bool
+        Whether combinations are classes of records. `dominance` is then the largest share of the doubt that a class
+        may take away: a value of the secret that the share π of all records has may have the share
+        π + dominance · (1 - π) in a class, rounded down to four decimals (0088).
 
     Raises
     ------
@@ -48,6 +54,7 @@ class Rules:
     minimum_cell: int = 10
     dominance: float = 0.95
     unique_share: float = 0.0
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         if self.minimum_cell < 1:
@@ -62,8 +69,30 @@ class Rules:
 
     def above(self, part: IntArray, whole: IntArray) -> BoolArray:
         """Where a part is a larger share of the whole than `dominance`; nowhere where there is no record."""
-        share = Fraction(str(self.dominance)).limit_denominator(_DIGITS)
-        return np.asarray(part * share.denominator > whole * share.numerator)
+        return np.asarray(part * self._share.denominator > whole * self._share.numerator)
+
+    def dominant(self, cells: IntArray, whole: IntArray, of_secret: IntArray, n: int) -> BoolArray:
+        """Which cells have too large a share of their combination.
+
+        Parameters
+        ----------
+        cells : (c, k) int
+            Records by value of the secret and combination.
+        whole : (c, k) or (k,) int
+            Records of the combinations.
+        of_secret : (c,) int
+            Of all n records those with each value of the secret.
+        n : int
+        """
+        if not self.by_class:
+            return np.asarray(self.above(cells, whole) & ~self.above(of_secret, np.asarray(n))[:, np.newaxis])
+        shares = [Fraction(count, n) for count in of_secret.tolist()]
+        limits = np.array([int(_PARTS * (share + self._share * (1 - share))) for share in shares], dtype=np.int64)
+        return np.asarray(cells * _PARTS > whole * limits[:, np.newaxis])
+
+    @property
+    def _share(self) -> Fraction:
+        return Fraction(str(self.dominance)).limit_denominator(_DIGITS)
 
     def lone(self, alone: int, records: int) -> bool:
         """Whether more records are alone in their combination than may be."""
@@ -110,12 +139,10 @@ class Disclosure:
 
     @cached_property
     def dominated(self) -> BoolArray:
-        """Cells whose secret has too large a share of its combination, though not of the whole table; shape (c, a)."""
-        counts = self.joint.counts
-        known = self.rules.above(counts.sum(axis=1), np.asarray(self.joint.n))
+        """Cells whose secret has too large a share of its combination, as `Rules.dominant` has it; shape (c, a)."""
         # Itself at its least, all others at their most.
         others = self._totals[None, :] - self._most
-        return self.rules.above(self._least, self._least + others) & ~known[:, None]
+        return self.rules.dominant(self._least, self._least + others, self.joint.counts.sum(axis=1), self.joint.n)
 
     @cached_property
     def alone(self) -> BoolArray:

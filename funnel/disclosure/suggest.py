@@ -45,18 +45,6 @@ class Suggestion:
     grouping: Grouping
     joint: Joint
 
-    def applied(self, spec: ReleaseSpec, joint: Joint) -> Joint:
-        """Counts of further columns besides, which stay as they are, with the names that groups have.
-
-        Parameters
-        ----------
-        spec : ReleaseSpec
-            That it was suggested for.
-        joint : Joint
-            Counts of the same records.
-        """
-        return _renamed(joint, self.grouping, self.recode, spec)
-
     @property
     def toml(self) -> str:
         """The lines to paste, each section in place of the one of its name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -125,10 +125,6 @@ class Table:
         s, c = self.codes(self.axes_of(True), grouped)
         x, a = self.codes(self.axes_of(False), grouped)
         return np.bincount(s * a + x, weights=self.counts, minlength=c * a).astype(np.int64).reshape(c, a)
-
-    def with_ordered(self, columns: frozenset[str]) -> Table:
-        """The same table; of these columns only neighbours may be grouped."""
-        return replace(self, axes=tuple(replace(axis, ordered=axis.column in columns) for axis in self.axes))
 
 
 def _met(alphabet: Alphabet, j: int) -> dict[str, None]:

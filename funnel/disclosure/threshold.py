@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,15 +15,15 @@ from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 
 
-def threshold_rules(spec: ReleaseSpec) -> Rules:
+def threshold_rules(spec: ReleaseSpec, by_class: bool = False) -> Rules:
     """The rules that values are grouped for: those of [disclosure], and no cell below the threshold."""
-    rules = spec.disclosure.rules
-    return Rules(max(spec.frequencies.threshold, rules.minimum_cell), rules.dominance, rules.unique_share)
+    rules = spec.rules_of(by_class)
+    return replace(rules, minimum_cell=max(spec.frequencies.threshold, rules.minimum_cell))
 
 
 def class_rules(spec: ReleaseSpec) -> Rules:
     """The rules that classes of records keep: of a threshold, where there is one."""
-    return threshold_rules(spec) if spec.frequencies.protection == "threshold" else spec.disclosure.rules
+    return threshold_rules(spec, True) if spec.frequencies.protection == "threshold" else spec.rules_of(True)
 
 
 def threshold_recode(spec: ReleaseSpec, counted: Joint, by_class: bool = False) -> dict[str, Recode]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from funnel.disclosure.rules import Disclosure, Rules
@@ -16,7 +15,12 @@ def rules_sentence(rules: Rules) -> str:
         said.append(
             f"every combination of secret and published values that occurs has at least {rules.minimum_cell:,} records"
         )
-    if rules.dominance < 1:
+    if rules.by_class and rules.dominance < 1:
+        said.append(
+            "in every class of records those without a given secret value are at least "
+            f"{_percent(1 - rules.dominance)} as frequent as among all records"
+        )
+    elif rules.dominance < 1:
         said.append(
             f"no published combination has one secret value in more than {_percent(rules.dominance)} of its records "
             "(but for one that all records have as often)"
@@ -36,7 +40,14 @@ def breaches_sentence(found: Disclosure) -> str:
             f"{small:,} of {occurring:,} combinations of secret and published values have fewer than "
             f"{rules.minimum_cell:,} records"
         )
-    if dominated := int(found.dominated.any(axis=0).sum()):
+    dominated = int(found.dominated.any(axis=0).sum())
+    if dominated and rules.by_class:
+        said.append(
+            f"in {dominated:,} of {found.combinations:,} classes of records those without one value of "
+            f"{listed(found.joint.secret.columns)} are less than {_percent(1 - rules.dominance)} as frequent as among "
+            "all records"
+        )
+    elif dominated:
         said.append(
             f"in {dominated:,} of {found.combinations:,} published combinations more than {_percent(rules.dominance)} "
             f"of the records share one value of {listed(found.joint.secret.columns)}"
@@ -62,6 +73,12 @@ def public_sentence(found: Disclosure, protection: str) -> str:
 
 def refusal(found: Disclosure, place: str) -> str:
     """Why a release is refused, with the file that has the values to group."""
+    if found.rules.by_class:
+        return (
+            f"nothing was published: the frequencies break {listed(found.broken)} of [disclosure]: "
+            f"{breaches_sentence(found)}; make the file of classes with a larger min_records in [groups], or from "
+            'records that are more like these; on_breach = "report" in [disclosure] only tells of it'
+        )
     return (
         f"nothing was published: the frequencies break {listed(found.broken)} of [disclosure]: "
         f"{breaches_sentence(found)}; group values of {listed(found.columns())} (funnel plan --suggest gives the lines "
@@ -73,7 +90,11 @@ def disclosure_content(found: Disclosure, protection: str, most: int = 100) -> d
     """All of it as JSON, with the values to group; **internal**."""
     return {
         "protection": protection,
-        "rules": dataclasses.asdict(found.rules),
+        "rules": {
+            "minimum_cell": found.rules.minimum_cell,
+            "dominance": found.rules.dominance,
+            "unique_share": found.rules.unique_share,
+        },
         "passes": found.passes,
         "broken": found.broken,
         "records": found.joint.n,

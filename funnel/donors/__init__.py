@@ -1,7 +1,6 @@
-"""Donors: wide tables, in which a record is published as it is or as another one, under one bound."""
+"""Donors: wide tables, in which a record is published as it is or as somebody else's, by classes of records."""
 
-from funnel.donors.nearest import nearest_known
-from funnel.donors.protocol_table import read_protocol, write_protocol
+from funnel.donors.record_classes import Question, RecordClasses
 from funnel.donors.wide_tables import ColumnsSolution, fit_columns
 
-__all__ = ["ColumnsSolution", "fit_columns", "nearest_known", "read_protocol", "write_protocol"]
+__all__ = ["ColumnsSolution", "Question", "RecordClasses", "fit_columns"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.donors.record_classes import Question, RecordClasses
+from funnel.donors.points import scales
+from funnel.donors.record_classes import Question, RecordClasses, Scale
 from funnel.joint import FloatArray, IntArray, Joint
 
 BoolArray = npt.NDArray[np.bool_]
@@ -21,21 +22,21 @@ Allowed = Callable[[IntArray], BoolArray]
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """A question about the records of a class: a column, values of it, and what it tells (nats · records)."""
+    """A question about the records of a class: points on a scale, and what it tells (nats · records)."""
 
     gain: float
-    column: int
-    values: IntArray
+    scale: int
+    at_least: int
 
 
-def record_classes(joint: Joint, least: int, most: int, possible: Allowed, allowed: Allowed) -> RecordClasses:
+def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allowed) -> RecordClasses:
     """Classes of records between which the secret differs most.
 
-    The records are cut by the question that tells most of the secret, then again the part whose best question tells
-    most, until none tells more than what the Bayesian information criterion asks of a further part. Parts that may not
-    be classes are put together with those that are most like them. In a class nothing is known of the secret but its
-    counts: an observer who reads a record concludes what its class says. So the classes are what the bound of a wide
-    release is about, and as fine as the records and the rules allow.
+    The records have points for values of the secret. They are cut by the question about points that tells most of the
+    secret, then again the part whose best question tells most, until none tells more than what the Bayesian information
+    criterion asks of a further part. Parts that may not be classes are put together with those that are most like them.
+    In a class nothing is known of the secret but its counts: an observer who reads a record concludes what its class
+    says. So the classes are what the bound of a wide release is about, and as fine as the records and the rules allow.
 
     Parameters
     ----------
@@ -45,21 +46,22 @@ def record_classes(joint: Joint, least: int, most: int, possible: Allowed, allow
         Records of a class, at least.
     most : int
         Parts, at most.
-    possible : callable
-        Which parts may be, by their counts.
+    few : int
+        No part has fewer records of a value of the secret, but none, and no fewer have values that get points.
     allowed : callable
-        Which of these may be classes.
+        Which parts may be classes, by their counts.
 
     Returns
     -------
     RecordClasses
 
-    Notes
-    -----
-    O(records · columns) for every question. Of two values of the secret the cut of a column that tells most is one
-    along P(s | value) (Breiman et al. 1984, theorem 4.5); of more the best along each of these is taken.
+    Raises
+    ------
+    SolverError
+        If the regression behind the points does not end.
     """
-    records = _Records.of(joint)
+    points_for = scales(joint, few)
+    points = np.stack([scale.of_records(joint.inputs) for scale in points_for])
     number = itertools.count()
     # Negative gains, since a heap begins with the smallest; numbers decide between equal ones.
     waiting: list[tuple[float, int, _Cut]] = []
@@ -69,7 +71,7 @@ def record_classes(joint: Joint, least: int, most: int, possible: Allowed, allow
     def enter(members: IntArray) -> int:
         mine = next(number)
         parts[mine] = members
-        if (cut := records.best_cut(members, least, possible)) is not None:
+        if (cut := _best_cut(joint, points, members, least, few)) is not None:
             heapq.heappush(waiting, (-cut.gain, mine, cut))
         return mine
 
@@ -77,11 +79,11 @@ def record_classes(joint: Joint, least: int, most: int, possible: Allowed, allow
     while waiting and len(asked) + 1 < most:
         _, mine, cut = heapq.heappop(waiting)
         members = parts.pop(mine)
-        inside = np.isin(records.codes[members, cut.column], cut.values)
-        asked[mine] = cut, enter(members[inside]), enter(members[~inside])
+        enough = points[cut.scale, members] >= cut.at_least
+        asked[mine] = cut, enter(members[enough]), enter(members[~enough])
     tables = np.stack([joint.counts[:, members].sum(axis=1) for members in parts.values()], axis=1)
     class_of = dict(zip(parts, pooled(tables, allowed).tolist(), strict=True))
-    return _named(records, asked, class_of, joint.inputs.columns)
+    return _named(joint.inputs.columns, points_for, asked, class_of)
 
 
 def pooled(tables: IntArray, allowed: Allowed) -> IntArray:
@@ -107,7 +109,10 @@ def pooled(tables: IntArray, allowed: Allowed) -> IntArray:
 
 
 def _named(
-    records: _Records, asked: dict[int, tuple[_Cut, int, int]], class_of: dict[int, int], columns: tuple[str, ...]
+    columns: tuple[str, ...],
+    points_for: tuple[Scale, ...],
+    asked: dict[int, tuple[_Cut, int, int]],
+    class_of: dict[int, int],
 ) -> RecordClasses:
     """Questions in the order in which they follow from each other, and names of classes in that of their questions."""
     order = list(_preorder(asked))
@@ -118,10 +123,9 @@ def _named(
     questions = []
     for node in numbers:
         cut, then, otherwise = asked[node]
-        values = tuple(records.values[cut.column][value] for value in sorted(cut.values.tolist()))
         ends = [numbers[end] if end in numbers else names[class_of[end]] for end in (then, otherwise)]
-        questions.append(Question(columns[cut.column], values, *ends))
-    return RecordClasses(columns, tuple(questions), tuple(names.values()))
+        questions.append(Question(cut.scale, cut.at_least, *ends))
+    return RecordClasses(columns, points_for, tuple(questions), tuple(names.values()))
 
 
 def _preorder(asked: dict[int, tuple[_Cut, int, int]]) -> Iterator[int]:
@@ -133,52 +137,30 @@ def _preorder(asked: dict[int, tuple[_Cut, int, int]]) -> Iterator[int]:
             waiting += [asked[node][2], asked[node][1]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Records:
-    """Whole records by numbers: counts (c, a), codes (a, columns), and the values that codes stand for."""
-
-    counts: IntArray
-    codes: IntArray
-    values: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, joint: Joint) -> _Records:
-        codes = np.empty((len(joint.inputs), len(joint.inputs.columns)), dtype=np.int64)
-        values = []
-        for j in range(codes.shape[1]):
-            numbers: dict[str, int] = {}
-            codes[:, j] = [numbers.setdefault(symbol[j], len(numbers)) for symbol in joint.inputs.symbols]
-            values.append(tuple(numbers))
-        return cls(joint.counts, codes, tuple(values))
-
-    def best_cut(self, members: IntArray, least: int, possible: Allowed) -> _Cut | None:
-        """The question about these records that tells most; None if none tells enough."""
-        counts = self.counts[:, members]
-        total = counts.sum(axis=1)
-        if total.sum() < 2 * least:
-            return None
-        best, tried = None, 0
-        for j, values in enumerate(self.values):
-            table = np.zeros((len(counts), len(values)), dtype=np.int64)
-            for of_secret, row in zip(table, counts, strict=True):
-                np.add.at(of_secret, self.codes[members, j], row)
-            there = np.flatnonzero(table.sum(axis=0))
-            if len(there) < 2:
-                continue
-            tried += len(there) - 1
-            for s in range(1 if len(table) == 2 else 0, len(table)):
-                order = there[np.argsort(table[s, there] / table[:, there].sum(axis=0), kind="stable")]
-                inside = np.cumsum(table[:, order], axis=1)[:, :-1]
-                outside = total[:, np.newaxis] - inside
-                gains = _information(total[:, np.newaxis]) - _information(inside) - _information(outside)
-                fit = (inside.sum(axis=0) >= least) & (outside.sum(axis=0) >= least)
-                gains[~(fit & possible(inside) & possible(outside))] = -1.0
-                at = int(gains.argmax())
-                if gains[at] > (0.0 if best is None else best.gain):
-                    best = _Cut(float(gains[at]), j, order[: at + 1])
-        if best is None or 2 * best.gain < (len(counts) - 1) * math.log(self.counts.sum()) + 2 * math.log(tried):
-            return None
-        return best
+def _best_cut(joint: Joint, points: IntArray, members: IntArray, least: int, few: int) -> _Cut | None:
+    """The question about these records that tells most; None if none tells enough."""
+    counts = joint.counts[:, members]
+    total = counts.sum(axis=1)
+    if total.sum() < 2 * least:
+        return None
+    best, tried = None, 0
+    for scale, mine in enumerate(points[:, members]):
+        amounts, of = np.unique(mine, return_inverse=True)
+        tried += len(amounts) - 1
+        if len(amounts) < 2:
+            continue
+        below = np.stack([np.bincount(of, row, len(amounts)).astype(np.int64) for row in counts])
+        below = np.cumsum(below, axis=1)[:, :-1]
+        above = total[:, np.newaxis] - below
+        gains = _information(total[:, np.newaxis]) - _information(below) - _information(above)
+        for part in (below, above):
+            gains[(part.sum(axis=0) < least) | ((part > 0) & (part < few)).any(axis=0)] = -1.0
+        at = int(gains.argmax())
+        if gains[at] > (0.0 if best is None else best.gain):
+            best = _Cut(float(gains[at]), scale, int(amounts[at + 1]))
+    if best is None or 2 * best.gain < (len(counts) - 1) * math.log(joint.n) + 2 * math.log(tried):
+        return None
+    return best
 
 
 def _information(tables: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Record classes: which class a record is of, by questions about its columns that anybody can ask."""
+"""Record classes: which class a record is of, by points that anybody can count from its columns."""
 
 from __future__ import annotations
 
@@ -15,31 +15,80 @@ from funnel.sampling.published import CLASS_COLUMN
 
 
 @dataclass(frozen=True)
-class Question:
-    """Whether a record's value in a column is one of these, and what follows.
+class Term:
+    """Points of every record that has these values.
 
     Attributes
     ----------
-    column : str
+    columns : tuple of str
+        One column, or two.
     values : tuple of str
+        Of each.
+    points : int
+        Hundredths of a nat.
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    points: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much the columns of a record speak for a value of the secret: the points of all terms that it meets.
+
+    Attributes
+    ----------
+    secret : tuple of str
+        The value of the secret.
+    terms : tuple of Term
+    """
+
+    secret: tuple[str, ...]
+    terms: tuple[Term, ...]
+
+    def of_records(self, records: Alphabet) -> IntArray:
+        """The points of every record, shape (a,)."""
+        tables: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+        for term in self.terms:
+            tables.setdefault(term.columns, {})[term.values] = term.points
+        found = np.zeros(len(records), dtype=np.int64)
+        for columns, points in tables.items():
+            places = [records.columns.index(column) for column in columns]
+            found += [points.get(tuple(symbol[j] for j in places), 0) for symbol in records.symbols]
+        return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a record has so many points on a scale, and what follows.
+
+    Attributes
+    ----------
+    scale : int
+        The number of the scale.
+    at_least : int
+        Points.
     then, otherwise : int or str
         The number of a later question, or the name of a class.
     """
 
-    column: str
-    values: tuple[str, ...]
+    scale: int
+    at_least: int
     then: int | str
     otherwise: int | str
 
 
 @dataclass(frozen=True)
 class RecordClasses:
-    """A decision tree over the published columns: every record, whether it occurs or not, is of one class.
+    """Classes by points: every record, whether it occurs or not, is of one class.
 
     Attributes
     ----------
     columns : tuple of str
         The columns of a record.
+    scales : tuple of Scale
+        One for each value of the secret, or for one of two.
     questions : tuple of Question
         The first is asked of every record; later ones follow from earlier ones.
     names : tuple of str
@@ -47,11 +96,12 @@ class RecordClasses:
     """
 
     columns: tuple[str, ...]
+    scales: tuple[Scale, ...]
     questions: tuple[Question, ...]
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse questions that lead back, nowhere, or to one question from two.
+        """Refuse questions that lead back, nowhere, or to one question from two, and points for other columns.
 
         Raises
         ------
@@ -70,7 +120,10 @@ class RecordClasses:
         whole = sorted(later) == list(range(1, len(self.questions))) and {*named} == {*self.names}
         if not self.questions:
             whole = len(self.names) == 1
-        if not (rising and whole and {one.column for one in self.questions} <= {*self.columns}):
+        scaled = all(0 <= one.scale < len(self.scales) for one in self.questions)
+        terms = [term for scale in self.scales for term in scale.terms]
+        counted = all({*term.columns} <= {*self.columns} and len(term.values) == len(term.columns) for term in terms)
+        if not (rising and whole and scaled and counted):
             raise DataError("the questions that classes of records follow from are no tree; take them from a release")
 
     @property
@@ -95,14 +148,12 @@ class RecordClasses:
             raise DataError(f"records have the columns {list(self.columns)}, not {list(records.columns)}")
         found = np.zeros(len(records), dtype=np.int64)
         numbers = {name: number for number, name in enumerate(self.names)}
+        points = [scale.of_records(records) for scale in self.scales]
         asked: dict[int, IntArray] = {0: np.arange(len(records))}
-        texts = [np.array([symbol[j] for symbol in records.symbols], dtype=object) for j in range(len(self.columns))]
         for number, one in enumerate(self.questions):
             some = asked.pop(number)
-            values = set(one.values)
-            column = texts[self.columns.index(one.column)]
-            inside = np.array([text in values for text in column[some]], dtype=bool)
-            for end, members in ((one.then, some[inside]), (one.otherwise, some[~inside])):
+            enough = points[one.scale][some] >= one.at_least
+            for end, members in ((one.then, some[enough]), (one.otherwise, some[~enough])):
                 if isinstance(end, int):
                     asked[end] = members
                 else:
@@ -122,9 +173,16 @@ class RecordClasses:
         DataError
             If they are no tree.
         """
+        scales = tuple(
+            Scale(tuple(one["secret"]), tuple(_term(term) for term in one["terms"])) for one in content["scales"]
+        )
         asked: Sequence[Mapping[str, Any]] = content["questions"]
-        questions = tuple(Question(one["column"], tuple(one["values"]), one["then"], one["otherwise"]) for one in asked)
-        return cls(tuple(content["columns"]), questions, tuple(content["names"]))
+        questions = tuple(Question(one["scale"], one["at_least"], one["then"], one["otherwise"]) for one in asked)
+        return cls(tuple(content["columns"]), scales, questions, tuple(content["names"]))
+
+
+def _term(content: Mapping[str, Any]) -> Term:
+    return Term(tuple(content["columns"]), tuple(content["values"]), content["points"])
 
 
 def grouped(joint: Joint, of_record: IntArray, classes: Alphabet) -> Joint:

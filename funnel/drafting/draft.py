@@ -72,7 +72,7 @@ def draft_spec(look: Look, name: str) -> str:
         "",
         *_source(look),
         *_whole(look, free, secrets),
-        *_recodings(free, secrets, published),
+        *_recodings(free, published),
         *_joins(free),
         "# Who the people of a second version are; without it no second version is drawn.",
         "# [history]",
@@ -242,7 +242,7 @@ def _source(look: Look) -> list[str]:
     return [*lines, *missing[:40], ""]
 
 
-def _recodings(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
+def _recodings(free: Sequence[Column], published: Sequence[Column]) -> list[str]:
     lines = []
     for column in free:
         if column.kind in ("text", "number") and (forms := _forms(column)):

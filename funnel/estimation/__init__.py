@@ -3,7 +3,9 @@
 from funnel.estimation.estimating import estimate
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
 from funnel.estimation.information import ShareInformation
-from funnel.estimation.numbers import NumberEstimate, estimate_numbers
+from funnel.estimation.number_estimate import NumberEstimate
+from funnel.estimation.numbers import estimate_numbers
+from funnel.estimation.odds import OddsRatios, estimate_odds
 from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
@@ -13,6 +15,7 @@ __all__ = [
     "Estimate",
     "ExpectedErrors",
     "NumberEstimate",
+    "OddsRatios",
     "ShareInformation",
     "TableErrors",
     "Together",
@@ -21,6 +24,7 @@ __all__ = [
     "chi_square_ratio",
     "estimate",
     "estimate_numbers",
+    "estimate_odds",
     "estimate_trend",
     "estimation_worth",
     "expected_errors",

@@ -1,4 +1,4 @@
-"""Cells: the combinations of values of some columns of a protocol, and which columns make groups."""
+"""Cells: the combinations of values of some columns, and which columns make groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released
 from funnel.joint import IntArray
@@ -31,12 +32,34 @@ def named_columns(
     return columns, given, tuple(column for column in columns if column in protocol.inputs.columns)
 
 
-def cells_of(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
-    """The cells of some of the columns, and that of every input."""
-    inputs = protocol.inputs
-    if columns == inputs.columns:
-        return inputs.symbols, np.arange(len(inputs))
-    places = [inputs.columns.index(column) for column in columns]
+def published_columns(values: Alphabet, *names: str) -> tuple[str, ...]:
+    """Columns of published values, named once each.
+
+    Raises
+    ------
+    SpecError
+        If one is named twice, or is not published.
+    """
+    listed = ", ".join(values.columns)
+    for name in names:
+        if name not in values.columns:
+            raise SpecError(f"{name!r} is no column; the release has {listed}")
+    if len(set(names)) != len(names):
+        raise SpecError(f"name columns once each; the release has {listed}")
+    return names
+
+
+def cells_of(values: Alphabet, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+    """The cells of some columns of values, and that of every value."""
+    if columns == values.columns:
+        return values.symbols, np.arange(len(values))
+    places = [values.columns.index(column) for column in columns]
     known: dict[tuple[str, ...], int] = {}
-    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in inputs.symbols]
+    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in values.symbols]
     return tuple(known), np.array(of, dtype=np.int64)
+
+
+def parts_of(cells: Sequence[tuple[str, ...]], places: Sequence[int]) -> IntArray:
+    """The part of every cell: cells with the same values at some places are of one part."""
+    known: dict[tuple[str, ...], int] = {}
+    return np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells], dtype=np.int64)

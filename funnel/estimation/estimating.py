@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.cells import cells_of, named_columns
+from funnel.estimation.cells import cells_of, named_columns, parts_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
@@ -16,9 +16,9 @@ from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import variances
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.variance_ratios import table_ratio
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
@@ -112,46 +112,25 @@ def estimate(
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
-    parts_of = (within,) if isinstance(within, str) else tuple(within)
+    parts = (within,) if isinstance(within, str) else tuple(within)
     if by is None:
-        by = tuple(column for column in protocol.inputs.columns if column not in parts_of)
+        by = tuple(column for column in protocol.inputs.columns if column not in parts)
     asked = (by,) if isinstance(by, str) else tuple(by)
-    columns, given, inner = named_columns(protocol, (*parts_of, *asked), released)
+    columns, given, inner = named_columns(protocol, (*parts, *asked), released)
     if given and CLASS_COLUMN in protocol.inputs.columns:
         raise SpecError("this protocol is about classes of whole records; estimate by the folder of the release")
     if not asked:
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
-    if any(column in given for column in parts_of):
+    if any(column in given for column in parts):
         raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
-    if parts_of and bootstrap is not None:
+    if parts and bootstrap is not None:
         raise SpecError("shares within parts have computed errors; leave out the bootstrap")
     method = method_for(protocol, given, method)
-    cells, cell_of = cells_of(protocol, inner)
-    places = [inner.index(column) for column in parts_of]
-    known: dict[tuple[str, ...], int] = {}
-    part_of_cell = np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells])
     if method == "count":
         if bootstrap is not None or at_most:
             raise SpecError("plain counts need neither a bootstrap nor rare values; leave bootstrap and at_most out")
-        plain = PlainCounts(protocol, output_counts_by(released, protocol)[()])
-        each = 1 - (1 - confidence) / len(cells) if simultaneous else confidence
-        figures = plain.in_cells(cell_of, part_of_cell, sampling, normal_quantile(each))
-        crossed = table_ratio(plain, protocol, columns) if len(columns) == 2 and not parts_of else None
-        return Estimate(
-            columns,
-            parts_of,
-            cells,
-            *figures[:4],
-            (),
-            plain.n,
-            method,
-            sampling,
-            confidence,
-            simultaneous,
-            (),
-            figures.r,
-            crossed,
-        )
+        plain = PlainCounts.of(protocol, output_counts_by(released, protocol)[()])
+        return plain_shares(plain, asked, parts, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
     if protocol.is_sparse:
         raise SpecError(
             f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
@@ -161,19 +140,21 @@ def estimate(
     if float(a) * b * min(a, b) > MOST_WORK:
         # Before any table is made of them.
         raise too_many(a, b)
+    cells, cell_of = cells_of(protocol.inputs, inner)
+    part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
     rare = RareValues.of(protocol, at_most, rounded)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
     records = sum(int(counts.sum()) for counts in grouped.values())
-    parts = []
+    found = []
     for group, counts in grouped.items():
         fit = Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
-        if parts_of:
+        if parts:
             shares = np.array(shares_within(fit, counts, cell_of, part_of_cell, sampling, each))
-            parts.append((group, _Part(shares[:, 0], shares[:, 1], shares[:, 2], shares[:, 3], ())))
+            found.append((group, _Part(shares[:, 0], shares[:, 1], shares[:, 2], shares[:, 3], ())))
         else:
-            parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
+            found.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
 
@@ -182,20 +163,20 @@ def estimate(
         return tuple(whole[i] for i in order)
 
     frequencies, errors, lower, upper = (
-        np.concatenate([getattr(part, name) for _, part in parts])
+        np.concatenate([getattr(part, name) for _, part in found])
         for name in ("frequencies", "errors", "lower", "upper")
     )
     return Estimate(
         columns,
-        (*given, *parts_of),
-        tuple(named(group, place) for group, _ in parts for place in range(len(cells))),
+        (*given, *parts),
+        tuple(named(group, place) for group, _ in found for place in range(len(cells))),
         frequencies,
         errors,
         lower,
         upper,
         tuple(
             Together(tuple(named(group, place) for place in places), *figures)
-            for group, part in parts
+            for group, part in found
             for places, *figures in part.together
         ),
         records,

@@ -139,6 +139,15 @@ def _whole(shares: FloatArray, n: int) -> IntArray:
 
 
 def normal_quantile(confidence: float) -> float:
+    """How many standard errors an interval reaches to each side.
+
+    Raises
+    ------
+    SpecError
+        If the confidence is not between 0 and 1.
+    """
     from scipy.special import ndtri
 
+    if not 0 < confidence < 1:
+        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     return float(ndtri((1 + confidence) / 2))

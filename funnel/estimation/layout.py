@@ -29,3 +29,10 @@ def table(rows: Sequence[Sequence[str]], names: int, about: str) -> str:
         for row in rows
     ]
     return "\n".join([*lines, about])
+
+
+def errors_of(randomness: str, sampling: bool) -> str:
+    """What errors are of, as part of a sentence: random answers or changes, and perhaps a sample."""
+    if sampling:
+        return f"errors are of the random {randomness} and of drawing these records from a population"
+    return f"errors are of the random {randomness} alone: the estimates are about these records"

@@ -10,12 +10,14 @@ docs/estimation.md.
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from funnel.estimation.linear import Aimed, covariance, variances
+from funnel.alphabet import Alphabet
+from funnel.estimation.cells import cells_of
+from funnel.estimation.linear import Aimed, variances
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 
@@ -59,21 +61,41 @@ class Shares(NamedTuple):
 
 
 class PlainCounts:
-    """Counts (b,) of published records, and the invariant protocol they were published by."""
+    """Published records, counted, and what becomes of a record with each of their values.
 
-    def __init__(self, protocol: Protocol, counts: IntArray) -> None:
-        self._protocol, self.counts = protocol, counts
+    Parameters
+    ----------
+    values : Alphabet
+        Of b published values.
+    counts : ndarray of int, shape (b,)
+        Published records with each.
+    channel : ndarray or sparse array, shape (b, b)
+        P(y|x): every column has the sum one.
+    categories : sequence of sequence of str, optional
+        Of each column, in the order that cells are listed in; without it that in which values have them.
+    """
+
+    def __init__(
+        self, values: Alphabet, counts: IntArray, channel: Any, categories: Sequence[Sequence[str]] = ()
+    ) -> None:
+        self.values, self.counts, self._channel, self._categories = values, counts, channel, categories
         self.n = int(counts.sum())
         self.shares: FloatArray = counts / self.n
 
-    @cached_property
-    def _channel(self) -> Any:
-        from scipy.sparse import csr_array
+    @classmethod
+    def of(cls, protocol: Protocol, counts: IntArray) -> Self:
+        """Of the outputs of an invariant protocol."""
+        return cls(protocol.outputs, counts, _channel(protocol))
 
-        sparse = self._protocol.sparse
-        if not self._protocol.is_sparse and len(sparse.values) > _DENSE * math.prod(sparse.shape):
-            return self._protocol.matrix
-        return csr_array((sparse.values / np.float64(DENOMINATOR), sparse.inputs, sparse.starts), shape=sparse.shape)
+    def cells(self, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+        """The cells of some columns, in order, and that of every value (b,)."""
+        cells, of = cells_of(self.values, columns)
+        if not self._categories:
+            return cells, of
+        listed = [self._categories[self.values.columns.index(column)] for column in columns]
+        ranks = [{text: rank for rank, text in enumerate(texts)} for texts in listed]
+        order = sorted(range(len(cells)), key=lambda k: [of[text] for of, text in zip(ranks, cells[k], strict=True)])
+        return tuple(cells[k] for k in order), np.argsort(order)[of]
 
     def both_variances(self, influence: Any) -> tuple[FloatArray, FloatArray]:
         """``E[Var(ψ(Y) | X)]`` and ``Var(ψ(Y))``, (k,) each, of numbers ψ of published values (k, b), dense or sparse.
@@ -89,8 +111,19 @@ class PlainCounts:
 
     def ratio(self, influence: Any) -> FloatArray:
         """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1."""
-        given, whole = self.both_variances(influence)
-        return np.divide(given, whole, out=np.zeros_like(given), where=whole > 0)
+        return ratios(*self.both_variances(influence))
+
+    def stays(self, columns: tuple[str, ...]) -> float:
+        """The expected share of records whose values of some columns stay as they are.
+
+        X has the published shares: what a record becomes is a function of its own value, so their mean is unbiased.
+        """
+        from scipy.sparse import coo_array
+
+        _, of = self.cells(columns)
+        entries = coo_array(self._channel)
+        same = of[entries.coords[0]] == of[entries.coords[1]]
+        return min(1.0, float(entries.data[same] @ self.shares[entries.coords[1][same]]))
 
     def in_cells(self, cell_of: IntArray, part_of_cell: IntArray, sampling: bool, z: float) -> Shares:
         """Shares of cells among the records of their parts, with usual intervals for so many records as are worth it.
@@ -123,8 +156,8 @@ class PlainCounts:
             # A share within a part is a ratio: what is off in it is the cell less the share of the part.
             members = indicators(part_of_cell[cell_of], parts)[part_of_cell]
             influence = influence - diags_array(np.nan_to_num(shares)) @ members
-        r = np.where(there, self.ratio(influence), np.nan)
-        given = self.n * self.both_variances(influence)[0]
+        both = self.both_variances(influence)
+        r, given = np.where(there, ratios(*both), np.nan), self.n * both[0]
         usual = in_part * shares * (1 - shares) if sampling else 0.0
         errors = np.sqrt(np.divide(given + usual, in_part**2, out=np.full(cells, np.nan), where=there))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -137,11 +170,35 @@ class PlainCounts:
             upper[thin] = np.ceil(upper[thin] * in_part[thin]) / in_part[thin]
         return Shares(shares, errors, lower, upper, r)
 
-    def aimed(self, aims: FloatArray, sampling: bool) -> Aimed:
-        """Linear functions ``aims (k, b)`` of the shares, as published records have them."""
-        found = aims @ self.shares
-        whole = covariance(aims, self._channel, self.shares, self.n, sampling=False)
+    def aimed(self, aims: Any, sampling: bool) -> Aimed:
+        """Linear functions ``aims (k, b)`` of the shares, dense or sparse, as published records have them."""
+        found, outputs = aims @ self.shares, self._channel @ self.shares
+        means = aims @ self._channel
+        whole = (_gram(aims, outputs) - _gram(means, self.shares)) / self.n
         if sampling:
-            whole = whole + ((aims * self.shares) @ aims.T - np.outer(found, found)) / self.n
-        none = np.zeros((len(aims), 0))
-        return Aimed(found, found, whole, none, none[0], np.ones(len(aims), dtype=np.bool_), aims, 0.0)
+            whole = whole + (_gram(aims, self.shares) - np.outer(found, found)) / self.n
+        # Nothing is taken for rare, and the channel is not rounded.
+        none = np.zeros((len(found), 0))
+        told = np.ones(len(found), dtype=np.bool_)
+        return Aimed(found, found, whole, none, none[0], told, np.zeros((len(found), 1)), 0.0)
+
+
+def ratios(given: FloatArray, whole: FloatArray) -> FloatArray:
+    """r, by both variances (k,); 0 where nothing varies."""
+    return np.divide(given, whole, out=np.zeros_like(given), where=whole > 0)
+
+
+def _channel(protocol: Protocol) -> Any:
+    from scipy.sparse import csr_array
+
+    sparse = protocol.sparse
+    if not protocol.is_sparse and len(sparse.values) > _DENSE * math.prod(sparse.shape):
+        return protocol.matrix
+    return csr_array((sparse.values / np.float64(DENOMINATOR), sparse.inputs, sparse.starts), shape=sparse.shape)
+
+
+def _gram(rows: Any, weights: FloatArray) -> FloatArray:
+    """``rows diag(weights) rowsᵀ``, of dense or sparse rows (k, b), shape (k, k)."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray((rows * weights) @ rows.T)
+    return np.asarray((rows.multiply(weights) @ rows.T).toarray())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.estimation.layout import table
+from funnel.estimation.layout import errors_of, table
 from funnel.joint import FloatArray
 
 
@@ -95,12 +95,7 @@ class Estimate:
     @property
     def about(self) -> str:
         """What errors are of, in one sentence."""
-        changes = "random answers" if self.r is None else "random changes"
-        randomness = (
-            f"errors are of the {changes} and of drawing these records from a population"
-            if self.sampling
-            else f"errors are of the {changes} alone: the estimates are about these records"
-        )
+        randomness = errors_of("answers" if self.r is None else "changes", self.sampling)
         together = ", all of them together" if self.simultaneous else ""
         groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
         usual = "" if self.r is None else ", counted as usual"

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SpecError
-from funnel.estimation.cells import cells_of
+from funnel.estimation.cells import published_columns
 from funnel.estimation.counted import Released, output_counts_by, output_places
 from funnel.estimation.plain_counts import PlainCounts, indicators
 from funnel.joint import FloatArray
@@ -61,24 +61,49 @@ def variance_ratio(released: Released, protocol: Protocol, influence: npt.ArrayL
     >>> round(float(variance_ratio(np.array([250, 750]), protocol, [1, 0])), 3)
     0.889
     """
-    _check(protocol)
-    values = np.asarray(influence, dtype=np.float64)
-    rows = np.atleast_2d(values)
+    require_invariant(protocol)
     if isinstance(released, np.ndarray):
         counts = output_counts_by(released, protocol)[()]
-        size, named = len(counts), "outputs of the protocol"
-    else:
-        places = output_places(released, protocol)
-        size, named = len(places), "records"
+        return influence_ratio(PlainCounts.of(protocol, counts), influence)
+    places = output_places(released, protocol)
+    counts = np.bincount(places, minlength=len(protocol.outputs))
+    return influence_ratio(PlainCounts.of(protocol, counts), influence, places)
+
+
+def influence_ratio(
+    plain: PlainCounts, influence: npt.ArrayLike, places: npt.NDArray[np.int64] | None = None
+) -> FloatArray:
+    """`variance_ratio`, of records that are counted.
+
+    Parameters
+    ----------
+    plain : PlainCounts
+    influence : array, shape (records,) or (k, records); without places (b,) or (k, b)
+    places : ndarray of int, shape (records,), optional
+        Which of the b values every record has.
+
+    Raises
+    ------
+    SpecError
+        If influence does not fit the records.
+    """
+    values = np.asarray(influence, dtype=np.float64)
+    rows = np.atleast_2d(values)
+    size, named = (len(plain.counts), "outputs of the protocol") if places is None else (len(places), "records")
     if values.ndim not in (1, 2) or rows.shape[1] != size or not np.isfinite(rows).all():
         raise SpecError(f"influence has one finite number for each of the {size:,} {named}, or a row of them each")
-    if not isinstance(released, np.ndarray):
-        counts = np.bincount(places, minlength=len(protocol.outputs))
-        rows = _by_output(rows, places, counts)
-    return PlainCounts(protocol, counts).ratio(rows).reshape(values.shape[:-1])
+    if places is not None:
+        rows = _by_output(rows, places, plain.counts)
+    return plain.ratio(rows).reshape(values.shape[:-1])
 
 
-def _check(protocol: Protocol) -> None:
+def require_invariant(protocol: Protocol) -> None:
+    """Refuse a protocol whose records are not counted as usual.
+
+    Raises
+    ------
+    SpecError
+    """
     if not protocol.is_invariant:
         raise SpecError(
             f"r is of records that are counted as usual, and this protocol is {protocol.mechanism or 'none'!r}, not "
@@ -131,19 +156,23 @@ def chi_square_ratio(released: Released, protocol: Protocol, one: str, other: st
     >>> chi_square_ratio(np.array([20, 30, 40, 10]), protocol, "sex", "job")
     0.0
     """
-    _check(protocol)
-    if {one, other} - {*protocol.outputs.columns} or one == other:
-        raise SpecError(f"name two of the columns that the protocol publishes, {', '.join(protocol.outputs.columns)}")
-    return table_ratio(PlainCounts(protocol, output_counts_by(released, protocol)[()]), protocol, (one, other))
+    require_invariant(protocol)
+    plain = PlainCounts.of(protocol, output_counts_by(released, protocol)[()])
+    return table_ratio(plain, one, other)
 
 
-def table_ratio(plain: PlainCounts, protocol: Protocol, columns: tuple[str, str]) -> float:
-    """`chi_square_ratio`, of records that are counted."""
+def table_ratio(plain: PlainCounts, one: str, other: str) -> float:
+    """`chi_square_ratio`, of records that are counted.
+
+    Raises
+    ------
+    SpecError
+        If these are not two of their columns.
+    """
     from scipy.sparse import diags_array
 
-    (_, row), (_, column), (_, cell) = (
-        cells_of(protocol, crossed) for crossed in ((columns[0],), (columns[1],), columns)
-    )
+    columns = published_columns(plain.values, one, other)
+    (_, row), (_, column), (_, cell) = (plain.cells(crossed) for crossed in ((one,), (other,), columns))
     rows, of_columns = (np.bincount(of, plain.shares) for of in (row, column))
     places = np.unique(cell, return_index=True)[1]
     i, j = row[places], column[places]

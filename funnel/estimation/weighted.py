@@ -217,7 +217,7 @@ def estimate_weighted(
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     if counts_as_usual:
-        told = PlainCounts(protocol, counts).aimed(aims, sampling)
+        told = PlainCounts.of(protocol, counts).aimed(aims, sampling)
     else:
         told = Fit(RareValues.of(protocol, at_most, rounded), cell_of, len(known), "em").aimed(counts, aims, sampling)
     _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))

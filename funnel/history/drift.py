@@ -176,7 +176,7 @@ def drift_between(before: Joint, after: Joint, changes: Changes | None = None) -
     new, vanished = _values_of(after, before), _values_of(before, after)
     found: list[Shift] = []
     if changes is None:
-        found += _two_samples("Before and now", first, second, first.counts, second.counts)
+        found += _two_samples("Before and now", second, first.counts, second.counts)
     else:
         stayed_before, stayed_after = (
             first.of(changes.before, changes.records),
@@ -186,8 +186,8 @@ def drift_between(before: Joint, after: Joint, changes: Changes | None = None) -
             raise DataError("there are more changes than people; count them from the same two versions")
         found += _paired(first, second, changes)
         joined, left = second.counts - stayed_after, first.counts - stayed_before
-        found += _two_samples("Those who stayed and those who joined", first, second, stayed_after, joined)
-        found += _two_samples("Those who stayed and those who left", first, second, stayed_before, left)
+        found += _two_samples("Those who stayed and those who joined", second, stayed_after, joined)
+        found += _two_samples("Those who stayed and those who left", second, stayed_before, left)
     return Drift(new, vanished, (), _by_holm(found), changes is not None)
 
 
@@ -240,7 +240,7 @@ def _summed(counts: IntArray, what: int) -> IntArray:
     return np.asarray((counts.sum(axis=1), counts.sum(axis=0), counts.ravel())[what])
 
 
-def _two_samples(who: str, first: _Cells, second: _Cells, before: IntArray, after: IntArray) -> Iterator[Shift]:
+def _two_samples(who: str, second: _Cells, before: IntArray, after: IntArray) -> Iterator[Shift]:
     """Comparisons of different people; none where one side is empty."""
     if not before.sum() or not after.sum():
         return

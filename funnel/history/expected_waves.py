@@ -2,7 +2,7 @@
 
 `funnel.history.waves` decides for the histories that units have, and publishes what they draw from on average: exact
 data are in both. Here every wave is decided for the units that published tables lead one to expect in it, and the
-effective channel is the mean over these (decision 0046).
+effective channel is the mean over these.
 """
 
 from __future__ import annotations

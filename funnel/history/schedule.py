@@ -76,7 +76,7 @@ def schedule_cost(
 
     The first version is the optimum of the first budget. Every later version splits each posterior reached so far into
     vertices of the next region, as usefully as can be. Starting at the full budget would leave nothing to split: a
-    posterior at a vertex of its region has nothing left to say (`funnel.history.vertex`).
+    posterior at a vertex of its region has nothing left to say.
 
     Parameters
     ----------

@@ -18,7 +18,6 @@ from __future__ import annotations
 from funnel.measures.breaches import Breach, breaches_excluded, downward_breach, upward_breach
 from funnel.measures.divergences import chi_squared_divergence, total_variation
 from funnel.measures.information import (
-    conditional_entropy,
     mutual_information,
     normalised_mutual_information,
     secret_information,
@@ -30,9 +29,8 @@ from funnel.measures.laws import (
     posterior,
     record_output_law,
     secret_output_law,
-    secret_posterior,
 )
-from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage, secret_guess_accuracy
+from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage
 from funnel.measures.lifts import (
     alpha_lift,
     alpha_lift_inverse,
@@ -46,7 +44,6 @@ from funnel.measures.lifts import (
 )
 from funnel.measures.orders import arimoto_information, sibson_information
 from funnel.measures.robust_lifts import RobustLifts, robust_lifts
-from funnel.measures.shares import changed_share, changed_share_by_column
 from funnel.measures.unchanged import Unchanged, unchanged
 
 __all__ = [
@@ -58,12 +55,9 @@ __all__ = [
     "alpha_lift_inverse",
     "arimoto_information",
     "breaches_excluded",
-    "changed_share",
-    "changed_share_by_column",
     "chi_squared_divergence",
     "chi_squared_lift",
     "chi_squared_lift_inverse",
-    "conditional_entropy",
     "counted_law",
     "downward_breach",
     "guess_accuracy",
@@ -80,10 +74,8 @@ __all__ = [
     "posterior",
     "record_output_law",
     "robust_lifts",
-    "secret_guess_accuracy",
     "secret_information",
     "secret_output_law",
-    "secret_posterior",
     "sibson_information",
     "total_variation",
     "unchanged",

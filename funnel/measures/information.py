@@ -79,30 +79,6 @@ def secret_information(joint: Joint, protocol: Protocol) -> float:
     return mutual_information(joint, protocol, "secret")
 
 
-def conditional_entropy(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
-    """Uncertainty in nats about the counted columns that an output leaves: H(X|Y), H(S|Y) or H(S,X|Y).
-
-    Parameters
-    ----------
-    counts : {"inputs", "secret", "secret and inputs"}
-        The columns before the bar.
-
-    Raises
-    ------
-    SpecError
-        If ``counts`` is none of these.
-
-    Examples
-    --------
-    >>> round(funnel.measures.conditional_entropy(joint, protocol), 4)
-    0.8167
-    """
-    law = counted_law(joint, protocol, counts)
-    marginal = np.broadcast_to(law.sum(axis=0), law.shape)
-    cells = law > 0
-    return max(0.0, float(-(law[cells] * np.log(law[cells] / marginal[cells])).sum()))
-
-
 def information_of(law: FloatArray) -> float:
     """Mutual information of a joint law given as a matrix, never below zero."""
     outer = np.outer(law.sum(axis=1), law.sum(axis=0))

@@ -116,17 +116,6 @@ def posterior(joint: Joint, protocol: Protocol) -> FloatArray:
     return _posterior(input_output_law(joint, protocol))
 
 
-def secret_posterior(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P(s|y), shape (b, c): what an output says about the secret; nan for outputs that never occur.
-
-    Examples
-    --------
-    >>> funnel.measures.secret_posterior(joint, protocol).round(4).tolist()
-    [[0.5977, 0.4023], [0.3153, 0.6847], [0.2426, 0.7574]]
-    """
-    return _posterior(secret_output_law(joint, protocol))
-
-
 def _law_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:
     read, weights = read_law(joint, protocol)
     return read, np.asarray((_channel(weights, protocol) * read.p_input).T)

@@ -37,17 +37,6 @@ def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs")
     return float(counted_law(joint, protocol, counts).max(axis=0).sum())
 
 
-def secret_guess_accuracy(joint: Joint, protocol: Protocol) -> float:
-    """Accuracy of the best guess of s from y: ``Σ_y max_s P(s, y)``; without y it is ``max_s p_s``.
-
-    Examples
-    --------
-    >>> round(funnel.measures.secret_guess_accuracy(joint, protocol), 4)
-    0.6719
-    """
-    return guess_accuracy(joint, protocol, "secret")
-
-
 def min_entropy_leakage(joint: Joint, protocol: Protocol, counts: Counted = "secret") -> float:
     """Min-entropy leakage ``ln(Σ_y max_s P(s, y) / max_s p_s)``, in nats.
 

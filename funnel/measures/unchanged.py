@@ -83,7 +83,7 @@ def unchanged(joint: Joint, protocol: Protocol) -> Unchanged:
     if protocol.outputs != protocol.inputs:
         raise SpecError(
             f"the outputs of this {protocol.mechanism or 'protocol'} are not its inputs, so no share of records "
-            'unchanged is defined: fit an "invariant" protocol, or use funnel.measures.changed_share'
+            'unchanged is defined: fit an "invariant" protocol'
         )
     read, entries = _entries(joint, protocol)
     inputs, outputs = read.inputs, protocol.outputs

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 from funnel.errors import SpecError
 from funnel.guarantees import as_guarantee
@@ -61,16 +59,6 @@ _MECHANISMS: dict[str, Mechanism] = {
 def names() -> tuple[str, ...]:
     """Names of all mechanisms, best known first."""
     return tuple(_MECHANISMS)
-
-
-class _Registry(ModuleType):
-    """This module when it is called: `funnel.mechanisms()` is older than `funnel.mechanisms.names()`, and stays."""
-
-    def __call__(self) -> tuple[str, ...]:
-        return names()
-
-
-sys.modules[__name__].__class__ = _Registry
 
 
 def mechanism(name: str, weights: Weighting = "root") -> Mechanism:

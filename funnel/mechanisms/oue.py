@@ -14,7 +14,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.memory import table_memory
-from funnel.mechanisms.set_labels import parse_set, parse_sets, set_label, set_labels
+from funnel.mechanisms.set_labels import set_label, set_labels
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import marginal_weights
@@ -29,8 +29,8 @@ _HALF = DENOMINATOR // 2
 class OUE(Mechanism):
     """OUE(α) (PF equations (27)-(28)) with the largest α whose exact level meets the guarantee.
 
-    Its outputs are sets of input symbols, written ``{Bachelors, Masters}`` (`set_labels`; `parse_sets` reads them
-    back). All 2^a of them are listed, so at most 10 symbols are encoded (decision 0011).
+    Its outputs are sets of input symbols, written ``{Bachelors, Masters}`` (`set_labels`). All 2^a of them are listed,
+    so at most 10 symbols are encoded.
 
     Its utility tends to H(X)/2 as α grows: half of all sets lack the true value.
     """
@@ -131,8 +131,6 @@ __all__ = [
     "OUE",
     "listed_sets",
     "listed_weights",
-    "parse_set",
-    "parse_sets",
     "set_label",
     "set_labels",
 ]

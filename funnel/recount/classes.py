@@ -15,6 +15,9 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 
 Record = tuple[str, ...]
+# A value of the secret, where that is published, a column, and a value of it.
+Cell = tuple[Record, str, str]
+_KEYS = ("schema", "column", "columns", "scales", "questions", "names", "people", "source")
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
 
@@ -42,7 +45,7 @@ class PlainClasses:
         """
         try:
             content = json.loads(text)
-            found = cls({key: content[key] for key in ("schema", "column", "columns", "questions", "names")})
+            found = cls({key: content[key] for key in _KEYS})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError("classes.json does not say which class a record is of") from error
         if content.keys() != found.content.keys() or content["schema"] != "funnel/classes/1":
@@ -56,7 +59,7 @@ class PlainClasses:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that questions are about."""
+        """The columns that points are for."""
         return tuple(self.content["columns"])
 
     @property
@@ -64,12 +67,34 @@ class PlainClasses:
         """Of the classes."""
         return tuple(self.content["names"])
 
+    @property
+    def are_given(self) -> bool:
+        """Whether questions are said to be chosen by the counts of other people than those whose records are drawn."""
+        return bool(self.content["people"] == "different")
+
+    def is_of(self, file: PlainClasses) -> bool:
+        """Whether questions and classes are those of a file that was made for releases of other people."""
+        alike = ("schema", "column", "scales", "questions", "names")
+        return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
+
     @cached_property
-    def _questions(self) -> list[tuple[int, frozenset[str], int | str, int | str]]:
-        return [
-            (self.columns.index(one["column"]), frozenset(one["values"]), one["then"], one["otherwise"])
-            for one in self.content["questions"]
-        ]
+    def _tables(self) -> list[list[tuple[list[int], dict[Record, int]]]]:
+        """Of every scale, for some places in a record, the points of the values there."""
+        found = []
+        for scale in self.content["scales"]:
+            tables: dict[Record, dict[Record, int]] = defaultdict(dict)
+            for term in scale["terms"]:
+                tables[tuple(term["columns"])][tuple(term["values"])] = int(term["points"])
+            found.append([([self.columns.index(name) for name in names], of) for names, of in tables.items()])
+        return found
+
+    def points(self, record: Record) -> list[int]:
+        """Of a record, on every scale."""
+        return [sum(of.get(tuple([record[j] for j in places]), 0) for places, of in scale) for scale in self._tables]
+
+    @cached_property
+    def _known(self) -> dict[Record, str]:
+        return {}
 
     def of(self, record: Record) -> str:
         """The class of a record.
@@ -79,12 +104,18 @@ class PlainClasses:
         DataError
             If questions lead nowhere, or to a class that has no name.
         """
-        place: int | str = 0 if self._questions else self.names[0]
-        for _ in range(len(self._questions)):
+        if record not in self._known:
+            self._known[record] = self._asked(record)
+        return self._known[record]
+
+    def _asked(self, record: Record) -> str:
+        asked, points = self.content["questions"], self.points(record)
+        place: int | str = 0 if asked else self.names[0]
+        for _ in asked:
             if isinstance(place, str):
                 break
-            column, values, then, otherwise = self._questions[place]
-            place = then if record[column] in values else otherwise
+            one = asked[place]
+            place = one["then"] if points[one["scale"]] >= one["at_least"] else one["otherwise"]
         if isinstance(place, int) or place not in self.names:
             raise DataError("the questions of classes.json lead to no class")
         return place
@@ -106,92 +137,112 @@ class PublishedByClass:
     Parameters
     ----------
     classes : PlainClasses
-    true : mapping of record to int
-        Records of the source, whatever their secret.
-    published : mapping of (record, class) to int
-        As they are in the file, with what it says of their class.
-    moves : mapping of (class, class) to float
-        Probability that a record of the first is published as one of the second.
+    true : mapping of (secret, record) to int
+        Of the source.
+    published : mapping of (secret, record, class) to int
+        As they are in the file, with what it says of their class; the secret empty where it is not published.
+    moves : mapping of (input, output) to float
+        The protocol: of a class, after the secret where that is published.
     """
 
     classes: PlainClasses
-    true: Mapping[Record, int]
-    published: Mapping[tuple[Record, str], int]
-    moves: Mapping[tuple[str, str], float]
+    true: Mapping[tuple[Record, Record], int]
+    published: Mapping[tuple[Record, Record, str], int]
+    moves: Mapping[tuple[Record, Record], float]
 
     @property
     def misplaced(self) -> int:
         """Published records that say another class than theirs."""
-        return sum(count for (record, name), count in self.published.items() if self.classes.of(record) != name)
+        return sum(count for (_, record, name), count in self.published.items() if self.classes.of(record) != name)
 
     @property
     def unknown(self) -> int:
         """Published records that nobody has."""
-        return sum(count for (record, _), count in self.published.items() if record not in self.true)
+        true = {record for _, record in self.true}
+        return sum(count for (_, record, _), count in self.published.items() if record not in true)
 
-    def unlikely(self) -> Iterator[tuple[str, str]]:
-        """Columns and values of which the file has another number than donors of that class bring.
+    def unlikely(self) -> Iterator[Cell]:
+        """Secrets, columns and values of which the file has another number than the protocol and donors bring.
 
-        Records are drawn one by one, so the number with a value is a sum of independent zeros and ones. By Bernstein's
+        Records are drawn one by one, so the number in a cell is a sum of independent zeros and ones. By Bernstein's
         inequality it is off its mean μ by t with probability 2 exp(-t² / (2 (V + t / 3))) at most, where the variance V
-        is at most that of records which leave the value, or come to it.
+        is at most that of records which leave the cell, or come to it.
         """
-        shown: Counter[tuple[int, str]] = Counter()
-        for (record, _), count in self.published.items():
+        shown: Counter[Cell] = Counter()
+        for (secret, record, _), count in self.published.items():
             for j, value in enumerate(record):
-                shown[j, value] += count
-        means, variances = self._expected()
+                shown[secret, self.classes.columns[j], value] += count
+        means, variances = self.expected
         bound = math.log(2 * len(means) / _FALSE_ALARMS)
-        for (j, value), mean in means.items():
+        for cell, mean in means.items():
             # The t for which the inequality gives the bound.
-            most = bound / 3 + math.sqrt(bound * bound / 9 + 2 * bound * variances[j, value])
-            if abs(shown[j, value] - mean) > most:
-                yield self.classes.columns[j], value
+            most = bound / 3 + math.sqrt(bound * bound / 9 + 2 * bound * variances[cell])
+            if abs(shown[cell] - mean) > most:
+                yield cell
 
-    def _expected(self) -> tuple[dict[tuple[int, str], float], dict[tuple[int, str], float]]:
-        """Mean and largest variance of the number of published records with every value of every column."""
+    def off(self) -> tuple[Cell, float]:
+        """The cell of secret, column and value whose mean is farthest from the true number, and by how many records."""
+        true: Counter[Cell] = Counter()
+        for (secret, record), count in self.true.items():
+            for cell in zip(self.classes.columns, record, strict=True):
+                true[secret, *cell] += count
+        means, _ = self.expected
+        return max(((cell, abs(means.get(cell, 0.0) - count)) for cell, count in true.items()), key=lambda one: one[1])
+
+    @cached_property
+    def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:
+        """Mean and largest variance of the number of published records in every cell."""
         sizes: Counter[str] = Counter()
-        within: dict[str, Counter[tuple[int, str]]] = defaultdict(Counter)
-        for record, count in self.true.items():
+        within: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        of_input: dict[Record, Counter[tuple[str, str]]] = defaultdict(Counter)
+        people: Counter[Record] = Counter()
+        reads_secret = any(len(x) > 1 for x, _ in self.moves)
+        for (secret, record), count in self.true.items():
             name = self.classes.of(record)
+            x = (*secret, name) if reads_secret else (name,)
             sizes[name] += count
-            for j, value in enumerate(record):
-                within[name][j, value] += count
-        coming: dict[str, float] = defaultdict(float)
-        for (source, target), probability in self.moves.items():
-            if source != target:
-                coming[target] += sizes[source] * probability
-        means: dict[tuple[int, str], float] = defaultdict(float)
-        variances: dict[tuple[int, str], float] = defaultdict(float)
-        for name, values in within.items():
-            stays = self.moves.get((name, name), 0.0)
-            for cell, count in values.items():
-                brought = coming[name] * count / sizes[name]
-                means[cell] += count * stays + brought
-                variances[cell] += count * (1 - stays) + brought
+            people[x] += count
+            for cell in zip(self.classes.columns, record, strict=True):
+                within[name][cell] += count
+                of_input[x][cell] += count
+        means: dict[Cell, float] = defaultdict(float)
+        variances: dict[Cell, float] = defaultdict(float)
+        coming: dict[Record, float] = defaultdict(float)
+        for (x, y), probability in self.moves.items():
+            if x[-1] != y[-1]:
+                coming[y] += people[x] * probability
+                continue
+            for (column, value), count in of_input[x].items():
+                means[y[:-1], column, value] += count * probability
+                variances[y[:-1], column, value] += count * probability * (1 - probability)
+        for y, records in coming.items():
+            for (column, value), count in within[y[-1]].items():
+                means[y[:-1], column, value] += records * count / sizes[y[-1]]
+                variances[y[:-1], column, value] += records * count / sizes[y[-1]]
         return means, variances
 
 
-def moves_of(protocol: ReleasedProtocol) -> dict[tuple[str, str], float]:
-    """Probability of every class given every class, of a protocol over classes alone."""
+def moves_of(protocol: ReleasedProtocol) -> dict[tuple[Record, Record], float]:
+    """Probability of every output given every input, of a protocol over classes."""
     return {
-        (x[-1], y[-1]): weight / protocol.denominator
+        (x, y): weight / protocol.denominator
         for y, row in zip(protocol.outputs, protocol.weights, strict=True)
         for x, weight in zip(protocol.inputs, row, strict=True)
         if weight
     }
 
 
-def published_by_class(rows: Mapping[Record, int], width: int) -> dict[tuple[Record, str], int]:
-    """Published rows, the class last, as records and classes; ``width`` columns of secrets before them are left out."""
-    found: Counter[tuple[Record, str]] = Counter()
-    for row, count in rows.items():
-        found[row[width:-1], row[-1]] += count
-    return found
+def published_by_class(rows: Mapping[Record, int], width: int) -> dict[tuple[Record, Record, str], int]:
+    """Published rows as secrets, in ``width`` columns before all others, records, and classes."""
+    return {(row[:width], row[width:-1], row[-1]): count for row, count in rows.items()}
 
 
-def values_of(whole: Recount, columns: Collection[str]) -> dict[str, list[str]]:
-    """The values of every column that occur, of whole records."""
+def values_of(
+    whole: Recount, columns: Collection[str], public: Mapping[str, Collection[str]] | None = None
+) -> dict[str, list[str]]:
+    """The values of every column of whole records: all that are public, or those that occur."""
+    if public is not None:
+        return {column: list(public[column]) for column in whole.published_columns if column in columns}
     return {
         column: sorted({record[j] for record in whole.inputs})
         for j, column in enumerate(whole.published_columns)

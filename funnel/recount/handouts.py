@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from funnel.recount.published import in_csv
 
@@ -61,16 +61,21 @@ _AS_USUAL = """## How to work with it
 
 Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
 
-Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a small \
-table give r. Divide a chi-square by 1 + r.
+Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square statistic is \
+divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. `funnel estimate` prints \
+it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
+`funnel.open_release(…).variance_ratio` gives it. About these records alone usual errors are long enough.
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
-are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`.{donors}"""
-_DONORS = """
+are not right on average: {instead}"""
+_INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.csv`."
+_DONORS = """some of them are records of others, as often as `protocol.csv` says for their classes.
 
-A record that was changed is, in all columns, that of somebody else. The last column is its class, which follows \
-from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as one of \
-another."""
+A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
+follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as \
+one of another."""
+_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report \
+says by how many records tables of the secret with another column are off"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -152,11 +157,7 @@ _PREFIXES = {
 }
 
 
-TEXTS: Final = (1, 2)
-"""Wordings of README.md that releases have been published with; the last one is that of releases that are made now."""
-
-
-def handouts_again(package: Json, protocol: Json, previous: str | None, text: int = TEXTS[-1]) -> dict[str, bytes]:
+def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
     """What the handouts of a release have to be, by path.
 
     Parameters
@@ -165,8 +166,6 @@ def handouts_again(package: Json, protocol: Json, previous: str | None, text: in
         Content of ``datapackage.json`` and of ``protocol.json``, both of them judged.
     previous : str or None
         The version before this one that is there.
-    text : int
-        Which wording, of `TEXTS`.
 
     Raises
     ------
@@ -176,7 +175,7 @@ def handouts_again(package: Json, protocol: Json, previous: str | None, text: in
     cells = _cells(protocol)
     return {
         "CITATION.cff": citation_again(package),
-        "README.md": _readme(package, protocol, cells, text).encode(),
+        "README.md": _readme(package, protocol, cells).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
         "protocol.csv": _table(protocol, cells).encode(),
     }
@@ -241,11 +240,8 @@ def of_sets(reading: str, estimating: str) -> str:
     return _OF_SETS.format(reading=reading, estimating=estimating)
 
 
-def readme_again(package: Json, work: str, files: str, text: int = TEXTS[-1]) -> str:
-    """What README.md has to be, with what is special to a kind of release: chapters on its use and lines about files.
-
-    The first wording had no sentence of its own for frequencies under a threshold.
-    """
+def readme_again(package: Json, work: str, files: str) -> str:
+    """What README.md has to be, with what is special to a release: chapters on its use and lines about files."""
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
@@ -265,7 +261,7 @@ def readme_again(package: Json, work: str, files: str, text: int = TEXTS[-1]) ->
         scope=block["scope"],
         frequencies=(
             f"Of the frequencies behind it, {block['frequencies']['meaning']}."
-            if text > 1 and block["frequencies"]["protection"] == "threshold"
+            if block["frequencies"]["protection"] == "threshold"
             else f"The frequencies behind it are {block['frequencies']['meaning']}."
         ),
         work=work,
@@ -275,7 +271,7 @@ def readme_again(package: Json, work: str, files: str, text: int = TEXTS[-1]) ->
     )
 
 
-def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]], text: int) -> str:
+def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
     behind = package["funnel:privacy"]["frequencies"]
     noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
     if protocol["mechanism"] == "invariant":
@@ -284,8 +280,10 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
         files = _FILES.format(noisy=noisy, estimator="", classes=_CLASSES_LINE if by_class else "")
-        work = _AS_USUAL.format(up_to=up_to, donors=_DONORS if by_class else "")
-        return readme_again(package, work, files, text)
+        secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
+        donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
+        work = _AS_USUAL.format(up_to=up_to, instead=donors)
+        return readme_again(package, work, files)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     estimating = _ESTIMATING.format(
@@ -295,7 +293,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         steps=STEPS,
     )
     files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE, classes="")
-    return readme_again(package, of_sets(_READING, estimating), files, text)
+    return readme_again(package, of_sets(_READING, estimating), files)
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:

@@ -269,9 +269,7 @@ class _Judging:
         before = self.entries[: entry.chapter.ordinal]
         yield from order_complaints(self.database, entry)
         if entry.chapter.units is not None:
-            yield from unit_complaints(
-                self.database, self.tree, entry, exactly=self.coming or not self.missing[entry.chapter.ordinal]
-            )
+            yield from unit_complaints(self.database, self.tree, entry)
         wrong, last = unfollowed(self.database, self.tree, before, entry)
         if wrong:
             yield f"{wrong:,} people have a history that does not go on from their own"

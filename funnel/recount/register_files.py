@@ -38,10 +38,7 @@ _COLUMNS = {
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
-# Entries of these schemas have exact changes, with noise on their counts and without.
-_UNPROTECTED = ("funnel/register-entry/1", "funnel/register-entry/2")
 _LARGEST = 1 << 28
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Entry:
     row_moves : NoisyRows or None
         How rows of people with several follow each other, with noise.
     protected : bool
-        Whether nothing exact is to be in it but who has which history: with noise, from the third schema on.
+        Whether nothing exact is to be in it but who has which history, because its counts have noise.
     expected : Expected or None
         With noise: how many people it says are expected to have which history from then on.
     left_open : OpenTables or None
@@ -235,7 +232,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         noise=None if said.get("noise") is None else _positive(said["noise"]),
         moves=moves,
         row_moves=row_moves,
-        protected=said.get("noise") is not None and said["schema"] not in _UNPROTECTED,
+        protected=said.get("noise") is not None,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         left_open=_left_open(said, moves),
     )

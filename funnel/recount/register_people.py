@@ -65,7 +65,7 @@ def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Itera
         yield f"{strange + missing:,} people have a value or a history that is none of this version"
 
 
-def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry, exactly: bool) -> Iterator[str]:
+def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Iterator[str]:
     """Rows of people with several that do not follow each other, change their secret, or end elsewhere than said."""
     require_columns(database, entry.rows)
     chapter = entry.chapter

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -106,7 +106,7 @@ class RegisterEntry(Document):
     """
 
     described: ClassVar[str] = "the register entry"
-    schema_: Literal["funnel/register-entry/3"] = Field(default="funnel/register-entry/3", alias="schema")
+    schema_: Literal["funnel/register-entry/1"] = Field(default="funnel/register-entry/1", alias="schema")
     ordinal: Count
     series: Name
     version: VersionText
@@ -130,13 +130,6 @@ class RegisterEntry(Document):
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Version 1 has exact counts, and version 2 exact changes."""
-        if version not in (1, 2):
-            return super().upgraded(version, content)
-        return {"noise": None, **content, "changes": None, "rows": None}
 
     @cached_property
     def joint(self) -> Joint:

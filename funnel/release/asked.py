@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, NumberEstimate, Trend
+from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
 from funnel.estimation.methods import Method
 from funnel.estimation.numbers import QUARTILES
+from funnel.estimation.odds import plain_odds
 from funnel.estimation.weighted import WeightedEstimate
+from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
 from funnel.release.layout import ReleaseFolder
 from funnel.release.weighted import estimate_release_weighted
 from funnel.source.cells import number_in
 
-Answer = Estimate | NumberEstimate | Trend | WeightedEstimate
+Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Question:
         Quartiles without any.
     numbers : tuple of str
         What values of that column stand for: ``VALUE=NUMBER`` or ``VALUE=LEAST..LARGEST``.
+    odds : bool
+        Whether odds ratios of the two columns of `by` are asked for.
     weighted : bool
         Whether the population is meant that the published classes of weights stand for.
     sampling : bool
@@ -46,6 +50,7 @@ class Question:
     of: str | None = None
     quantiles: tuple[float, ...] = ()
     numbers: tuple[str, ...] = ()
+    odds: bool = False
     weighted: bool = False
     sampling: bool = False
     method: Method | None = None
@@ -69,6 +74,8 @@ class Question:
         if self.weighted and self.method == "inverse":
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
         method, by = self.method, self.by or None
+        if self.odds:
+            return self._odds(folders)
         if self.of is not None:
             return estimate_numbers_of(
                 folders[0],
@@ -84,6 +91,14 @@ class Question:
         if len(folders) > 1:
             return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)
         return estimate_release(folders[0], by, within=self.within, method=method, sampling=self.sampling)
+
+    def _odds(self, folders: Sequence[ReleaseFolder]) -> OddsRatios:
+        if self.of is not None or self.within or self.weighted or len(folders) > 1 or len(self.by) != 2:
+            raise SpecError("--odds is about the records of one release and two columns: --by COLUMN --by COLUMN")
+        if self.method not in (None, "count"):
+            raise SpecError("--odds ratios are counted as usual; take --method out")
+        plain, _ = counted_as_usual(folders[0])
+        return plain_odds(plain, *self.by, sampling=self.sampling)
 
 
 def _stands_for(text: str) -> tuple[str, float | tuple[float, float]]:

@@ -9,32 +9,62 @@ from pydantic import Field, model_validator
 
 from funnel.donors.record_classes import RecordClasses
 from funnel.release.channel import built
-from funnel.release.document import Document, Part
+from funnel.release.document import Count, Document, Part, Sha256
 from funnel.sampling.published import CLASS_COLUMN
 
 
-class AskedQuestion(Part):
-    """Whether a record's value in a column is one of ``values``; what follows is a later question, or a class."""
+class CountedTerm(Part):
+    """``points`` of every record that has ``values`` in ``columns``."""
 
-    column: str
-    values: tuple[str, ...] = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=1, max_length=2)
+    values: tuple[str, ...] = Field(min_length=1, max_length=2)
+    points: int
+
+
+class CountedScale(Part):
+    """How much the columns of a record speak for a value of the secret: the sum of the points of its terms.
+
+    A point is a hundredth of a nat of log odds. Values that no term has count nothing.
+    """
+
+    secret: tuple[str, ...] = Field(min_length=1)
+    terms: tuple[CountedTerm, ...]
+
+
+class AskedQuestion(Part):
+    """Whether a record has ``at_least`` so many points on a scale; what follows is a later question, or a class."""
+
+    scale: int = Field(ge=0)
+    at_least: int
     then: int | str
     otherwise: int | str
+
+
+class GrownFrom(Part):
+    """What a file of questions for other releases was made from: the digest of that source, and its records."""
+
+    sha256: Sha256
+    records: Count
 
 
 class ClassesDocument(Document):
     """Which class a published record is of: the first of ``questions`` is asked of it, then what follows from it.
 
-    Questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column ``column``
-    of the published records says which class each is of.
+    Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
+    ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
+    chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
+    release.
     """
 
     described: ClassVar[str] = "the classes of records"
     schema_: Literal["funnel/classes/1"] = Field(default="funnel/classes/1", alias="schema")
     column: str
     columns: tuple[str, ...] = Field(min_length=1)
+    scales: tuple[CountedScale, ...]
     questions: tuple[AskedQuestion, ...]
     names: tuple[str, ...] = Field(min_length=1)
+    people: Literal["same", "different"]
+    source: GrownFrom | None
 
     @cached_property
     def classes(self) -> RecordClasses:
@@ -47,14 +77,34 @@ class ClassesDocument(Document):
         return self
 
 
-def classes_document(classes: RecordClasses) -> ClassesDocument:
-    """The document of some classes."""
+def classes_document(
+    classes: RecordClasses, source: GrownFrom | None = None, different: bool = False
+) -> ClassesDocument:
+    """The document of some classes.
+
+    Parameters
+    ----------
+    classes : RecordClasses
+    source : GrownFrom, optional
+        Of a file for other releases, what it was made from.
+    different : bool
+        Of a release, whether its questions are from such a file.
+    """
     return ClassesDocument(
         column=CLASS_COLUMN,
         columns=classes.columns,
+        scales=tuple(
+            CountedScale(
+                secret=scale.secret,
+                terms=tuple(CountedTerm(columns=t.columns, values=t.values, points=t.points) for t in scale.terms),
+            )
+            for scale in classes.scales
+        ),
         questions=tuple(
-            AskedQuestion(column=one.column, values=one.values, then=one.then, otherwise=one.otherwise)
+            AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)
             for one in classes.questions
         ),
         names=classes.names,
+        people="different" if different or source is not None else "same",
+        source=source,
     )

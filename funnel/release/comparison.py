@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,14 +30,9 @@ class ComparisonDocument(Document):
     """The mechanisms that were fitted for a release, best first; internal."""
 
     described: ClassVar[str] = "the comparison of mechanisms"
-    schema_: Literal["funnel/comparison/2"] = Field(default="funnel/comparison/2", alias="schema")
+    schema_: Literal["funnel/comparison/1"] = Field(default="funnel/comparison/1", alias="schema")
     utility: Literal["information", "variance", "estimation"]
     rows: tuple[ComparedMechanism, ...]
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it was a list, before version 2 all were compared by information."""
-        return {"utility": "information", **(content if version == 1 else {"rows": content})}
 
 
 def comparison_document(

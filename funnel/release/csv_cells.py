@@ -30,11 +30,6 @@ def guarded(text: str) -> str:
     return f"'{text}" if re.match(_FORMULA, text) and not re.fullmatch(_NUMBER, text) else text
 
 
-def unguarded(cell: str) -> str:
-    """The value of a cell: what `guarded` made it of."""
-    return cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell
-
-
 def guarded_column(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """`guarded` for a column of text."""
     run = pc.and_not(pc.match_substring_regex(values, _FORMULA), pc.match_substring_regex(values, f"^({_NUMBER})$"))

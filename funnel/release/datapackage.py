@@ -239,9 +239,8 @@ def _privacy(
 
 def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     """The rules that the frequencies were held against, and whether a release that breaks one is refused."""
-    asked = spec.disclosure
-    refuses = asked.refuses(spec.frequencies.protection)
-    return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
+    refuses = spec.disclosure.refuses(spec.frequencies.protection)
+    return {**rules_content(spec.rules), "onBreach": "refuse" if refuses else "report"}
 
 
 def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
@@ -13,13 +12,7 @@ from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
-from funnel.sampling.keyed import DERIVATION
-from funnel.settings.guarantee import GuaranteeSettings
 from funnel.spec import ReleaseSpec
-
-# Records from before the derivation of words was noted are of the first.
-FIRST_DERIVATION: Final = 1
-LAST_DERIVATION: Final = DERIVATION
 
 
 @dataclass(frozen=True)
@@ -225,11 +218,8 @@ def decide(
         record_key=spec.record_key,
         secret=secret,
         key_kinds=snapshot.key_kinds,
-        derivation=None if secret is None else LAST_DERIVATION,
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
-    # Records from before the digest of the records themselves was noted hold that of the file they were in.
-    snapshots = (snapshot.content_sha256, snapshot.data.sha256)
     there = [one for one in published if not one.withdrawn]
     asked = again or rotate
     waiting = next((one.held for one in submitted if one.waiting), None)
@@ -238,13 +228,12 @@ def decide(
         waiting = None
 
     def is_this(record: Record) -> bool:
-        # A setting at its default is not in the digest of a spec, and what is the default may have been another one.
-        same = _noisy(record.frequencies) == _noisy(protection)
-        return same and _noted(record.origin, origin, snapshots) == origin
+        # The noise is no part of an origin: other noise is another release.
+        return _noisy(record.frequencies) == _noisy(protection) and record.origin == origin
 
     if waiting is not None and not asked and is_this(waiting.record):
         record = waiting.record
-        return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
+        return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
     if there and is_this(there[-1].record) and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
@@ -256,50 +245,18 @@ def decide(
     asking = spec.approval.required and not asked
     if asking and rejected and rejected is last and is_this(rejected.record):
         return Rejected(rejected.version)
-    version = _next(last, origin, snapshots)
+    version = _next(last, origin)
     rotated = secret_before(published) if rotate else None
     # What is in a register is drawn given what was published before: another answer, whatever the protocol is.
-    answered = spec.register is None and _answered([one.record.origin for one in published], origin, snapshots)
+    answered = spec.register is None and _answered([one.record.origin for one in published], origin)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
-            if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):
-                return TakeOver(
-                    version, _as_drawn(one.record, origin), one, not one.published and not answered, rotated
-                )
+            if one.folder is not None and _same_rows(one.record, origin, spec.register):
+                return TakeOver(version, origin, one, not one.published and not answered, rotated)
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
-
-
-def require_set(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> None:
-    """Make sure that a robust bound means what it meant when the series was published.
-
-    A spec that names no set of laws meant the χ² set once and means boxes now. Documents are read as what they meant
-    (`funnel.release.earlier_sets`); a spec is the steward's own text, and what it promises is theirs to say.
-
-    Raises
-    ------
-    SpecError
-        If the spec leaves the set of a robust guarantee out, and the newest version had the same bound over another
-        one.
-    """
-    if not earlier or spec.names_set:
-        return
-    newest = max(earlier, key=lambda one: (one.published, one.version))
-    was, now = newest.record.origin.guarantee, spec.guarantee
-    earlier_one = GuaranteeSettings.model_validate(was)
-    if earlier_one.parts:
-        return
-    before, told = earlier_one.model_dump(), now.model_dump()
-    meant = before.pop("set", None)
-    if told.pop("set", meant) == meant or told != before:
-        return
-    raise SpecError(
-        f"version {newest.version} of this series was published under {was}, and a bound that names no set of laws is "
-        f'{now.canonical} over boxes now, so nothing was drawn: write set = "{meant}" into [guarantee] to keep it as '
-        'it was, or set = "boxes" to change it'
-    )
 
 
 def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) -> None:
@@ -396,51 +353,33 @@ def told_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
     )
 
 
-def _next(newest: Earlier | None, origin: Origin, snapshots: tuple[str, ...]) -> Version:
+def _next(newest: Earlier | None, origin: Origin) -> Version:
     if newest is None:
         return next_version(None, False, False)
     before = newest.record.origin
-    return next_version(newest.version, before.fields != origin.fields, before.snapshot not in snapshots)
+    return next_version(newest.version, before.fields != origin.fields, before.snapshot != origin.snapshot)
 
 
-def _same_rows(record: Record, origin: Origin, snapshots: tuple[str, ...], register: str | None) -> bool:
+def _same_rows(record: Record, origin: Origin, register: str | None) -> bool:
     """Whether rows of a version are rows of an origin: the same records, protocol, order, secret and register.
 
     What is in a register was drawn under a guarantee for everything in it: another one needs other rows.
     """
     before = record.origin
-    if before.snapshot not in snapshots or _register_of(record) != register:
+    if before.snapshot != origin.snapshot or _register_of(record) != register:
         return False
     if register is not None and before.guarantee != origin.guarantee:
         return False
     return (before.protocol, before.shuffle, before.secret) == (origin.protocol, origin.shuffle, origin.secret)
 
 
-def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:
-    """An origin with what its record is too old to hold, where it can be told from this run.
-
-    In the same snapshot the digests of all record keys are the same, so their kinds are; and rows that are there say
-    what they say, however their words were derived.
-    """
-    if before.snapshot in snapshots and (before.record_key, before.secret) == (origin.record_key, origin.secret):
-        return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
-    return before
-
-
-def _as_drawn(record: Record, origin: Origin) -> Origin:
-    """An origin of rows that are taken over, with how their words were derived."""
-    derivation = None if origin.secret is None else record.origin.derivation or FIRST_DERIVATION
-    return origin.model_copy(update={"derivation": derivation})
-
-
-def _answered(published: Sequence[Origin], origin: Origin, snapshots: tuple[str, ...]) -> bool:
+def _answered(published: Sequence[Origin], origin: Origin) -> bool:
     """Whether records keep their answers: a version was drawn with the same protocol, secret and keys.
 
-    Keys are the same if their columns and the kinds of these are; a decision is that a protocol is drawn from. What was
-    derived in an earlier way, or with keys whose kinds are not known, counts as another answer.
+    Keys are the same if their columns and the kinds of these are; a decision is that a protocol is drawn from.
     """
     return origin.secret is not None and any(
-        (one.fields, one.protocol, one.secret, one.record_key, _noted(one, origin, snapshots).key_kinds, one.derivation)
-        == (origin.fields, origin.protocol, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
+        (one.fields, one.protocol, one.secret, one.record_key, one.key_kinds)
+        == (origin.fields, origin.protocol, origin.secret, origin.record_key, origin.key_kinds)
         for one in published
     )

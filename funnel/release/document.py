@@ -14,6 +14,7 @@ from funnel.errors import DataError
 from funnel.wording import printable
 
 _SCHEMA = re.compile(r"funnel/([a-z]+(?:-[a-z]+)*)/([1-9][0-9]{0,8})")
+_UNNAMED = "it does not name its schema"
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
@@ -48,8 +49,7 @@ class Document(Part):
 
         schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
 
-    and says in `upgraded` how documents of earlier versions become ones of this version. Whatever changes a document
-    that is valid today raises the version; the published schema of a version never changes.
+    Whatever changes a document that is valid today raises the version, from release 1.0 on (docs/formats.md).
 
     Attributes
     ----------
@@ -68,24 +68,6 @@ class Document(Part):
         if match is None:
             raise TypeError(f"{cls.__name__} must name its schema as funnel/NAME/VERSION, not {text}")
         return match[1], int(match[2])
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Content of an earlier version as content of this version; the key ``schema`` may be left as it is.
-
-        Parameters
-        ----------
-        version : int
-            Of the schema; 0 for files from before documents named theirs.
-        content : JSON value
-            All of the file.
-
-        Raises
-        ------
-        ValueError, KeyError, TypeError, AttributeError
-            If it is no content of that version.
-        """
-        raise ValueError("it does not name its schema" if version == 0 else f"version {version} is not known")
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -123,44 +105,33 @@ class Document(Part):
         what = f"{cls.described} {place}".rstrip()
         try:
             document = cls.model_validate_json(text)
-            # The key has a default for whoever makes a document; a file has to say what it is.
-            if "schema_" in document.model_fields_set:
-                return document
-            failure = None
         except ValidationError as error:
-            failure = error
-        return cls._read_again(text, what, failure)
+            cls._require_schema(text, what)
+            raise DataError(f"{what} is damaged: {_complaint(error)}") from error
+        # The key has a default for whoever makes a document; a file has to say what it is.
+        if "schema_" not in document.model_fields_set:
+            raise DataError(f"{what} is damaged: {_UNNAMED}")
+        return document
 
     @classmethod
-    def _read_again(cls, text: str | bytes, what: str, failure: ValidationError | None) -> Self:
-        """Read what is not a document of this version: an earlier one, or the reason why it is none."""
+    def _require_schema(cls, text: str | bytes, what: str) -> None:
+        """Refuse what is not JSON, another document, or a document of a newer version."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{what} is damaged: it is not JSON") from error
         name, version = cls.identity()
         found = content.get("schema") if isinstance(content, dict) else None
+        if found is None:
+            raise DataError(f"{what} is damaged: {_UNNAMED}")
         match = _SCHEMA.fullmatch(found) if isinstance(found, str) else None
-        if found is not None and (match is None or match[1] != name):
+        if match is None or match[1] != name:
             raise DataError(f"{what} is another document: its schema is not funnel/{name}")
-        written = 0 if match is None else int(match[2])
-        if written > version:
+        if int(match[2]) > version:
             raise DataError(
-                f"{what} was made by a newer funnel: its schema is version {written}, and this funnel reads up to "
+                f"{what} was made by a newer funnel: its schema is version {match[2]}, and this funnel reads up to "
                 f"{version}; install a newer one"
             )
-        try:
-            if written < version:
-                content = {**cls.upgraded(written, content), "schema": f"funnel/{name}/{version}"}
-                # As text again: only in JSON is a list what a tuple is read from.
-                return cls.model_validate_json(json.dumps(content))
-        except ValidationError as error:
-            failure = error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{what} is damaged: {_reason(error)}") from error
-        if failure is None:
-            raise TypeError("a document that is valid and names its schema was read at once")
-        raise DataError(f"{what} is damaged: {_complaint(failure)}") from failure
 
     def content(self) -> dict[str, Any]:
         """The document as JSON-ready values."""
@@ -186,12 +157,6 @@ class _Untitled(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Never."""
         return False
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"{error.args[0]} is missing"
-    return str(error) if type(error) is ValueError else "it has another shape than earlier versions had"
 
 
 def _complaint(error: ValidationError) -> str:

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
-from funnel.estimation.by_class import class_channel
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.methods import Method, method_for
-from funnel.estimation.numbers import QUARTILES, StandFor
-from funnel.joint import FloatArray, IntArray
+from funnel.estimation.number_categories import StandFor
+from funnel.estimation.numbers import QUARTILES, plain_numbers
+from funnel.estimation.plain_shares import plain_shares
+from funnel.joint import FloatArray
 from funnel.protocol import Protocol
+from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
@@ -54,8 +55,12 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
-    asked = (*_named(within), *_named(() if by is None else by))
-    protocol, rounded, counts = _counted(folder, asked)
+    if folder.classes.is_file():
+        _require_counts(method)
+        plain, _ = counted_as_usual(folder)
+        return plain_shares(plain, _named(by), _named(within), sampling=sampling, confidence=confidence)
+    protocol, rounded = told_protocol(folder)
+    counts = output_counts_by(folder.data, protocol)[()]
     settings: _Settings = {
         "within": within,
         "method": method,
@@ -83,27 +88,13 @@ def estimate_release(
     return best
 
 
-def _named(columns: str | Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+def _named(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _counted(folder: ReleaseFolder, asked: tuple[str, ...]) -> tuple[Protocol, float, IntArray]:
-    """What readers compute with, by how much its probabilities are off at most, and counts of its outputs.
-
-    Of whole records it is the channel of the columns that are asked for.
-
-    Raises
-    ------
-    DataError, SpecError
-        If it cannot be read, or records and columns do not fit it.
-    """
-    protocol, rounded = told_protocol(folder)
-    if not folder.classes.is_file():
-        return protocol, rounded, output_counts_by(folder.data, protocol)[()]
-    if not asked:
-        raise SpecError("this release has whole records: name the columns to estimate shares of, such as by='sex'")
-    channel, counts = class_channel(pq.read_table(folder.data), protocol, asked)
-    return channel, rounded, counts
+def _require_counts(method: Method | None) -> None:
+    if method not in (None, "count"):
+        raise SpecError(f"whole records are counted as usual; take the method {method!r} out")
 
 
 class _Settings(TypedDict):
@@ -158,8 +149,15 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    columns = _named(by)
-    protocol, rounded, counts = _counted(folder, (of, *columns))
+    columns, stand_for = _named(by), {**_intervals(folder, of), **(numbers or {})}
+    if folder.classes.is_file():
+        _require_counts(method)
+        plain, _ = counted_as_usual(folder)
+        return plain_numbers(
+            plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
+        )
+    protocol, rounded = told_protocol(folder)
+    counts = output_counts_by(folder.data, protocol)[()]
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
         return estimate_numbers(
@@ -167,7 +165,7 @@ def estimate_numbers_of(
             protocol,
             of,
             columns,
-            numbers={**_intervals(folder, of), **(numbers or {})},
+            numbers=stand_for,
             quantiles=quantiles,
             method=method,
             sampling=sampling,

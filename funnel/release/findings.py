@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from funnel.audit.findings import Findings
 from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.release.document import Count, Document, Part, Probability, dump
-from funnel.release.earlier_sets import with_sets
 
 # Levels of whoever knows more than is published, and the share of the answers that was computed with each.
 _LEVELS_OF_READERS = (("truth", "beyond"), ("tables", "tables_beyond"))
@@ -100,7 +99,7 @@ class FindingsDocument(Document):
     """
 
     described: ClassVar[str] = "the document of findings"
-    schema_: Literal["funnel/findings/5"] = Field(default="funnel/findings/5", alias="schema")
+    schema_: Literal["funnel/findings/1"] = Field(default="funnel/findings/1", alias="schema")
     guarantee: str
     holds: bool
     level: float | None
@@ -140,32 +139,6 @@ class FindingsDocument(Document):
             if expected is not None and expected[level] is None and expected[share] is not None:
                 expected[level] = math.inf
         return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 some findings were not made yet; before version 2 every version stood alone.
-
-        Before version 3 the frequencies that were published were the counted ones, and a robust guarantee named no set.
-        Before version 4 nobody was expected, before version 5 no variance explained.
-        """
-        content = {**content, "explained": None}
-        if version in (3, 4):
-            return content
-        content = with_sets(content)
-        if version == 2:
-            return {**content, "proven_level": None}
-        if version == 1:
-            return {**content, "proven_level": None, "history": None, "drift": None}
-        later: dict[str, Any] = {
-            "witness_given": [],
-            "robust_level": None,
-            "plain_level": None,
-            "robust_lift_level": None,
-            "proven_level": None,
-            "history": None,
-            "drift": None,
-        }
-        return {**later, **content, "confidence": {"few": 0, **content["confidence"]}}
 
 
 def history_part(found: FoundHistory) -> FoundHistoryPart:

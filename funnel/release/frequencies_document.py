@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -148,7 +148,7 @@ class FrequenciesDocument(Document):
     """
 
     described: ClassVar[str] = "the public frequencies"
-    schema_: Literal["funnel/frequencies/2"] = Field(default="funnel/frequencies/2", alias="schema")
+    schema_: Literal["funnel/frequencies/1"] = Field(default="funnel/frequencies/1", alias="schema")
     protection: Literal["noise"]
     epsilon: Nats
     epsilon_counts: Annotated[float, Field(gt=0)]
@@ -163,13 +163,6 @@ class FrequenciesDocument(Document):
     noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Version 1 tells nothing of changes and rows."""
-        if version != 1:
-            return super().upgraded(version, content)
-        return {**content, "changes": None, "rows": None}
 
     @cached_property
     def frequencies(self) -> Frequencies:

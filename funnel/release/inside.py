@@ -60,7 +60,7 @@ def moved_inside(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, b
     solution, and d <= u / δ. *Proof.* ``(1 - u/δ) W + (u/δ) V*`` meets all conditions, since ``g W_y <= 0``, and is
     within u / δ of W. ∎
 
-    So it ends on a fine grid wherever the support has any depth. It need not have (decision 0077): `far_inside`. The
+    So it ends on a fine grid wherever the support has any depth. It need not have: `far_inside`. The
     programme has O(b a c) coefficients, O(b a c²) under LDP.
     """
     cone = guarantee.cone(joint)

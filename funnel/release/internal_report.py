@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
-from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
-from funnel.release.protection import UNPROTECTED
 from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies, Unchanged
 from funnel.release.verdict import Judgement
 
@@ -223,7 +221,7 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/6"] = Field(default="funnel/internal/6", alias="schema")
+    schema_: Literal["funnel/internal/1"] = Field(default="funnel/internal/1", alias="schema")
     name: str
     title: str
     version: str
@@ -254,31 +252,3 @@ class InternalReport(Document):
     estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
     unchanged: Unchanged | None = None
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 every version stood alone, and nobody said who its people are.
-
-        Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected. Before version 5 nothing was told of columns one by one and of two crossed, nor estimated of the
-        population. Before version 6 no release had its inputs as outputs.
-        """
-        if version not in (1, 2, 3, 4, 5):
-            return super().upgraded(version, content)
-        content = {**content, "unchanged": None}
-        if version == 5:
-            return content
-        figures = {**content["figures"], "explained": None}
-        content = {**content, "figures": figures, "utility": "information", "estimated": [], "population": None}
-        if version in (3, 4):
-            return content
-        content = with_sets(content)
-        content = {
-            **content,
-            "figures": {**content["figures"], "proven_level": None},
-            "frequencies": {**UNPROTECTED, "covers_noise": None},
-            "within": None,
-        }
-        if version == 2:
-            return content
-        return {**content, "people": None, "history": None, "drift": None}

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from funnel.donors.classifying import classes_of
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.register.register import Register
 from funnel.register.unit_rows import ordered_rows
+from funnel.release.classified import classify_records
 from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import Protected, public_frequencies
@@ -103,7 +103,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         counted = count_joint(spec, progress, source, codings, seen)
     if is_wide(spec, counted, codings):
         progress("finding classes of records", 0, None)
-        counted = classes_of(spec, counted).counted(counted)
+        counted = classify_records(spec, counted, codings).joint
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)

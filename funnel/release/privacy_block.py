@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from funnel.guarantees import parse_guarantee
 from funnel.release.document import Count, Document, Part, Probability, Sha256
-from funnel.release.published_values import SETS
 
 KEY = "funnel:privacy"
 UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
-OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
 
 
 class _Named(Part):
@@ -77,8 +74,7 @@ class PrivacyBlock(Document):
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
     ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
-    where the spec does not ask for it; ``report`` and ``disclosureControl`` are null of releases from before there were
-    any, and never in one that is written.
+    where the spec does not ask for it.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -95,31 +91,15 @@ class PrivacyBlock(Document):
     reads_secret: bool
     protocol: ProtocolFile
     protocol_digest: Sha256
-    report: ReportFile | None
+    report: ReportFile
     estimation: Estimation
     utility_share: Probability
     variance_explained: Probability | None
     records: Count
     row_order: Literal["random", "as in the source"]
-    disclosure_control: DisclosureControl | None
+    disclosure_control: DisclosureControl
     confidence: Confidence
     frequencies: BehindFrequencies
     people: Literal["same", "different"] | None
     versions: int | None = Field(ge=1)
     scope: str
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it named no schema, left out what is not known, and did not say how to estimate."""
-        told = content.get("frequencies", {"protection": "none", "meaning": UNPROTECTED})
-        return {
-            "report": None,
-            "varianceExplained": None,
-            "disclosureControl": None,
-            "people": None,
-            "versions": None,
-            **content,
-            "meaning": parse_guarantee(content["guarantee"]).meaning,
-            "estimation": {"path": "protocol.csv", "recipe": SETS.recipe},
-            "frequencies": {**dict.fromkeys(OF_NOISE), **told},
-        }

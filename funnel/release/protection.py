@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from funnel.frequencies import Frequencies
 from funnel.release.document import Count, Part, Sha256
-
-# What documents say that are from before frequencies were protected.
-UNPROTECTED: Final = {
-    "protection": "none",
-    "epsilon": None,
-    "delta": None,
-    "beta": None,
-    "spent": None,
-    "unprotected": 0,
-}
 
 
 class Protection(Part):

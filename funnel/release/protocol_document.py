@@ -12,8 +12,7 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
-from funnel.release.earlier_sets import with_sets
-from funnel.release.protection import UNPROTECTED, Protection
+from funnel.release.protection import Protection
 from funnel.release.public import PublicLaws, PublicRelease
 
 _DIGITS = 4
@@ -82,7 +81,7 @@ class ProtocolDocument(Document):
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/5"] = Field(default="funnel/protocol/5", alias="schema")
+    schema_: Literal["funnel/protocol/1"] = Field(default="funnel/protocol/1", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
     format: Literal["funnel-protocol/1", "funnel-protocol/2"]
     digest: Sha256
@@ -149,33 +148,6 @@ class ProtocolDocument(Document):
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
         return self
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 the guarantee was a text, and its block was called ``bound``.
-
-        Before version 2 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 every
-        protocol was chosen by information. Before version 5 nothing was said of rounding.
-        """
-        content = {**content, "rounded": None}
-        if version == 4:
-            return content
-        content = {**content, "utility": {**content["utility"], "explained": None}}
-        if version in (2, 3):
-            # Only wide tables are written otherwise since.
-            return content
-        content = with_sets(content)
-        if version == 1:
-            return {**content, "frequencies": dict(UNPROTECTED)}
-        bound = dict(content["bound"])
-        if bound["declared"] != content["guarantee"]:
-            raise ValueError("its bound is not its guarantee")
-        promise = {"kind": bound.pop("guarantee"), **bound}
-        # The first versions gave the exact ratio as well, and probabilities that rounding could lift above 1.
-        promise.pop("exact_ratio", None)
-        posterior = [{**entry, "probability": round(entry["probability"], _DIGITS)} for entry in content["posterior"]]
-        rest = {key: value for key, value in content.items() if key != "bound"}
-        return {**rest, "guarantee": promise, "posterior": posterior, "frequencies": dict(UNPROTECTED)}
 
 
 def _check_row(row: dict[str, str], width: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
-from funnel.release.earlier_sets import with_sets
-from funnel.release.protection import UNPROTECTED, Protection
+from funnel.release.protection import Protection
 
 # JSON has no infinity.
 Level = float | Literal["infinite"]
@@ -366,6 +365,18 @@ class Observer(Part):
     outside: Probability
 
 
+class TableOff(Part):
+    """The cell of a table of the secret and another column that is farthest from the true one on average.
+
+    By how many records, rounded up. Tables of published columns alone, and of the secret alone, are not off.
+    """
+
+    secret: str
+    column: str
+    value: str
+    records: float
+
+
 class Unchanged(Part):
     """What stays as it is in a release whose outputs are its inputs, with their distribution.
 
@@ -373,6 +384,7 @@ class Unchanged(Part):
     all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
+    ``off`` is there where whole records are published with their secret.
     """
 
     share: Probability
@@ -386,6 +398,7 @@ class Unchanged(Part):
     unique: Total
     unique_unchanged: Probability | None
     observers: tuple[Observer, ...]
+    off: TableOff | None = None
 
 
 class Rarity(Part):
@@ -457,7 +470,7 @@ class PublicReport(Document):
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/6"] = Field(default="funnel/report/6", alias="schema")
+    schema_: Literal["funnel/report/1"] = Field(default="funnel/report/1", alias="schema")
     name: str
     title: str
     description: str
@@ -498,28 +511,3 @@ class PublicReport(Document):
     approval: Approval | None = None
     weighted: Weighted | None = None
     unchanged: Unchanged | None = None
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 every version stood alone, and nobody said who its people are.
-
-        Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
-        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information. Before
-        version 5 nothing was told of survey weights, and before version 6 no release had its inputs as outputs.
-        """
-        if version not in (1, 2, 3, 4, 5):
-            return super().upgraded(version, content)
-        content = {**content, "unchanged": None}
-        if version == 5:
-            return content
-        content = {**content, "weighted": None}
-        if version == 4:
-            return content
-        figures = {**content["figures"], "explained": None}
-        content = {**content, "figures": figures, "utility": "information", "estimated": []}
-        if version == 3:
-            return content
-        content = {**with_sets(content), "frequencies": {**UNPROTECTED, "covers_noise": None}}
-        if version == 2:
-            return content
-        return {**content, "people": None, "kept": [], "figures": {**content["figures"], "history": None}}

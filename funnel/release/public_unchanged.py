@@ -9,12 +9,13 @@ from itertools import combinations
 import numpy as np
 
 from funnel.audit.findings import Audited
+from funnel.donors.composition import Composition
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public import PublicLaws, public_level, rounded_up
-from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, Unchanged
+from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, TableOff, Unchanged
 
 # Cells with a smaller share of the records than this are the rare ones.
 RARE = 0.001
@@ -27,7 +28,13 @@ _LARGEST = 20_000_000
 _HAIR = 1e-9
 
 
-def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws) -> Unchanged | None:
+def public_unchanged(
+    audited: Audited,
+    protocol: Protocol,
+    guarantee: Guarantee,
+    laws: PublicLaws,
+    composition: Composition | None = None,
+) -> Unchanged | None:
     """What is told of an invariant protocol under public frequencies, in steps of public shares; None of any other.
 
     Parameters
@@ -38,6 +45,8 @@ def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee,
     guarantee : Guarantee
         The declared one.
     laws : PublicLaws
+    composition : Composition, optional
+        Of the classes of whole records.
     """
     if not protocol.is_invariant:
         return None
@@ -63,6 +72,19 @@ def public_unchanged(audited: Audited, protocol: Protocol, guarantee: Guarantee,
         unique=int(alone.sum()),
         unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
         observers=_observers(joint, counted, weights, guarantee, laws),
+        off=None if composition is None or len(protocol.inputs.columns) == 1 else _off(composition, protocol),
+    )
+
+
+def _off(composition: Composition, protocol: Protocol) -> TableOff:
+    off = np.abs(composition.off(protocol))
+    s, cell = np.unravel_index(int(off.argmax()), off.shape)
+    column, value = composition.cells[cell]
+    return TableOff(
+        secret=composition.secret.labels[int(s)],
+        column=column,
+        value=value,
+        records=rounded_up(float(off[s, cell]), _DIGITS),
     )
 
 

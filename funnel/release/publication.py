@@ -59,7 +59,7 @@ def write_documents(
     if protection.protection == "noise":
         folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
     if classes is not None:
-        folder.classes.write_bytes(classes_document(classes).to_bytes())
+        folder.classes.write_bytes(classes_document(classes, different=spec.groups.classes is not None).to_bytes())
     document = protocol_document(protocol, guarantee, public, protection, rounded)
     folder.protocol.write_bytes(document.to_bytes())
     if spec.output.csv:

@@ -1,4 +1,4 @@
-"""`funnel.open_release`: a published release as its users read it, in every format that one was ever written in."""
+"""`funnel.open_release`: a published release as its users read it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:
-    from funnel.estimation import Estimate, NumberEstimate
-    from funnel.estimation.numbers import StandFor
+    import numpy.typing as npt
+
+    from funnel.estimation import Estimate, NumberEstimate, OddsRatios
+    from funnel.estimation.number_categories import StandFor
+    from funnel.estimation.plain_counts import PlainCounts
     from funnel.estimation.weighted import WeightedEstimate
+    from funnel.joint import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,9 @@ class Release:
     package : mapping
         Content of ``datapackage.json``.
     privacy : PrivacyBlock
-        What it promises, as the newest schema has it, whichever the release was written with.
+        What it promises.
     document : ProtocolDocument
-        Content of ``protocol.json``, likewise.
+        Content of ``protocol.json``.
     """
 
     folder: ReleaseFolder
@@ -82,20 +86,34 @@ class Release:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
 
-    def estimate(self, by: str | Sequence[str] | None = None, *, within: str | Sequence[str] = ()) -> Estimate:
+    def estimate(
+        self,
+        by: str | Sequence[str] | None = None,
+        *,
+        within: str | Sequence[str] = (),
+        sampling: bool = False,
+    ) -> Estimate:
         """`funnel.estimate` of its records; values that are published to be rare are taken to be so where that helps.
 
         Parameters
         ----------
         by, within : str or sequence of str, optional
             Columns that are crossed, and columns in every cell of which shares are estimated.
+        sampling : bool
+            Whether errors are also those of a sample: then the estimates are of the population it is from.
         """
         from funnel.release.estimated import estimate_release
 
-        return estimate_release(self.folder, by, within=within)
+        return estimate_release(self.folder, by, within=within, sampling=sampling)
 
     def estimate_numbers(
-        self, of: str, by: str | Sequence[str] = (), *, numbers: StandFor | None = None
+        self,
+        of: str,
+        by: str | Sequence[str] = (),
+        *,
+        numbers: StandFor | None = None,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        sampling: bool = False,
     ) -> NumberEstimate:
         """`funnel.estimate_numbers` of its records: mean, total and quartiles of a column, in every cell of others.
 
@@ -105,10 +123,100 @@ class Release:
         by : str or sequence of str, optional
         numbers : mapping of str to float, pair of float or None, optional
             What categories stand for, where the release does not say it.
+        quantiles : sequence of float
+            Between 0 and 1.
+        sampling : bool
+            As of `estimate`.
         """
         from funnel.release.estimated import estimate_numbers_of
 
-        return estimate_numbers_of(self.folder, of, by, numbers=numbers)
+        return estimate_numbers_of(self.folder, of, by, numbers=numbers, quantiles=quantiles, sampling=sampling)
+
+    def estimate_odds(self, one: str, other: str, *, sampling: bool = False) -> OddsRatios:
+        """`funnel.estimate_odds` of the records of an invariant release: odds ratios of two of its columns.
+
+        Parameters
+        ----------
+        one, other : str
+        sampling : bool
+            As of `estimate`.
+        """
+        from funnel.estimation.odds import plain_odds
+
+        return plain_odds(self._counted[0], one, other, sampling=sampling)
+
+    def variance_ratio(self, influence: npt.ArrayLike) -> FloatArray:
+        """r of any statistic of the records of an invariant release, whole records too.
+
+        Usual variances for the population are multiplied by 1 + r.
+
+        Parameters
+        ----------
+        influence : array, shape (records,) or (k, records)
+            The influence of every record of `table` on each of k statistics, as of
+            `funnel.estimation.variance_ratio`.
+
+        Returns
+        -------
+        ndarray, shape () or (k,)
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or influence does not fit the records.
+        """
+        from funnel.estimation.variance_ratios import influence_ratio
+
+        plain, places = self._counted
+        return influence_ratio(plain, influence, places)
+
+    def chi_square_ratio(self, one: str, other: str) -> float:
+        """r of the chi-square test of independence of two published columns: its statistic is divided by 1 + r.
+
+        Parameters
+        ----------
+        one, other : str
+            Columns of an invariant release, of whole records too.
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or these are not two of its columns.
+        """
+        from funnel.estimation.variance_ratios import table_ratio
+
+        return table_ratio(self._counted[0], one, other)
+
+    def unchanged(self, columns: str | Sequence[str] | None = None) -> float:
+        """The share of the records of an invariant release that are expected to be true in some columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            True in all of these at once; in every column without it.
+
+        Returns
+        -------
+        float
+            By the published records and the protocol: for every published record the probability that a true one
+            with these values was published so.
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or a column is not published.
+        """
+        from funnel.estimation.cells import published_columns
+
+        plain, _ = self._counted
+        named = (columns,) if isinstance(columns, str) else columns
+        return plain.stays(plain.values.columns if named is None else published_columns(plain.values, *named))
+
+    @cached_property
+    def _counted(self) -> tuple[PlainCounts, IntArray]:
+        from funnel.release.counted_as_usual import counted_as_usual
+
+        return counted_as_usual(self.folder)
 
     def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
         """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
@@ -150,9 +258,6 @@ def open_release(path: str | Path) -> Release:
     folder = find_release(Path(path))
     document = ProtocolDocument.read(folder.protocol)
     package, block = _package(folder)
-    if "schema" not in block:
-        # Which set of laws a robust guarantee is over was not always named; the protocol of such a release tells.
-        block["guarantee"] = document.guarantee.declared
     privacy = PrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
     return Release(folder, package, privacy, document)
 

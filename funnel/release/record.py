@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from funnel.release.approval import Approval
 from funnel.release.document import Document, Part, Sha256, VersionText
-from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import ProtectedCounts
 
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
-# Of records from before a version noted them.
-_UNNOTED = ("record_key", "key_kinds", "derivation")
 
 
 class Origin(Part):
@@ -31,14 +28,11 @@ class Origin(Part):
     shuffle : bool
         Whether rows come in random order.
     record_key : tuple of str or None
-        Columns of the record key; None where there is none, or the record is from before they were noted.
+        Columns of the record key; None where there is none.
     secret : str or None
         Fingerprint of the release secret that the answers were derived with; None if none was.
     key_kinds : tuple of "text" or "number", or None
-        Of each column of the record key; None where there is none, or the record is from before they were noted.
-    derivation : int or None
-        How the answers were derived from secret and key, see `funnel.sampling.keyed.DERIVATION`; None where none were,
-        or the record is from before it was noted: then 1.
+        Of each column of the record key; None where there is none.
     """
 
     spec: Sha256
@@ -51,7 +45,6 @@ class Origin(Part):
     record_key: tuple[str, ...] | None = None
     secret: str | None = Field(default=None, min_length=1)
     key_kinds: tuple[Literal["text", "number"], ...] | None = None
-    derivation: Literal[1, 2, 3] | None = None
 
     @field_validator("fields")
     @classmethod
@@ -64,7 +57,7 @@ class Origin(Part):
     def _keyed_with_a_secret(self) -> Origin:
         if self.record_key is not None and self.secret is None:
             raise ValueError("names a record key and no release secret")
-        if self.key_kinds is not None and len(self.key_kinds) != len(self.record_key or ()):
+        if len(self.key_kinds or ()) != len(self.record_key or ()):
             raise ValueError("names another number of key kinds than of key columns")
         return self
 
@@ -144,8 +137,7 @@ class Record(Document):
     rotated : str or None
         Fingerprint of the release secret before it, if a new one was taken for this version.
     files : mapping of str to str
-        SHA-256 (hex) of every public file, by its path in the folder of the version; empty in records from before
-        they were noted.
+        SHA-256 (hex) of every public file, by its path in the folder of the version.
     software : mapping of str to str
         Versions of funnel and of the libraries that compute, by name.
     approval : Approval or None
@@ -153,12 +145,11 @@ class Record(Document):
     history : History or None
         None where the spec does not say who the people are, as it need not for a first version.
     frequencies : ProtectedCounts or None
-        What protected the frequencies that everything public was made from; None in records from before they were
-        protected at all.
+        What protected the frequencies that everything public was made from; None where nothing did.
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/6"] = Field(default="funnel/record/6", alias="schema")
+    schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
     version: VersionText
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
@@ -176,22 +167,3 @@ class Record(Document):
         if self.rotated is not None and self.rotated == self.origin.secret:
             raise ValueError("says that its secret was rotated to itself")
         return self
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
-
-        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval,
-        those of version 3 not who the people are, those of version 4 nothing of what protects
-        the frequencies, nor the set of a robust guarantee, those of version 5 no noisy tables beside the counts.
-        """
-        if version == 5:
-            return content
-        if version in (1, 2, 3, 4):
-            return with_sets(content)
-        if version != 0:
-            return super().upgraded(version, content)
-        names = [name for name in Origin.model_fields if name not in _UNNOTED]
-        origin = {name: content[name] for name in names if name != "secret"}
-        rest = {key: value for key, value in content.items() if key not in names}
-        return with_sets({**rest, "origin": {**origin, "secret": content.get("secret")}})

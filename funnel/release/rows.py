@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from funnel.alphabet import Alphabet
@@ -32,25 +33,26 @@ class Rows:
     ----------
     data : FileRef
         Parquet of the published columns.
-    pairs : DrawnCounts, shape (1, a + 1, b)
-        Counts of drawn (input, output) pairs; internal, as is all that follows.
-    counts : DrawnCounts or None
-        Counts of drawn (secret, input, output), whose margin the pairs are.
-    secret : Alphabet or None
+    counts : DrawnCounts, shape (c + 1, a + 1, b)
+        Counts of drawn (secret, input, output); internal, as is all that follows.
+    secret : Alphabet
         What their secrets are.
-    probe : str or None
+    probe : str
         What the sampler answered where outputs meet, see `funnel.sampling.probe`.
-    words : WordsDocument or None
-        Statistics of the words that were drawn with. None, as ``counts``, ``secret`` and ``probe`` are, for rows that
-        are taken over from a version of a funnel that did not keep them.
+    words : WordsDocument
+        Statistics of the words that were drawn with.
     """
 
     data: FileRef
-    pairs: DrawnCounts
-    counts: DrawnCounts | None = None
-    secret: Alphabet | None = None
-    probe: str | None = None
-    words: WordsDocument | None = None
+    counts: DrawnCounts
+    secret: Alphabet
+    probe: str
+    words: WordsDocument
+
+    @cached_property
+    def pairs(self) -> DrawnCounts:
+        """Counts of drawn (input, output) pairs, shape (1, a + 1, b)."""
+        return DrawnCounts.of_pairs(self.counts)
 
 
 def draw_rows(
@@ -121,7 +123,7 @@ def draw_rows(
         with workers_of(engine) as workers:
             drawn = release_rows(placed, folder.data, workers, progress)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
-    rows = Rows(FileRef.of(folder.data), DrawnCounts.of_pairs(drawn.counts), drawn.counts, secret, drawn.probe, words)
+    rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
     if counts is not None and target is not None:
         write_whole(folder.drawing, drawing_document(protocol, counts, target).to_bytes())
@@ -148,10 +150,8 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     """
     data = same_rows(earlier, rows_sha256, folder)
     draws = DrawsDocument.read(earlier.draws)
-    words = WordsDocument.read(earlier.words) if earlier.words.exists() else None
-    secret = None if draws.secret is None else draws.secret.alphabet()
-    pairs = drawn_pairs(draws, protocol)
-    rows = Rows(data, pairs, draws.counts, secret, draws.probe, words)
+    drawn_pairs(draws, protocol)
+    rows = Rows(data, draws.counts, draws.secret.alphabet(), draws.probe, WordsDocument.read(earlier.words))
     _write_evidence(folder, rows)
     if earlier.drawing.exists():
         shutil.copyfile(earlier.drawing, folder.drawing)
@@ -160,6 +160,5 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(draws_document(rows.pairs, rows.counts, rows.secret, rows.probe).to_bytes())
-    if rows.words is not None:
-        folder.words.write_bytes(rows.words.to_bytes())
+    folder.draws.write_bytes(draws_document(rows.counts, rows.secret, rows.probe).to_bytes())
+    folder.words.write_bytes(rows.words.to_bytes())

@@ -157,9 +157,8 @@ class Series:
                 raise LedgerError(
                     f"{path} is gone, so version {version} can no longer be audited; restore it from a backup"
                 )
-        # Records from before files were noted name none.
         there = (path for path in folder.root.rglob("*") if folder.audit not in (path, *path.parents))
-        for path in sorted(there) if files else ():
+        for path in sorted(there):
             if (path.is_symlink() or not path.is_dir()) and path.relative_to(folder.root).as_posix() not in files:
                 raise LedgerError(f"{path} was not published with version {version}, and readers see it; take it away")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -60,11 +60,11 @@ class Verdict(Document):
         In the order in which the expectations were declared.
     files : mapping of str to str
         SHA-256 (hex) of every public file that was judged, by its path in the folder of the version: nothing else is
-        published. Empty in a verdict on a table alone, and in those from before they were noted.
+        published. Empty in a verdict on a table alone.
     """
 
     described: ClassVar[str] = "the verdict"
-    schema_: Literal["funnel/verdict/2"] = Field(default="funnel/verdict/2", alias="schema")
+    schema_: Literal["funnel/verdict/1"] = Field(default="funnel/verdict/1", alias="schema")
     passed: bool
     results: tuple[Judgement, ...] = Field(min_length=1)
     files: Mapping[str, Sha256] = Field(default_factory=dict)
@@ -80,11 +80,6 @@ class Verdict(Document):
         """The verdict that follows from judgements, on these files; none at all is a failure."""
         judged = results or (NOTHING,)
         return cls(passed=all(result.passed for result in judged), results=judged, files=files or {})
-
-    @classmethod
-    def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it only did not name its schema; before version 2 not the files that it is about."""
-        return content
 
     @property
     def failed(self) -> tuple[Judgement, ...]:

@@ -40,6 +40,11 @@ def estimate_release_weighted(
         If the release has no column of weights, or a column is not known.
     """
     weight, classes = weight_classes(folder)
+    if folder.classes.is_file():
+        raise SpecError(
+            f"shares are not weighted of whole records yet; weight them by {weight!r} as usual, and open_release(…)."
+            "variance_ratio gives r"
+        )
     protocol, rounded = told_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}

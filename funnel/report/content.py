@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from funnel.audit import Audited, Findings
+from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
@@ -270,6 +271,7 @@ class ReportContent(Described):
     audited: Audited
     disclosure: Mapping[str, Any] | None = None
     weights: ClassWeights | None = None
+    composition: Composition | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -288,7 +290,7 @@ class ReportContent(Described):
     def unchanged(self) -> Unchanged | None:
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
         laws = PublicLaws.of(self.audited.frequencies, self.protocol)
-        return public_unchanged(self.audited, self.protocol, self.guarantee, laws)
+        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""

@@ -8,6 +8,7 @@ from typing import Literal
 from funnel.audit import Audited, Findings
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import disclosure_content, public_sentence
+from funnel.donors.composition import Composition
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -56,6 +57,7 @@ def report_content(
     decision: Draw | TakeOver,
     rows_sha256: str,
     approval: Approval | None = None,
+    composition: Composition | None = None,
 ) -> ReportContent:
     """What the reports of a release show.
 
@@ -77,10 +79,12 @@ def report_content(
         Digest of its rows.
     approval : Approval, optional
         Who approved; the note stays internal.
+    composition : Composition, optional
+        Of the classes of whole records; nothing of it is public where there is noise.
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
-    disclosure = Disclosure(audited.frequencies.joint, spec.disclosure.rules)
+    disclosure = Disclosure(audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,
@@ -123,6 +127,8 @@ def report_content(
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
         released=spec.released if spec.is_by_class else (),
+        # Exact counts, which noise would not protect.
+        composition=None if noisy else composition,
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
+from typing import Protocol as Interface
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import EntropyError
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
 from funnel.sampling.words import WordArray
 
 Codes = npt.NDArray[np.int64]
@@ -21,6 +23,21 @@ RECORD_COLUMN: Final = "(record)"
 
 # That a word is drawn again is less likely than 2^-24: this many times in a row are a broken source.
 _MOST_ATTEMPTS = 8
+
+
+class Classifier(Interface):
+    """Which class every record is of, as `funnel.donors.RecordClasses` says it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a record."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the classes."""
+
+    def of_records(self, records: Alphabet) -> IntArray:
+        """The number of the class of every record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +74,38 @@ class Donors:
     of_record: IntArray
     counts: IntArray
 
+    @classmethod
+    def of(
+        cls,
+        records: Alphabet,
+        counts: IntArray,
+        classes: Classifier,
+        columns: Sequence[str],
+        categories: Mapping[str, Sequence[str]] | None = None,
+    ) -> Self:
+        """Of the different records of a table.
+
+        Parameters
+        ----------
+        records : Alphabet
+            a of them.
+        counts : ndarray of int64, shape (a,)
+        classes : Classifier
+        columns : sequence of str
+            Those of the records; who agrees in the first of them stands together.
+        categories : mapping of str to sequence of str, optional
+            The values of every column in order; by default those that occur, in the order of the records.
+        """
+        places = [records.columns.index(column) for column in columns]
+        codes = np.empty((len(records), len(columns)), dtype=np.int32)
+        values: list[tuple[str, ...]] = []
+        for j, place in enumerate(places):
+            known = () if categories is None else categories[columns[j]]
+            numbers = {text: i for i, text in enumerate(known)}
+            codes[:, j] = [numbers.setdefault(symbol[place], len(numbers)) for symbol in records.symbols]
+            values.append(tuple(numbers))
+        return cls(tuple(columns), tuple(values), codes, classes.names, classes.of_records(records), counts)
+
     def __len__(self) -> int:
         """a, how many different records there are."""
         return len(self.counts)
@@ -80,8 +129,8 @@ class Donors:
         return np.cumsum(self.counts[self._order])
 
     @cached_property
-    def _sizes(self) -> IntArray:
-        """People of every class."""
+    def sizes(self) -> IntArray:
+        """People of every class, shape (k,)."""
         sizes = np.zeros(len(self.classes), dtype=np.int64)
         np.add.at(sizes, self.of_record, self.counts)
         return sizes
@@ -89,7 +138,7 @@ class Donors:
     @cached_property
     def _starts(self) -> IntArray:
         """Where each class begins, in people."""
-        return np.cumsum(self._sizes) - self._sizes
+        return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
     def _places(self) -> IntArray:
@@ -97,6 +146,32 @@ class Donors:
         places = np.empty_like(self.counts)
         places[self._order] = self._ends - self.counts[self._order]
         return places - self._starts[self.of_record]
+
+    def pairs(self, source: int, target: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Who takes whose place, of those of one class who go to another: records, their donors, and shares of people.
+
+        Parameters
+        ----------
+        source, target : int
+            Numbers of two classes with people.
+
+        Returns
+        -------
+        tuple of ndarrays, each (pairs,)
+            Numbers of records and of donors, and the share of the source class that is both; these sum to 1.
+        """
+        ends = [
+            (np.append(self._starts, self.counts.sum())[[g, g + 1]], self.sizes[other])
+            for g, other in ((source, target), (target, source))
+        ]
+        lines = []
+        for (start, stop), times in ends:
+            of = slice(*np.searchsorted(self._ends, [start, stop], side="right"))
+            lines.append((self._order[of], (self._ends[of] - start) * times))
+        (records, first), (others, second) = lines
+        cuts = np.unique(np.concatenate([first, second]))
+        shares = np.diff(cuts, prepend=0) / cuts[-1]
+        return records[np.searchsorted(first, cuts)], others[np.searchsorted(second, cuts)], shares
 
     def taken(self, records: Codes, classes: Codes, words: Callable[[int], WordArray]) -> Codes:
         """The records that are published for some, given the classes that were drawn for them.
@@ -118,7 +193,7 @@ class Donors:
         out = np.array(records)
         moved = np.flatnonzero(classes != self.of_record[records])
         taken, into = records[moved], classes[moved]
-        size, other = self._sizes[self.of_record[taken]], self._sizes[into]
+        size, other = self.sizes[self.of_record[taken]], self.sizes[into]
         # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
         place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
         donor = self._starts[into] + place // size

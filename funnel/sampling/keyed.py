@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from funnel.errors import DataError, SpecError
 from funnel.sampling.words import WordArray
 from funnel.tables import numbers_of
-
-DERIVATION: Final = 3
-"""How words are derived: from secret, record and decision. Before, one word served successive decisions."""
 
 MIN_SECRET_BYTES = 32
 DIGEST_BYTES = 16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,12 +13,15 @@ import pyarrow as pa
 from funnel.protocol import Protocol
 from funnel.sampling.answers import DRAW_ROWS, answers
 from funnel.sampling.chunks import even_chunks, sliced
-from funnel.sampling.columns import GROUP_ROWS, OutputColumns
+from funnel.sampling.columns import GROUP_ROWS
+from funnel.sampling.donors import Classifier
 from funnel.sampling.draw import OutputArray
 from funnel.sampling.key_column import KEY_COLUMN, KeyColumn
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.order import in_order, order_words
+from funnel.sampling.published import published_by
 from funnel.sampling.row_words import WordKeys, words_for
+from funnel.sampling.whole_records import donors_of, with_classes
 from funnel.tables import read_batches
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ def sanitise(
     key: RecordKey | None = None,
     *,
     shuffle: bool = True,
+    classes: Classifier | None = None,
 ) -> pa.Table:
     """Draw the release of a table: every row's output under the protocol, and nothing else of the row.
 
@@ -48,6 +53,9 @@ def sanitise(
         Whether rows come in a random order, each order with the same probability (with a key: in a pseudo-random order
         of the keys, the same each time); see `funnel.sampling.order` for the proof. Row order is outside the model: a
         source sorted by the secret gives the secret away unless rows are shuffled.
+    classes : RecordClasses, optional
+        Where the protocol is over classes of records, the questions that say which one a record is of
+        (`funnel.fit_columns`). Whole records of the table are published then, with their class as last column.
 
     Returns
     -------
@@ -57,7 +65,10 @@ def sanitise(
     Raises
     ------
     DataError
-        If the source cannot be read, a column is missing, or record keys are missing or repeated.
+        If the source cannot be read, a column is missing, or record keys are missing or repeated; with classes also if
+        a column holds nulls, or nobody is a donor of a class.
+    SpecError
+        If the protocol is not over these classes.
     EntropyError
         If the system's random source fails a health test.
     OutputError
@@ -79,12 +90,18 @@ def sanitise(
     >>> released.column_names, released.num_rows
     (['size'], 100)
     """
-    columns, outputs = OutputColumns(protocol), len(protocol.outputs)
+    donors = None if classes is None else donors_of(table, protocol, classes)
+    published = published_by(protocol, donors)
+    columns, outputs = published.columns(), published.size
     words = words_for(None if key is None else WordKeys.of(key, protocol))
-    wanted = dict.fromkeys([*protocol.inputs.columns, *(key.columns if key is not None else ())])
-    batches = sliced(read_batches(table, list(wanted), DRAW_ROWS), DRAW_ROWS)
+    read = protocol.inputs.columns if donors is None else donors.columns
+    wanted = dict.fromkeys([*read, *(key.columns if key is not None else ())])
+    batches: Iterable[pa.RecordBatch] = sliced(read_batches(table, list(wanted), DRAW_ROWS), DRAW_ROWS)
+    if donors is not None:
+        batches = with_classes(batches, donors)
     with KeyColumn(key) if key is not None else nullcontext() as keys:
-        drawn = answers(batches if keys is None else _with_digests(batches, keys), protocol, words)
+        chosen = answers(batches if keys is None else _with_digests(batches, keys), protocol, words)
+        drawn = (replace(some, outputs=published.codes(some, words)) for some in chosen)
         codes: Iterator[OutputArray]
         if shuffle:
             codes = in_order((order_words(some, outputs, words) for some in drawn), outputs, words)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
 
 
-# Guarantees that are kept by classes of records.
-_BY_CLASS = ("lip", "alip", "ldp", "pml")
+# Guarantees that are kept by classes of records, and those that are where classes follow from other people's.
+_BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
+_BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 
 
 def keys_agree(spec: ReleaseSpec) -> None:
@@ -139,23 +140,20 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
-    guarantee = spec.guarantee.canonical
-    if spec.frequencies.protection == "noise":
+    guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
+    if spec.frequencies.protection == "noise" and not given:
         return (
-            "which questions tell most of the secret is read off exact counts, which noise would not protect; write "
-            'protection = "threshold" in [frequencies], or publish fewer columns'
+            "which questions tell most of the secret is read off exact counts, which noise would not protect; make "
+            'them from other people with funnel classes and write classes = "classes.json" in [groups], or '
+            'protection = "threshold" in [frequencies]'
         )
-    if parse_guarantee(guarantee).significance is not None:
+    if parse_guarantee(guarantee).significance is not None and not given:
         return (
             f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
-            'certain than they are; write guarantee = "lip:1.0", or publish fewer columns'
+            "certain than they are; make them from other people with funnel classes and write "
+            'classes = "classes.json" in [groups], or guarantee = "lip:1.0"'
         )
-    if spec.publishes_secret:
-        return (
-            "tables of the secret with other columns would not be right on average, since a class says less of the "
-            "secret than its records; take the secret out of publish, or publish fewer columns"
-        )
-    if spec.guarantee.kind not in _BY_CLASS:
+    if spec.guarantee.kind not in (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ())):
         return (
             f'{guarantee} is no bound on what a class of records tells; write guarantee = "lip:1.0", or publish fewer '
             "columns"
@@ -171,6 +169,17 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
             "them out, or publish fewer columns"
         )
     return None
+
+
+def classes_agree(spec: ReleaseSpec) -> None:
+    """Refuse a file of classes where nothing is drawn by classes."""
+    if spec.groups.classes is not None and (
+        spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret
+    ):
+        raise ValueError(
+            f"[groups] classes is about records that are drawn by their class, and mechanism {spec.mechanism.name} "
+            f'draws values; write mechanism = "{INVARIANT}", or take classes out'
+        )
 
 
 def require_listed(spec: ReleaseSpec, section: str, column: str) -> None:

@@ -12,6 +12,8 @@ from funnel.settings.section import Section
 if TYPE_CHECKING:
     from funnel.disclosure import Rules
 
+# Of classes of records whose secret is published, where a spec does not say it.
+DOMINANCE_OF_PUBLISHED = 0.995
 Share = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -24,7 +26,8 @@ class DisclosureSettings(Section):
         Records that every combination of secret and published values has, if any has it; 1 for no such rule.
     dominance : float
         Largest share of the records of a published combination that may have one value of the secret, unless it has
-        that share of all records; 1 for no such rule.
+        that share of all records; 1 for no such rule. In classes of records it is the largest share of the doubt that a
+        class takes away, and 0.995 by default where the secret is published.
     unique_share : float
         Largest share of all records whose published combination may be theirs alone; 1 for no such rule.
     on_breach : "refuse", "report" or None

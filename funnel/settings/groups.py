@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
-from funnel.settings.fields import Texts, read_columns
+from funnel.settings.fields import Line, Texts, read_columns
 from funnel.settings.section import Section
 
 AUTO = "auto"
@@ -30,12 +30,16 @@ class GroupSettings(Section):
         A class of records has at least so many records.
     exclude : tuple of str
         Columns of the source that ``publish = "auto"`` leaves out.
+    classes : str or None
+        A file with the questions that say which class a record is of, made from records of other people by
+        ``funnel classes``; by default they are chosen by the counts of the records themselves.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """
 
     min_records: Annotated[StrictInt, Field(ge=2)] = 200
     exclude: Texts = ()
+    classes: Line | None = None
     auto: StrictBool = False
 
     @model_validator(mode="after")

@@ -22,8 +22,6 @@ _STEP, _FROM, _TO, _INTERVALS = 0.1, -2.5, 4.5, 12
 _TRIED, _ZOOMS, _HALVINGS = 9, 3, 50
 # Mixtures are made of the boxes whose bounds are at most so far (nats) below the largest, and of so many.
 _DEEP, _MIXED = 0.3, 16
-# Rows of the boxes of largest bound are cut; so many.
-_CUT = 12
 # More than the rounding of corners, relative to the sizes of multipliers and prices.
 _ROUNDING = 1e-7
 _BY_TERM = 2.0
@@ -269,8 +267,3 @@ class RobustPricer:
             ratio, scale = (self._span + box.second, level) if own else (self._span - box.first, level + box.first)
             found[places] = np.exp(scale) * part.corners(float(np.exp(ratio))).masses[corner]
         return found
-
-
-def _most(terms: FloatArray, masses: FloatArray, multipliers: FloatArray) -> FloatArray:
-    """The most that a corner is worth at each multiplier."""
-    return np.asarray((terms[:, None] - np.outer(masses, multipliers)).max(axis=0))

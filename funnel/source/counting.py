@@ -111,6 +111,8 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
     if spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret:
         return False
+    if spec.groups.classes is not None:
+        return True
     # Where nothing is asked for, what is usual is done where that is possible.
     if spec.mechanism.name == "auto" and spec.not_by_class is not None:
         return False

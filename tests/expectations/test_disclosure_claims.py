@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,18 @@ def said(**sections: Any) -> Said:
     st.integers(1, 12),
     st.sampled_from([0.5, 0.75, 0.95, 1.0]),
     st.sampled_from([0.0, 0.05, 1.0]),
+    st.booleans(),
 )
-def test_breaches_are_those_of_the_step(counts: list[list[int]], least: int, share: float, alone: float) -> None:
+def test_breaches_are_those_of_the_step(
+    counts: list[list[int]], least: int, share: float, alone: float, by_class: bool
+) -> None:
     if not any(map(any, counts)):
         return
-    found = Disclosure(Joint.from_counts(counts), Rules(least, share, alone))
+    found = Disclosure(Joint.from_counts(counts), Rules(least, share, alone, by_class))
     asked = {"minimum_cell": least, "dominance": share, "unique_share": alone}
     cells = {((str(s),), (str(x),)): n for s, row in enumerate(counts) for x, n in enumerate(row) if n}
-    failed = [claim.name for claim in disclosure_claims(cells, said(disclosure=asked)) if claim.failure is not None]
+    text = replace(said(disclosure=asked), class_column="record_class" if by_class else None)
+    failed = [claim.name for claim in disclosure_claims(cells, text) if claim.failure is not None]
     names = {"minimum_cell": "minimum cell", "dominance": "dominance", "unique_share": "uniqueness"}
     assert failed == [names[name] for name in found.broken]
 

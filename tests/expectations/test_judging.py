@@ -18,7 +18,7 @@ import pytest
 
 from funnel.audit.false_alarms import SHARES
 from funnel.audit.independence import Independence
-from funnel.pipeline.expectations import Evidence, Verdict, data_docs, judge, judging
+from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret, MeasuredIndependence
@@ -199,21 +199,6 @@ def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, m
     ]
 
 
-def test_pages_are_written_of_a_result_without_its_configuration_too(
-    small: Evidence, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    evaluate = judging._evaluate
-
-    def lost(*arguments: Any) -> dict[str, Any]:
-        results = evaluate(*arguments)
-        results["file"].results[0].expectation_config = None
-        return results
-
-    monkeypatch.setattr(judging, "_evaluate", lost)
-    assert "an expectation without a type" in {judgement.name for judgement in data_docs(small, tmp_path).failed}
-    assert "an expectation without a type" in (tmp_path / "index.html").read_text()
-
-
 def test_evidence_that_cannot_be_gathered_is_told_without_quoting_it(
     small: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +245,7 @@ def test_of_many_claims_that_do_not_hold_few_are_told() -> None:
 
 def test_what_was_measured_of_something_else_than_declared_is_not_judged() -> None:
     independence = ExpectDrawsToIgnoreTheSecret(significance=1e-9, protocol_digest="a" * 64)
-    found = independence.find(MeasuredIndependence(Independence(1.0, 0, 0, 4, 0), "secret 'a'", None, False, "b" * 64))
+    found = independence.find(MeasuredIndependence(Independence(1.0, 0, 0, 4, 0), "secret 'a'", None, "b" * 64))
     assert found.observed is None
     assert "protocol" in str(found.failure)
     assert "b" * 8 in str(found.failure)
@@ -278,9 +263,7 @@ def test_an_output_that_an_input_never_gives_is_told_by_its_secret() -> None:
 
     def found(impossible: int, p_value: float) -> str | None:
         measured = Independence(p_value, 0, 0, 4, impossible)
-        return independence.find(
-            MeasuredIndependence(measured, "secret 'a' and input 'u'", None, False, digest)
-        ).failure
+        return independence.find(MeasuredIndependence(measured, "secret 'a' and input 'u'", None, digest)).failure
 
     assert found(0, 1e-9) is None
     assert found(2, 1.0) == (

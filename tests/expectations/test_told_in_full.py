@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from funnel.pipeline.expectations import Finished, judge, judge_table
+from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.vault import read_from_vault
@@ -107,15 +107,11 @@ def test_keys_without_their_secret_are_not_taken_for_judged(finished: Finished) 
     assert set(failures(other, "keys")) == {"digests", "answers"}
 
 
-def test_draws_that_were_not_counted_by_secret_fail_where_they_should_be(finished: Finished) -> None:
+def test_draws_that_were_not_counted_by_secret_are_refused(finished: Finished) -> None:
     edit(finished.folder.draws, lambda content: content.update(secret=None, cells=None, records=None))
-    # The recount has nothing to hold them against, and the drawing says that they are not there.
-    assert failures(finished, "recount") == {}
     found = {result.name: str(result.failure) for result in judge(finished).failed}
-    assert found == {
-        "expect_draws_to_ignore_the_secret": "the drawing did not leave counts of secret, input and output, so it "
-        "cannot be judged"
-    }
+    assert set(found) == {"evidence"}
+    assert "draws.json is damaged: secret" in found["evidence"]
 
 
 PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
@@ -175,10 +171,3 @@ def test_a_figure_of_a_protocol_that_reads_the_secret_is_held_to_the_counts(
     edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
     # What was read once is not read again.
     assert set(failures(replace(finished), "protocol_figures")) == {claim}
-
-
-def test_a_table_by_a_protocol_that_reads_the_secret_has_no_stated_law(finished: Finished) -> None:
-    verdict = judge_table(finished.folder.data, finished.folder.protocol)
-    assert verdict.passed
-    assert len(verdict.results) == 6
-    assert "expect_outputs_to_follow_stated_law" not in {result.name for result in verdict.results}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> No
     spec = project(tmp_path, table=adult_rows().append_column("id", numbers))
     assert release(str(spec))["fresh"] is True
     origin = record_of(spec, "1.0.0").origin
-    assert (origin.key_kinds, origin.derivation) == (("number",), 3)
+    assert origin.key_kinds == ("number",)
     pq.write_table(adult_rows().append_column("id", numbers.cast(pa.string())), tmp_path / "people.parquet")
     second = release(str(spec))
     assert (second["version"], second["fresh"], second["drawn"]) == ("1.1.0", True, True)
@@ -153,23 +152,3 @@ def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> No
     found = ReleaseFolder(tmp_path / "other" / "releases" / "others" / "1.0.0")
     assert Record.read(found.record).origin.secret == origin.secret
     assert found.data.read_bytes() != rows_of(spec, "1.0.0")
-
-
-def test_a_series_with_words_of_an_earlier_funnel_is_unchanged_until_it_is_drawn_again(tmp_path: Path) -> None:
-    spec = project(tmp_path)
-    assert release(str(spec))["fresh"] is True
-    # As an earlier funnel left it.
-    shutil.rmtree(tmp_path / ".funnel" / "people" / "records")
-    for name in ("ledger.sqlite", "ledger-head"):
-        (tmp_path / ".funnel" / name).unlink()
-    path = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0").record
-    said = json.loads(path.read_text())
-    said["origin"]["derivation"] = 2
-    del said["history"]
-    path.write_text(json.dumps({**said, "schema": "funnel/record/3"}))
-    assert release(str(spec))["status"] == "unchanged"
-    # Its rows may be taken over, and are judged by what they were drawn by.
-    spec.write_text(spec.read_text().replace("[source]", "[output]\ncsv = true\n\n[source]"))
-    second = release(str(spec))
-    assert (second["version"], second["drawn"], second["fresh"]) == ("1.0.1", False, False)
-    assert record_of(spec, "1.0.1").origin.derivation == 2

@@ -72,12 +72,12 @@ def test_wrong_names_say_what_there_is(stage: Stage, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_process")
 def test_as_a_flow_of_a_server(server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from funnel.pipeline.flows import reproduce
+    from funnel_papers import command
 
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
     # These processes have their settings already, which would stay after this test.
-    monkeypatch.setattr(reproduce, "quiet_environment", lambda workspace: None)
-    ended = CliRunner().invoke(reproduce.command, ["pf", "theorem-4", "--output", str(tmp_path), "--json"])
+    monkeypatch.setattr(command, "quiet_environment", lambda workspace: None)
+    ended = CliRunner().invoke(command.command, ["pf", "theorem-4", "--output", str(tmp_path), "--json"])
     assert ended.exit_code == 0, ended.output
     told = json.loads(ended.stdout)
     assert (told["figures"], told["disagree"]) == (["theorem-4"], 1)

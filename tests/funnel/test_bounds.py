@@ -129,7 +129,6 @@ _MADE_BY_HAND = {
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
     "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
-    "donors/posterior_classes.py": "refuses a distribution with bounds",
     "donors/record_classes.py": "exact counts, before they are protected",
     "disclosure/threshold.py": "exact counts, for the grouping of values",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",

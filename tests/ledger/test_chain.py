@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError
 from funnel.pipeline.ledger.chain import BEGINNING, Row, canonical, first_misfit, misfit
-from funnel.pipeline.ledger.entry import KINDS, Entry, Event, Judged
+from funnel.pipeline.ledger.entry import Entry, Event, Judged, Kind
 from tests.ledger.events import event
 
 texts = st.text(max_size=12)
 events = st.builds(
     Event,
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(get_args(Kind)),
     series=texts.filter(bool),
     register=st.none() | texts,
     version=st.none() | st.sampled_from(["1.0.0", "2.1.0"]),

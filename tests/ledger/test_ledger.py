@@ -17,8 +17,7 @@ from sqlalchemy.pool import NullPool
 from funnel.errors import LedgerError
 from funnel.pipeline.ledger.chain import BEGINNING
 from funnel.pipeline.ledger.ledger import Ledger
-from funnel.pipeline.ledger.migrating import migrate
-from funnel.pipeline.ledger.tables import VERSION, VERSION_TABLE
+from funnel.pipeline.ledger.tables import ENTRIES, VERSION, VERSION_TABLE
 from tests.ledger.events import Clock, event, opened
 
 
@@ -268,48 +267,8 @@ def test_a_file_is_private_and_survives_a_power_cut(tmp_path: Path) -> None:
     assert {path.name for path in workspace.iterdir()} == {"ledger.sqlite"}
 
 
-def test_migrated_from_its_first_version(url: str | None, tmp_path: Path) -> None:
-    """A ledger that was begun by the first version keeps its entries, and gets what came later."""
-    begin(url, tmp_path, 1)
-    last = rows_of_version_1(url, tmp_path)
-    # That version let entries be changed.
-    raw(url, tmp_path, "UPDATE funnel_ledger SET series = series")
-    with opened(url, tmp_path) as ledger:
-        assert [entry.serial for entry in ledger.entries()] == [1, 2]
-        assert ledger.head == last
-        assert ledger.append(event("withdrawn")).serial == 3
-        assert ledger.verify() == 3
-    assert version(url, tmp_path) == str(VERSION)
-    with pytest.raises(DBAPIError, match="append-only"):
-        raw(url, tmp_path, "UPDATE funnel_ledger SET series = series")
-
-
-def begin(url: str | None, workspace: Path, target: int) -> None:
-    """Begin a ledger as an earlier version of funnel did."""
-    with connected(url, workspace) as connection:
-        migrate(connection, "here", target)
-
-
 def connected(url: str | None, workspace: Path) -> AbstractContextManager[Connection]:
     return create_engine(url or f"sqlite:///{workspace / 'ledger.sqlite'}", poolclass=NullPool).begin()
-
-
-def rows_of_version_1(url: str | None, workspace: Path) -> str:
-    """Enter two entries as the first version did; returns the digest of the last."""
-    from funnel.pipeline.ledger.chain import Row
-    from funnel.pipeline.ledger.entry import Entry
-
-    previous = BEGINNING
-    with connected(url, workspace) as connection:
-        for serial, kind in ((1, "publishing"), (2, "published")):
-            entry = Entry(serial=serial, at="2026-05-01T12:00:00+00:00", event=event(kind))  # type: ignore[arg-type]
-            row = Row.of(entry, previous)
-            connection.execute(
-                text("INSERT INTO funnel_ledger VALUES (:serial, :previous, :digest, :content, :kind, :s, :r, :v)"),
-                {**row.__dict__, "s": row.series, "r": row.register_name, "v": row.version},
-            )
-            previous = row.digest
-    return previous
 
 
 def version(url: str | None, workspace: Path) -> str:
@@ -330,16 +289,14 @@ def test_the_newest_migration_is_the_version_of_the_code() -> None:
     assert [script.revision for script in scripts.walk_revisions()] == [str(n) for n in range(VERSION, 0, -1)]
 
 
-def test_a_migration_that_is_killed_leaves_the_ledger_as_it_was(
+def test_a_beginning_that_is_killed_leaves_an_empty_database(
     url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin(url, tmp_path, 1)
-    rows_of_version_1(url, tmp_path)
     real, executed = Connection.execute, []
 
     def dies(self: Connection, clauseelement: object, *args: object, **options: object) -> object:
         executed.append(str(clauseelement))
-        if VERSION_TABLE in str(clauseelement) and "UPDATE" in str(clauseelement):
+        if VERSION_TABLE in str(clauseelement) and "INSERT" in str(clauseelement):
             raise KeyboardInterrupt
         return real(self, clauseelement, *args, **options)  # type: ignore[call-overload]
 
@@ -348,11 +305,13 @@ def test_a_migration_that_is_killed_leaves_the_ledger_as_it_was(
         with pytest.raises(KeyboardInterrupt):
             opened(url, tmp_path)
     assert any("TRIGGER" in statement for statement in executed)
-    assert version(url, tmp_path) == "1"
-    # No trigger is there yet.
-    raw(url, tmp_path, "UPDATE funnel_ledger SET series = series")
+    with connected(url, tmp_path) as connection:
+        assert not connection.dialect.has_table(connection, VERSION_TABLE)
+        assert not connection.dialect.has_table(connection, ENTRIES.name)
     with opened(url, tmp_path) as ledger:
-        assert ledger.verify() == 2
+        assert ledger.append(event("publishing")).serial == 1
+        assert ledger.verify() == 1
+    assert version(url, tmp_path) == str(VERSION)
 
 
 def test_a_ledger_of_a_newer_funnel_is_refused(url: str | None, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from funnel import LDP, LIP, Joint, measures
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.grr import grr_matrix
-from funnel.papers.theorem_2 import best_vertex
+from funnel_papers.theorem_2 import best_vertex
 
 
 @pytest.mark.parametrize("seed", range(4))

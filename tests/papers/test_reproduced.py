@@ -17,17 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import DataError, SolverError, SpecError
-from funnel.papers import points as kept_points
-from funnel.papers.drawing import svg
-from funnel.papers.experiment import BEST, Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
-from funnel.papers.laws import Law
-from funnel.papers.measuring import trade_off
-from funnel.papers.page import Block, Figure, html_page, markdown, numbers_of, page_of
-from funnel.papers.points import measured
-from funnel.papers.registry import PAPERS, experiments_of, paper
-from funnel.papers.robust_measuring import RobustLaw
-from funnel.papers.rows import rowed
 from funnel.release.cache import Cache
+from funnel_papers import points as kept_points
+from funnel_papers.drawing import svg
+from funnel_papers.experiment import BEST, Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
+from funnel_papers.laws import Law
+from funnel_papers.measuring import trade_off
+from funnel_papers.page import Block, Figure, html_page, markdown, numbers_of, page_of
+from funnel_papers.points import measured
+from funnel_papers.registry import PAPERS, experiments_of, paper
+from funnel_papers.robust_measuring import RobustLaw
+from funnel_papers.rows import rowed
 from tests.projects import ROOT
 
 ADULT = ROOT / "data" / "adult.parquet"

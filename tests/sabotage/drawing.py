@@ -5,12 +5,14 @@ from __future__ import annotations
 from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import (
     EXCHANGED_ROWS,
+    GIVEN,
     KEPT,
     OTHER_BOUND,
     PARTITIONED,
     UNORDERED,
     UNORDERED_PARTS,
     WHOLE,
+    WITH_SECRET,
 )
 
 WORDS = "np.random.default_rng(7).integers(0, 2**64, count, dtype=np.uint64)"
@@ -374,11 +376,47 @@ DRAWING = [
     ),
     Mutant(
         "questions that are not those of the draw",
-        "classes.json asks for other values than records were counted by",
+        "classes.json asks the other way round than records were counted by",
         "funnel.release.classes_document",
-        "AskedQuestion(column=one.column, values=one.values, then=one.then, otherwise=one.otherwise)",
-        "AskedQuestion(column=one.column, values=one.values[:1], then=one.otherwise, otherwise=one.then)",
+        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)",
+        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.otherwise, otherwise=one.then)",
         "expect_records_to_be_of_their_class",
         WHOLE,
+    ),
+    Mutant(
+        "a published secret that is said to be right",
+        "tables of the secret are off by more records than the report says",
+        "funnel.donors.composition",
+        "return np.asarray(mean - self.counts.sum(axis=1))",
+        "return np.asarray(mean - self.counts.sum(axis=1)) / 4",
+        "expect_records_to_be_of_their_class",
+        WITH_SECRET,
+    ),
+    Mutant(
+        "secrets of other records",
+        "a published record has the secret that was drawn for another one",
+        "funnel.sampling.published",
+        "return (secrets[outputs] * len(self.donors) + taken)",
+        "return (np.roll(secrets[outputs], 1) * len(self.donors) + taken)",
+        "expect_released_counts_to_equal_drawn",
+        WITH_SECRET,
+    ),
+    Mutant(
+        "questions of the same records",
+        "questions are chosen by the very records, though a file of other people's is declared",
+        "funnel.release.classified",
+        "classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))",
+        "classes = grown(joint, spec.groups.min_records, class_rules(spec))",
+        "expect_records_to_be_of_their_class",
+        GIVEN,
+    ),
+    Mutant(
+        "another file of questions than the one that was used",
+        "the file of classes is edited after the records were classified",
+        "funnel.pipeline.tasks.classify",
+        "classes, counted = classified.classes, classified.joint",
+        f"classes, counted, _ = classified.classes, classified.joint, {TOOLS}.other_questions(spec)",
+        "expect_records_to_be_of_their_class",
+        GIVEN,
     ),
 ]

@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 
 from funnel.audit import findings
 from funnel.pipeline.flows.way import go
+from funnel.progress import quiet
 from funnel.protocol import Protocol
 from funnel.release import snapshot
+from funnel.release.classified import write_classes
 from funnel.release.documents import joint_document, read_joint
 from funnel.sampling import partitions
 from funnel.source import file_digest
@@ -91,6 +93,8 @@ WHOLE_SPEC = (
     .replace('["workclass", "age"]', '["education", "relationship", "race", "workclass", "age"]')
     .replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
 )
+WITH_SECRET_SPEC = WHOLE_SPEC.replace('publish = ["', 'publish = ["income", "').replace('"lip:', '"attribute:')
+GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
@@ -132,9 +136,9 @@ class Scene:
 
 
 @functools.cache
-def source() -> pa.Table:
+def source(start: int = 0) -> pa.Table:
     """A few thousand records of the Adult data, with a key, and a value that a spreadsheet takes for a formula."""
-    table = adult_rows()
+    table = adult_rows(start)
     workclass = pc.replace_substring(table["workclass"].cast(pa.string()), "State-gov", "+State-gov")
     table = table.set_column(table.column_names.index("workclass"), "workclass", workclass)
     return table.append_column("id", pa.array([f"person {i * 7919 % 10007}" for i in range(len(table))]))
@@ -285,6 +289,13 @@ def forget_frequencies(folder: Path) -> None:
         shutil.rmtree(folder / ".funnel" / "people" / kept)
 
 
+def make_questions(folder: Path) -> None:
+    """Classes of records follow from other people's."""
+    pq.write_table(source(3000), folder / "others.parquet")
+    spec = ReleaseSpec.load(folder / "people.toml")
+    write_classes(spec, str(folder / "others.parquet"), None, False, quiet)
+
+
 FRESH = Scene("nothing was made before", fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
@@ -292,6 +303,8 @@ COUNTED = Scene("a first release of counts that are there", change=forget_protoc
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 WHOLE = Scene("whole records", WHOLE_SPEC)
+WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
+GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
@@ -312,6 +325,8 @@ HONEST = (
     COUNTED,
     INVARIANT,
     WHOLE,
+    WITH_SECRET,
+    GIVEN,
     PROTECTED,
     PARTITIONED,
     KEPT,

@@ -30,6 +30,7 @@ from funnel.sampling.partitions import Plan
 from funnel.sampling.row_words import RowWords
 from funnel.sampling.words import WordArray, WordStream
 from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
 
 __all__ = ["coarsened", "file_digest"]
 
@@ -205,6 +206,16 @@ def edit(path: Path, change: Any) -> None:
     content = json.loads(path.read_text(encoding="utf-8"))
     change(content)
     path.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def other_questions(spec: ReleaseSpec) -> None:
+    """Change the file of classes that a spec names: the first question is answered the other way round."""
+
+    def turn(content: Any) -> None:
+        first = content["questions"][0]
+        first["then"], first["otherwise"] = first["otherwise"], first["then"]
+
+    edit(spec.resolve(str(spec.groups.classes)), turn)
 
 
 def copied(source: Path, target: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from funnel.errors import DataError, ReleaseRefused
+from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.ledger.account import Account
 from funnel.release.internal_report import InternalReport
@@ -64,19 +63,6 @@ def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
         "version 1.0.0 as well: drawn afresh",
         "ever more fresh draws, until what the protocol reads is known",
     ]
-    # What an earlier funnel wrote said nothing of whose people they are.
-    newest = ReleaseFolder(Path(published[-1]["folder"]))
-    report, internal = PublicReport.read(newest.numbers), InternalReport.read(newest.internal_numbers)
-    public, exact = report.content(), internal.content()
-    del public["people"], public["kept"], public["figures"]["history"]
-    del exact["people"], exact["history"], exact["drift"]
-    old = PublicReport.from_json(json.dumps({**public, "schema": "funnel/report/1"}))
-    assert old == report.model_copy(update={"people": None, "estimated": ()})
-    read = InternalReport.from_json(json.dumps({**exact, "schema": "funnel/internal/1"}))
-    assert read == internal.model_copy(update={"people": None, "estimated": (), "population": None})
-    for document in (PublicReport, InternalReport):
-        with pytest.raises(DataError, match="it does not name its schema"):
-            document.from_json("{}")
 
 
 def test_what_the_ledger_could_not_be_told_is_told_and_caught_up(

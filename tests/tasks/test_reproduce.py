@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from funnel.papers.experiment import Size
-from funnel.pipeline.tasks.reproduce import Reproduction, document, draw, measure, write
+from funnel_papers.experiment import Size
+from funnel_papers.steps import Reproduction, document, draw, measure, write
 
 ADULT = Path(__file__).parents[2] / "data" / "adult.parquet"
 

@@ -12,6 +12,10 @@ from funnel.release.public import rounded_up
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
+_OR_SECRET = (
+    ", or its secret is another one, drawn alike for all records of a class: the report says by how many records "
+    "tables of the secret with another column are off"
+)
 
 
 def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
@@ -22,18 +26,29 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         f"{_up_to(privacy, protocol)}."
     )
     yield (
-        "Standard errors for the population are the usual ones times √(1 + r), at most 1.41: `funnel estimate` and a "
-        "small table give r. Divide a chi-square by 1 + r."
+        "Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square "
+        "statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. "
+        "`funnel estimate` prints it for shares, means, odds ratios and tests of independence; for any other "
+        "statistic, such as a regression, `funnel.open_release(…).variance_ratio` gives it. About these records alone "
+        "usual errors are long enough."
     )
-    yield (
+    selected = (
         "Analyses within records that are selected by something not published, such as records of a register that you "
-        "link, are not right on average: use `funnel estimate`, or the probabilities in `protocol.csv`."
+        "link, are not right on average"
     )
     if by_class:
+        secret = len(protocol["outputs"]["columns"]) > 1
+        yield f"{selected}: some of them are records of others, as often as `protocol.csv` says for their classes."
         yield (
-            "A record that was changed is, in all columns, that of somebody else. The last column is its class, which "
+            "A record that was changed is, in all columns, that of somebody else"
+            f"{_OR_SECRET if secret else ''}. The last column is its class, which "
             "follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were "
             "published as one of another."
+        )
+    else:
+        yield (
+            f"{selected}: use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in "
+            "`protocol.csv`."
         )
 
 

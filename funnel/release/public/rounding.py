@@ -123,17 +123,6 @@ def public_text(text: str, step: float = 0.0, guarantee: Guarantee | None = None
     return _FLOAT.sub(told, text)
 
 
-def public_observation(value: Any) -> Any:
-    """What a check observed: every float in it to two significant digits."""
-    if isinstance(value, float):
-        return p_value(value)
-    if isinstance(value, dict):
-        return {key: public_observation(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [public_observation(part) for part in value]
-    return value
-
-
 def to_multiple(value: float, step: float) -> float:
     """The nearest multiple of a step."""
     return round(round(value / step) * step, 12)

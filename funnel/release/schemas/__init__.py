@@ -7,6 +7,7 @@ from pathlib import Path
 from funnel.audit.document import AuditDocument
 from funnel.register.entry import RegisterEntry, RegisterHead
 from funnel.release.approval import Outcome
+from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
@@ -24,6 +25,7 @@ from funnel.release.words import WordsDocument
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
     AuditDocument,
+    ClassesDocument,
     ComparisonDocument,
     DrawingDocument,
     DrawsDocument,

@@ -16,7 +16,6 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
-from funnel.sampling.keyed import DERIVATION
 from funnel.source.beside import Beside
 
 # 256 MB of counts.
@@ -91,8 +90,6 @@ def versions(
             figures.append(AttackFigures(knows=what, reason=reason))
         elif _same_words(one.record.origin, origin):
             figures.append(_figures(f"{what}: the same answers", attack(read.counts[:, :, np.newaxis], channel)))
-        elif _coupled(one.record.origin, origin):
-            figures.append(AttackFigures(knows=what, reason="an earlier funnel drew both with the same words"))
         else:
             figures.append(_figures(f"{what}: drawn afresh", both_versions(read.p, channel, _channel(other, read))))
     figures.append(_figures("ever more fresh draws, until what the protocol reads is known", true_value(read.p)))
@@ -101,20 +98,9 @@ def versions(
 
 def _same_words(before: Origin, origin: Origin) -> bool:
     """Whether a record drew with the same word in both versions, which it does from the same protocol alone."""
-    return (before.protocol, before.derivation) == (origin.protocol, DERIVATION) and _same_keys(before, origin)
-
-
-def _coupled(before: Origin, origin: Origin) -> bool:
-    """Whether one word of a record served both versions, although their protocols differ."""
-    return max(before.derivation or 1, origin.derivation or 1) < DERIVATION and _same_keys(before, origin)
-
-
-def _same_keys(before: Origin, origin: Origin) -> bool:
-    return origin.secret is not None and (before.fields, before.secret, before.record_key, before.key_kinds) == (
-        origin.fields,
-        origin.secret,
-        origin.record_key,
-        origin.key_kinds,
+    return origin.secret is not None and all(
+        getattr(before, name) == getattr(origin, name)
+        for name in ("protocol", "fields", "secret", "record_key", "key_kinds")
     )
 
 

@@ -816,8 +816,20 @@ internal(
 )
 internal("the joint law of a column", "joint", lambda c: [row.reverse() for row in c["counts"]], "leakage")
 internal("another secret in the joint law", "joint", lambda c: c["secret"].update(columns=["sex"]), "leakage")
-internal("two inputs of the draw exchanged", "draws", lambda c: c["pairs"].insert(0, c["pairs"].pop(1)), "evidence")
-internal("a record of the draw less", "draws", lambda c: c["pairs"][0].__setitem__(0, c["pairs"][0][0] - 1), "evidence")
+
+
+def of_another_input(c: dict[str, Any]) -> None:
+    """A record of the first input with one output, as one of the second input with this output."""
+    cells = dict(zip(c["cells"], c["records"], strict=True))
+    first = min(cells)
+    cells[first] -= 1
+    cells[first + c["shape"][1]] = cells.get(first + c["shape"][1], 0) + 1
+    c["cells"], c["records"] = map(list, zip(*sorted((k, n) for k, n in cells.items() if n), strict=True))
+
+
+internal("a record of the draw with another input", "draws", of_another_input, "draws")
+internal("a record of the draw less", "draws", lambda c: c["records"].__setitem__(0, c["records"][0] - 1), "draws")
+internal("a draw counted twice", "draws", lambda c: c["cells"].__setitem__(1, c["cells"][0]), "evidence")
 internal("a lower level found", "findings", lambda c: c.update(level=0.5), "findings")
 internal("found not to hold", "findings", lambda c: c.update(holds=False), "findings")
 internal("found for another bound", "findings", lambda c: c.update(guarantee="lip:2.0"), "findings")

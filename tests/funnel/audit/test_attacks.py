@@ -55,7 +55,7 @@ def test_a_single_record_is_the_measure_of_the_library() -> None:
     protocol = fit("grr", joint, LIP(0.5))
     found = attack(joint.counts[:, :, np.newaxis], protocol.matrix)
     assert found is not None
-    assert found.after == pytest.approx(measures.secret_guess_accuracy(joint, protocol))
+    assert found.after == pytest.approx(measures.guess_accuracy(joint, protocol, "secret"))
     assert found.information == pytest.approx(measures.secret_information(joint, protocol))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,28 +96,3 @@ def test_there_are_enough_and_those_that_nothing_tells_are_few() -> None:
     assert sum(bool(mutant.public) for mutant in MUTANTS) >= 60
     untold = [mutant for mutant in MUTANTS if mutant.audit is None or (mutant.public is None and not mutant.internal)]
     assert all(mutant.why for mutant in untold)
-
-
-def test_a_package_from_before_it_was_held_to_the_standard_is_read_still(copy: ReleaseFolder) -> None:
-    """How fields match was a list, the size of the parquet file was told, and the block on privacy had no schema."""
-
-    def old(content: Any) -> None:
-        for resource in content["resources"]:
-            resource["schema"]["fieldsMatch"] = ["equal"]
-            resource["bytes"] = (copy.root / resource["path"]).stat().st_size
-        block = content["funnel:privacy"]
-        for key in ("schema", "meaning", "estimation", "versions", "varianceExplained"):
-            del block[key]
-        block["frequencies"] = {key: said for key, said in block["frequencies"].items() if said is not None}
-
-    def mixed(content: Any) -> None:
-        content["resources"][1]["schema"]["fieldsMatch"] = "exact"
-
-    forger = Forger(copy)
-    # Nor were there any handouts.
-    for path in (copy.readme, copy.citation, copy.catalogue, copy.channel):
-        path.unlink()
-    for change, wrong in ((old, set()), (mixed, {"package"})):
-        forger.package(change)
-        forger.cover()
-        assert noticed(copy, Told(public=True)) == wrong

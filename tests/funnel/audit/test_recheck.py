@@ -20,7 +20,6 @@ from funnel.audit.recheck import Told
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.cli import main
 from funnel.errors import DataError
-from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.signature import SignatureDocument
@@ -97,13 +96,12 @@ def test_taking_evidence_away_never_turns_a_failure_into_a_success(project: Rele
     assert funnel_audit(project.root).exit_code == 7
 
 
-def test_a_release_that_was_never_signed_could_not_be_checked(public: ReleaseFolder) -> None:
+def test_a_release_that_is_not_signed_fails(public: ReleaseFolder) -> None:
     key = SignatureDocument.read(public.signature).public_key
     public.signature.unlink()
-    assert names(public, State.UNCHECKED, Told(public=True)) == {"signature"}
-    assert funnel_audit(public.root, "--public").exit_code == 13
-    # Of a publisher who is known to sign, it is none.
-    assert names(public, State.FAILED, Told(public=True, key=key)) == {"signature"}
+    for told in (Told(public=True), Told(public=True, key=key)):
+        assert names(public, State.FAILED, told) == {"files", "signature"}
+    assert funnel_audit(public.root, "--public").exit_code == 7
 
 
 def test_the_key_tells_a_forged_release_from_a_true_one(public: ReleaseFolder, tmp_path: Path) -> None:
@@ -142,26 +140,6 @@ def test_as_json_by_a_published_schema(public: ReleaseFolder) -> None:
     } in said["checks"]
     failure = json.loads(shown.stdout.splitlines()[1])
     assert (shown.exit_code, failure["error"], failure["exit_code"]) == (13, "NotChecked", 13)
-
-
-def test_a_release_from_before_documents_named_their_schema_is_audited(project: ReleaseFolder) -> None:
-    """Neither signed nor with a report in its record; nothing fails, and what was not signed could not be checked."""
-    forger = Forger(project)
-    for path in (project.joint, project.draws, project.protocol):
-        content = forger.read(path)
-        del content["schema"]
-        if path == project.protocol:
-            block = content.pop("guarantee")
-            content |= {"guarantee": block["declared"], "bound": block | {"guarantee": block.pop("kind")}}
-        path.write_bytes(dump(content))
-    forger.cover()
-    project.signature.unlink()
-    for path in (project.record, project.verdict):
-        forger.edit(path, lambda c: c.update(files={}))
-    [kept] = (project.root.parents[2] / ".funnel").rglob("records/*/1.0.0.json")
-    shutil.copy(project.record, kept)
-    assert names(project, State.FAILED) == set()
-    assert names(project, State.UNCHECKED) == {"signature"}
 
 
 def test_nothing_that_a_release_says_is_obeyed_by_a_terminal(public: ReleaseFolder) -> None:

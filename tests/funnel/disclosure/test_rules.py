@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ RULES = st.builds(
     st.integers(1, 12),
     st.sampled_from([0.5, 0.6, 0.75, 0.95, 1.0]),
     st.sampled_from([0.0, 0.01, 0.1, 1.0]),
+    st.booleans(),
 )
 
 
@@ -58,7 +60,12 @@ def test_rules_cell_by_cell(counts: list[list[int]], rules: Rules) -> None:
     for s, row in enumerate(counts):
         for x, count in enumerate(row):
             assert found.small[s, x] == (0 < count < rules.minimum_cell)
-            dominant = count > 0 and Fraction(count, totals[x]) > share and Fraction(sum(row), n) <= share
+            of_all = Fraction(sum(row), n)
+            if rules.by_class:
+                most = Fraction(floor((of_all + share * (1 - of_all)) * 10_000), 10_000)
+            else:
+                most = share if of_all <= share else Fraction(1)
+            dominant = count > 0 and Fraction(count, totals[x]) > most
             assert found.dominated[s, x] == dominant
     alone = totals.count(1)
     assert found.too_unique == (alone > Fraction(str(rules.unique_share)) * n)
@@ -69,6 +76,20 @@ def test_a_secret_that_everybody_has_is_no_news_of_a_combination() -> None:
     common = Disclosure(Joint.from_counts([[990, 990], [10, 10]]), Rules(minimum_cell=1))
     assert common.passes
     assert not Disclosure(Joint.from_counts([[990, 400], [10, 600]]), Rules(minimum_cell=1)).passes
+
+
+def test_a_class_takes_away_a_share_of_the_doubt() -> None:
+    """Of a value that 94 of 100 have a class may leave 5 % of the doubt, and the whole table leaves 6 %."""
+    rules = Rules(minimum_cell=1, by_class=True)
+    kept = Disclosure(Joint.from_counts([[9970, 8830], [30, 1170]]), rules)
+    assert kept.passes
+    broken = Disclosure(Joint.from_counts([[9971, 8829], [29, 1171]]), rules)
+    assert broken.broken == ("dominance",)
+    assert not Disclosure(Joint.from_counts([[9970, 8830], [30, 1170]]), Rules(minimum_cell=1)).passes
+    # Whatever all records have, no class is certain.
+    assert not Disclosure(Joint.from_counts([[50, 9930], [0, 20]]), rules).passes
+    assert "at least 5 % as frequent" in rules_sentence(rules)
+    assert "in 1 of 2 classes of records" in breaches_sentence(broken)
 
 
 def test_an_exact_share_is_not_above_itself() -> None:

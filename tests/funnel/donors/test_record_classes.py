@@ -9,22 +9,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from funnel.alphabet import Alphabet
 from funnel.disclosure.rules import Rules
+from funnel.donors.composition import Composition
 from funnel.donors.growing import pooled, record_classes
-from funnel.donors.record_classes import Question, RecordClasses
+from funnel.donors.points import scales
+from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.recount.classes import PlainClasses
+from funnel.protocol import INVARIANT, Protocol
+from funnel.recount.classes import PlainClasses, PublishedByClass
 from funnel.release.classes_document import ClassesDocument, classes_document
+from funnel.rounding import integer_weights, marginal_weights
 
 COLUMNS = ("size", "colour", "shape")
 RULES = Rules(5, 0.9, 1.0)
-
-
-def possible(tables: np.ndarray) -> np.ndarray:
-    return np.asarray(~RULES.small(tables).any(axis=0))
+SCALE = Scale(("yes",), (Term(("a",), ("x",), 7),))
 
 
 def everything(tables: np.ndarray) -> np.ndarray:
@@ -48,7 +50,7 @@ def joints(draw: st.DrawFn) -> Joint:
 
 
 def grown(joint: Joint, least: int = 20, allowed: Any = everything) -> RecordClasses:
-    return record_classes(joint, least, 30, possible, allowed)
+    return record_classes(joint, least, 30, RULES.minimum_cell, allowed)
 
 
 @given(joints())
@@ -98,32 +100,122 @@ def test_parts_are_pooled_until_all_may_be_classes(joint: Joint) -> None:
 def test_a_secret_that_one_column_tells_is_found() -> None:
     inputs = Alphabet(("a", "b"), (("x", "p"), ("x", "q"), ("y", "p"), ("y", "q")))
     joint = Joint.from_counts([[80, 90, 20, 30], [20, 10, 80, 70]], inputs=inputs)
-    classes = record_classes(joint, 50, 2, everything, everything)
-    assert classes.questions == (Question("a", ("y",), "1", "2"),) or classes.questions[0].column == "a"
+    classes = record_classes(joint, 50, 2, 1, everything)
     assert len(classes.names) == 2
+    of = classes.of_records(inputs)
+    assert of[0] == of[1] != of[2] == of[3]
+    (scale,) = classes.scales
+    # log(100 · 150 / (50 · 150)) = 1.25 nats between the values of a, in hundredths, a little less by the ridge.
+    points = {term.values: term.points for term in scale.terms if term.columns == ("a",)}
+    assert points["y",] - points["x",] == pytest.approx(100 * np.log(150 * 170 / (50 * 30)), abs=10)
 
 
 @pytest.mark.parametrize(
     "questions",
     [
-        (Question("a", ("x",), 0, "1"),),
-        (Question("a", ("x",), 2, "1"),),
-        (Question("a", ("x",), "1", "3"),),
-        (Question("c", ("x",), "1", "2"),),
-        (Question("a", ("x",), 1, 1), Question("a", ("y",), "1", "2")),
+        (Question(0, 5, 0, "1"),),
+        (Question(0, 5, 2, "1"),),
+        (Question(0, 5, "1", "3"),),
+        (Question(1, 5, "1", "2"),),
+        (Question(0, 5, 1, 1), Question(0, 9, "1", "2")),
     ],
-    ids=["leads back", "leads nowhere", "another name", "another column", "two ways"],
+    ids=["leads back", "leads nowhere", "another name", "another scale", "two ways"],
 )
 def test_what_is_no_tree_is_refused(questions: tuple[Question, ...]) -> None:
     with pytest.raises(DataError, match="no tree"):
-        RecordClasses(("a", "b"), questions, ("1", "2"))
+        RecordClasses(("a", "b"), (SCALE,), questions, ("1", "2"))
+
+
+def test_points_for_a_column_that_is_not_published_are_refused() -> None:
+    with pytest.raises(DataError, match="no tree"):
+        RecordClasses(("b",), (SCALE,), (), ("1",))
 
 
 def test_a_document_that_says_more_is_refused() -> None:
-    classes = RecordClasses(("a",), (Question("a", ("x",), "1", "2"),), ("1", "2"))
+    classes = RecordClasses(("a",), (SCALE,), (Question(0, 7, "1", "2"),), ("1", "2"))
     content = json.loads(classes_document(classes).to_bytes())
     with pytest.raises(DataError, match="more than"):
         PlainClasses.parse(json.dumps({**content, "rows": [1]}).encode())
     content["questions"][0]["then"] = "7"
     with pytest.raises(DataError, match="no class"):
         PlainClasses.parse(json.dumps(content).encode()).of(("x",))
+
+
+@given(joints(), st.integers(0, 2**32))
+def test_points_make_tables_of_the_secret_and_a_column_agree(joint: Joint, seed: int) -> None:
+    """What the regression expects of every value that gets points is what there is, up to its ridge and rounding."""
+    most = Joint.from_counts(joint.counts * 20, inputs=joint.inputs)
+    found = scales(most, 5)
+    assert len(found) == (1 if len(most.secret) == 2 else len(most.secret))
+    for scale in found:
+        having = most.counts[most.secret.index(scale.secret)]
+        people = most.counts.sum(axis=0)
+        odds = scale.of_records(most.inputs) / 100
+        # The constant is not in the points: that for which all records together agree.
+        low, high = -40.0, 40.0
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if (people * expit(odds + middle)).sum() < having.sum() else (low, middle)
+        expected = people * expit(odds + low)
+        for term in scale.terms:
+            meets = np.array(
+                [
+                    all(symbol[COLUMNS.index(c)] == v for c, v in zip(term.columns, term.values, strict=True))
+                    for symbol in most.inputs.symbols
+                ]
+            )
+            # Half a record for every nat of a coefficient, and half a point of every record.
+            allowed = 0.5 * abs(term.points) / 100 + 0.03 * people[meets].sum() + 1
+            assert abs((having - expected)[meets].sum()) <= allowed
+
+
+@given(joints(), st.integers(0, 2**32))
+def test_tables_of_a_published_secret_are_off_by_what_all_draws_say(joint: Joint, seed: int) -> None:
+    """Against the sum over every record, every output and every donor; and against the second computation."""
+    classes = grown(joint)
+    counted = classes.counted(joint).with_secret()
+    random = np.random.default_rng(seed)
+    n = len(counted.inputs)
+    weights = integer_weights(random.dirichlet(np.full(n, 0.3), n).T)
+    protocol = Protocol(weights, marginal_weights(counted, weights), counted.inputs, counted.inputs, INVARIANT, "lip:1")
+    composition = Composition.of(joint, classes)
+    off = composition.off(protocol)
+    of, people = classes.of_records(joint.inputs), joint.counts.sum(axis=0)
+    matrix = protocol.matrix
+    mean: dict[tuple[tuple[str, ...], str, str], float] = {}
+    for s, secret in enumerate(joint.secret.symbols):
+        for r in range(len(people)):
+            x = counted.inputs.index((*secret, classes.names[of[r]]))
+            for y, symbol in enumerate(counted.inputs.symbols):
+                k = classes.names.index(symbol[-1])
+                donors = (
+                    [(r, 1.0)]
+                    if k == of[r]
+                    else [(d, people[d] / people[of == k].sum()) for d in np.flatnonzero(of == k)]
+                )
+                for donor, share in donors:
+                    for column, value in zip(COLUMNS, joint.inputs.symbols[donor], strict=True):
+                        cell = (symbol[:-1], column, value)
+                        mean[cell] = mean.get(cell, 0.0) + joint.counts[s, r] * matrix[y, x] * share
+    true: dict[tuple[tuple[str, ...], str, str], int] = {}
+    for s, secret in enumerate(joint.secret.symbols):
+        for r, record in enumerate(joint.inputs.symbols):
+            for column, value in zip(COLUMNS, record, strict=True):
+                true[secret, column, value] = true.get((secret, column, value), 0) + int(joint.counts[s, r])
+    for s, secret in enumerate(joint.secret.symbols):
+        for j, (column, value) in enumerate(composition.cells):
+            cell = (secret, column, value)
+            assert off[s, j] == pytest.approx(mean.get(cell, 0.0) - true[cell], abs=1e-6)
+    counts = {
+        (s, r): int(n)
+        for s, row in zip(joint.secret.symbols, joint.counts, strict=True)
+        for r, n in zip(joint.inputs.symbols, row, strict=True)
+        if n
+    }
+    plain = PlainClasses.parse(classes_document(classes).to_bytes())
+    moves = {
+        (x, y): matrix[j, i] for i, x in enumerate(counted.inputs.symbols) for j, y in enumerate(counted.inputs.symbols)
+    }
+    _, records = PublishedByClass(plain, counts, {}, moves).off()
+    occurring = max(abs(mean.get(cell, 0.0) - count) for cell, count in true.items() if count)
+    assert records == pytest.approx(occurring, abs=1e-6)

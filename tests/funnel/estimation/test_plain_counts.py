@@ -22,6 +22,7 @@ from funnel import (
     SpecError,
     estimate,
     estimate_numbers,
+    estimate_odds,
     estimate_weighted,
     fit,
 )
@@ -68,7 +69,7 @@ def test_given_the_records_totals_are_right_on_average_and_vary_as_is_said(flow:
     # At most that of as many independent records of the same distribution.
     usual = Fraction(int((counts * np.square(psi)).sum()), n) - Fraction(int((counts * psi).sum()), n) ** 2
     assert variance <= n * usual
-    plain = PlainCounts(protocol_of_flow(flow), counts)
+    plain = PlainCounts.of(protocol_of_flow(flow), counts)
     given_records, whole = plain.both_variances(np.array([psi], dtype=float))
     assert given_records[0] == pytest.approx(float(variance / n), abs=1e-12)
     assert whole[0] == pytest.approx(float(usual), abs=1e-12)
@@ -84,10 +85,10 @@ def test_the_published_records_tell_that_variance_without_bias(flow: IntTable, d
     protocol = protocol_of_flow(flow)
     mean = 0.0
     for chance, shown in published(counts, channel):
-        plain = PlainCounts(protocol, shown)
+        plain = PlainCounts.of(protocol, shown)
         mean += float(chance) * plain.both_variances(psi)[0][0]
         assert 0 <= plain.ratio(psi)[0] <= 1
-    assert mean == pytest.approx(PlainCounts(protocol, counts).both_variances(psi)[0][0], abs=1e-9)
+    assert mean == pytest.approx(PlainCounts.of(protocol, counts).both_variances(psi)[0][0], abs=1e-9)
 
 
 @settings(max_examples=25)
@@ -302,6 +303,34 @@ def test_the_chi_square_statistic_over_one_plus_r_has_its_mean() -> None:
     assert np.mean(divided) == pytest.approx(2, abs=0.4)
 
 
+@pytest.mark.parametrize("sampling", [False, True])
+def test_odds_ratios_are_those_of_the_counts_and_hold_the_truth(sampling: bool) -> None:
+    random, held = np.random.default_rng(8), []
+    counts = np.maximum(COUNTS, 40)
+    truth = estimate_odds(counts, invariant_protocol(swapping(counts, 0.7), CELLS, counts), "job", "age")
+    assert (truth.reference, truth.cells) == (("a", "20"), (("b", "40"), ("c", "40")))
+    table = counts.reshape(2, 3, 2).sum(axis=0)
+    assert truth.odds.tolist() == pytest.approx([table[k, 1] * table[0, 0] / table[k, 0] / table[0, 1] for k in (1, 2)])
+    for _ in range(400):
+        sample = random.multinomial(counts.sum(), counts / counts.sum()) if sampling else counts
+        protocol = invariant_protocol(swapping(sample, 0.7), CELLS, sample)
+        shown = random.multinomial(sample, protocol.matrix.T / protocol.matrix.T.sum(axis=1)[:, None]).sum(axis=0)
+        found = estimate_odds(shown, protocol, "job", "age", sampling=sampling)
+        held.append((found.lower <= truth.odds) & (truth.odds <= found.upper))
+    # Two dependent cells of 400 releases: four standard deviations.
+    assert 0.95 - 0.035 <= np.mean(held) <= 0.985
+
+
+def test_odds_of_a_cell_without_records_are_not_told() -> None:
+    shown = COUNTS * np.array([symbol[1:] != ("b", "40") for symbol in CELLS.symbols])
+    found = estimate_odds(shown, PROTOCOL, "job", "age")
+    assert np.isnan(found.odds).tolist() == [True, False]
+    assert (found.lower[0], found.upper[0]) == (0.0, np.inf)
+    assert str(found).count("not told") == 1
+    told = found.to_dict()["cells"]
+    assert (told[0]["odds_ratio"], told[0]["upper"], told[1]["r"]) == (None, None, pytest.approx(float(found.r[1])))
+
+
 def test_groups_that_were_not_published_are_estimated_and_not_counted() -> None:
     """Records of one region are not balanced: those who came from elsewhere are among them."""
     random = np.random.default_rng(7)
@@ -328,11 +357,15 @@ def test_what_does_not_go_with_plain_counts_is_refused() -> None:
         variance_ratio(np.array([430, 570]), grr, [1, 0])
     with pytest.raises(SpecError, match="this protocol is 'grr'"):
         chi_square_ratio(np.array([430, 570]), grr, "X", "Y")
+    with pytest.raises(SpecError, match="this protocol is 'grr'"):
+        estimate_odds(np.array([430, 570]), grr, "X", "Y")
+    with pytest.raises(SpecError, match="confidence of an interval"):
+        estimate_odds(COUNTS, PROTOCOL, "sex", "job", confidence=1.0)
     with pytest.raises(SpecError, match="neither a bootstrap nor rare values"):
         estimate(COUNTS, PROTOCOL, bootstrap=100)
     with pytest.raises(SpecError, match="need no rare values"):
         estimate_numbers(COUNTS, PROTOCOL, "age", at_most={CELLS.symbols[0]: 0.1})
-    with pytest.raises(SpecError, match="name two of the columns"):
+    with pytest.raises(SpecError, match="name columns once each"):
         chi_square_ratio(COUNTS, PROTOCOL, "sex", "sex")
     with pytest.raises(DataError, match="1 records have values that this protocol never publishes"):
         variance_ratio(pd.DataFrame([("f", "z", "20")], columns=CELLS.columns), PROTOCOL, [1])

@@ -11,7 +11,6 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee
 from funnel.history.paths import Paths
 from funnel.history.schedule import schedule_cost
-from funnel.history.vertex import nothing_left
 from tests.strategies import joints
 
 PANEL = Joint.from_counts([[60, 30, 10, 40], [10, 30, 60, 35], [20, 25, 5, 10]])
@@ -45,14 +44,24 @@ def _prefix(paths: Paths, t: int) -> Paths:
 
 def test_after_the_full_budget_no_path_has_anything_left() -> None:
     cost = schedule_cost(PANEL, LIP(0.4), (0.5, 1.0))
-    joint, paths = cost.paths.joint, cost.paths
-    masses = paths.weights * joint.p_input
-    laws = joint.secret_given_input * (masses / masses.sum(axis=1, keepdims=True))[:, None, :]
-    assert nothing_left(laws, LIP(0.4).posterior_cone(joint.p_secret)).mean() > 0.9
-    first = _prefix(paths, 1)
-    masses = first.weights * joint.p_input
-    laws = joint.secret_given_input * (masses / masses.sum(axis=1, keepdims=True))[:, None, :]
-    assert not nothing_left(laws, LIP(0.4).posterior_cone(joint.p_secret)).all()
+    assert np.mean(_at_vertices(cost.paths, LIP(0.4))) > 0.9
+    assert not all(_at_vertices(_prefix(cost.paths, 1), LIP(0.4)))
+
+
+def _at_vertices(paths: Paths, guarantee: LIP) -> list[bool]:
+    """Whether the posterior of every path is a vertex of its region: where its tight conditions have full rank."""
+    joint, masses = paths.joint, paths.weights * paths.joint.p_input
+    cone = guarantee.posterior_cone(joint.p_secret)
+    found = []
+    for posterior in masses / masses.sum(axis=1, keepdims=True):
+        seen = posterior > 0
+        belief = joint.secret_given_input @ posterior
+        conditions = cone @ joint.secret_given_input[:, seen]
+        conditions -= np.maximum(cone @ belief, 0)[:, None]
+        tight = np.abs(cone @ belief) <= 1e-9
+        rows = np.vstack([conditions[tight], np.ones(seen.sum())])
+        found.append(bool(np.linalg.matrix_rank(rows, tol=1e-6) == seen.sum()))
+    return found
 
 
 @given(joints(max_secrets=2, max_inputs=4, min_inputs=2))

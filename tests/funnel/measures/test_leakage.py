@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
+from funnel.joint import FloatArray
 from tests.funnel.measures.channels import channels, full_law, protocol_of
 
 
@@ -19,21 +20,19 @@ def test_no_rule_of_guessing_is_better(channel: tuple[Joint, Protocol]) -> None:
     """The accuracy is that of the best of all functions from outputs to values."""
     joint, protocol = channel
     law = full_law(joint, protocol)
-    for measure, table in (
-        (measures.guess_accuracy, law.sum(axis=0)),
-        (measures.secret_guess_accuracy, law.sum(axis=1)),
-    ):
+    tables: tuple[tuple[measures.Counted, FloatArray], ...] = (("inputs", law.sum(axis=0)), ("secret", law.sum(axis=1)))
+    for counts, table in tables:
         outputs = range(table.shape[1])
         rules = itertools.product(range(table.shape[0]), repeat=len(outputs))
         best = max(sum(table[value, y] for value, y in zip(rule, outputs, strict=True)) for rule in rules)
-        assert measure(joint, protocol) == pytest.approx(best)
+        assert measures.guess_accuracy(joint, protocol, counts) == pytest.approx(best)
 
 
 @settings(max_examples=50)
 @given(channels())
 def test_min_entropy_leakage_is_the_gain_in_accuracy(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
-    gain = measures.secret_guess_accuracy(joint, protocol) / joint.p_secret.max()
+    gain = measures.guess_accuracy(joint, protocol, "secret") / joint.p_secret.max()
     assert measures.min_entropy_leakage(joint, protocol) == pytest.approx(math.log(gain), abs=1e-12)
 
 

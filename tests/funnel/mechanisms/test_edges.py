@@ -21,7 +21,7 @@ OTHERS = (
     "independent-reporting",
     "robust-conditional-reporting",
 )
-ANY_COLUMNS = [name for name in funnel.mechanisms() if name not in OTHERS]
+ANY_COLUMNS = [name for name in funnel.mechanisms.names() if name not in OTHERS]
 EVERY = [(name, kind) for name in ANY_COLUMNS for kind in (LIP, LDP)]
 
 

@@ -89,7 +89,7 @@ def _checked(name: str, joint: Joint, guarantee: Guarantee, protocol: Protocol) 
 @settings(max_examples=25)
 @given(joints(max_secrets=3, max_inputs=4), guarantees)
 def test_one_column(joint: Joint, guarantee: Guarantee) -> None:
-    found = {name: check(name, joint, guarantee) for name in funnel.mechanisms()}
+    found = {name: check(name, joint, guarantee) for name in funnel.mechanisms.names()}
     for name in ("grr", "agglomeration"):
         assert found[name] is not None
     if isinstance(guarantee, MutualInformation):

@@ -35,7 +35,7 @@ def test_every_protocol_is_a_channel_that_meets_its_guarantee(
 ) -> None:
     guarantee = kind(epsilon)
     best = funnel.optimal(joint, guarantee)
-    for name in funnel.mechanisms():
+    for name in funnel.mechanisms.names():
         if name in ELSEWHERE:
             with pytest.raises(SpecError, match=ELSEWHERE[name]):
                 funnel.fit(name, joint, guarantee)

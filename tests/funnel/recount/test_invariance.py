@@ -1,23 +1,25 @@
-"""Balance and the bound of every part of published records, from the text of a protocol and counts made by hand."""
+"""Balance and the bound of every part of published records, from the files of a protocol and counts made by hand."""
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from funnel import DataError
+from funnel import DataError, Joint
 from funnel.donors import ColumnsSolution
 from funnel.recount import ReleasedProtocol
+from funnel.recount.classes import PlainClasses
 from funnel.recount.invariance import largest_imbalance, levels_by_prefix, part_of
 from funnel.recount.source import Recount
+from funnel.release.classes_document import classes_document
+from funnel.sampling.donors import Donors
 
 ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
 COLUMNS = ["education", "sex", "race", "relationship", "occupation"]
@@ -37,10 +39,15 @@ def found() -> ColumnsSolution:
     return funnel.fit_columns(ADULT, GROUPS, funnel.LIP(1.0), ["income"])
 
 
+def files(found: ColumnsSolution) -> tuple[ReleasedProtocol, PlainClasses]:
+    text = classes_document(found.classes).to_bytes()
+    return ReleasedProtocol.parse(found.protocol.to_json()), PlainClasses.parse(text)
+
+
 def test_both_are_computed_again(found: ColumnsSolution) -> None:
-    released, people = ReleasedProtocol.parse(found.protocol.to_json()), counted(COLUMNS)
-    assert largest_imbalance(released, people) <= Fraction(1, 10**12)
-    levels = levels_by_prefix("lip:1.0", released, people, GROUPS)
+    (released, classes), people = files(found), counted(COLUMNS)
+    assert largest_imbalance(released, classes, people) <= Fraction(1, 10**12)
+    levels = levels_by_prefix("lip:1.0", released, classes, people, GROUPS)
     assert all(level.holds for level in levels)
     nats = [level.nats for level in levels]
     assert nats == sorted(nats)
@@ -48,50 +55,60 @@ def test_both_are_computed_again(found: ColumnsSolution) -> None:
     assert nats[0] > 0.5
 
 
+def test_published_records_are_distributed_as_true_ones(found: ColumnsSolution) -> None:
+    """P(Y = y), from the channel and from who takes whose place, pair by pair of classes, is the share of y."""
+    joint = Joint.from_table(ADULT, ["income"], COLUMNS)
+    people = joint.counts.sum(axis=0)
+    donors = Donors.of(joint.inputs, people, found.classes, COLUMNS)
+    moves, sizes = found.protocol.matrix, donors.sizes
+    published = moves.diagonal()[donors.of_record] * people
+    for source in range(len(sizes)):
+        for target in range(len(sizes)):
+            if source != target and moves[target, source]:
+                _, others, shares = donors.pairs(source, target)
+                for other, share in zip(others.tolist(), shares.tolist(), strict=True):
+                    published[other] += share * sizes[source] * moves[target, source]
+    assert abs(published - people).max() / joint.n <= 1e-9
+
+
 def test_a_part_is_a_sum_of_records(found: ColumnsSolution) -> None:
-    released = ReleasedProtocol.parse(found.protocol.to_json())
-    part = part_of(released, ["sex"])
-    assert part.outputs == tuple(dict.fromkeys(symbol[1:2] for symbol in released.outputs))
-    assert sum(part.marginal) == 2**63
-    assert all(sum(row[x] for row in part.weights) == 2**63 for x in range(0, len(part.inputs), 500))
+    (released, classes), people = files(found), counted(COLUMNS)
+    part = part_of(released, classes, people, ["sex"])
+    assert sorted(part.outputs) == [("Female",), ("Male",)]
+    assert all(sum(row[x] for row in part.weights) == 2**63 for x in range(len(part.inputs)))
     with pytest.raises(DataError, match="'age' is not published"):
-        part_of(released, ["age"])
-
-
-def altered(found: ColumnsSolution, change: int) -> ReleasedProtocol:
-    """A share of one record moved from where it stays to another record: columns still sum to 2^63."""
-    said: dict[str, Any] = json.loads(found.protocol.to_json())
-    for y, other in itertools.pairwise(range(len(said["weights"]))):
-        own, there = said["weights"][y], said["weights"][other]
-        if int(own.get(str(y), "0")) > change:
-            own[str(y)] = str(int(own[str(y)]) - change)
-            there[str(y)] = str(int(there.get(str(y), "0")) + change)
-            return ReleasedProtocol.parse(json.dumps(said))
-    raise AssertionError
+        part_of(released, classes, people, ["age"])
 
 
 def test_what_is_out_of_balance_is_found(found: ColumnsSolution) -> None:
-    released, people = altered(found, 2**52), counted(COLUMNS)
-    people_there = sum(number for (_, x), number in people.counts.items() if x == released.outputs[0])
-    assert largest_imbalance(released, people) == pytest.approx(people_there / people.rows * 2.0**-11, rel=1e-6)
+    """A 2048th of the first class goes to the second: columns still sum to 2^63."""
+    (_, classes), people = files(found), counted(COLUMNS)
+    said = json.loads(found.protocol.to_json())
+    said["weights"][0][0] = str(int(said["weights"][0][0]) - 2**52)
+    said["weights"][1][0] = str(int(said["weights"][1][0]) + 2**52)
+    altered = ReleasedProtocol.parse(json.dumps(said))
+    records: Counter[tuple[str, ...]] = Counter()
+    for (_, record), number in people.counts.items():
+        records[record] += number
+    of_class: dict[str, list[int]] = {name: [] for name in classes.names[:2]}
+    for record, number in records.items():
+        of_class.get(classes.of(record), []).append(number)
+    moved = sum(of_class[classes.names[0]]) * 2.0**-11
+    expected = max(moved * max(numbers) / sum(numbers) for numbers in of_class.values()) / people.rows
+    assert float(largest_imbalance(altered, classes, people)) == pytest.approx(expected, rel=1e-6)
 
 
-def test_records_that_the_protocol_does_not_know(found: ColumnsSolution) -> None:
-    released, people = ReleasedProtocol.parse(found.protocol.to_json()), counted(COLUMNS)
-    counts = dict(people.counts)
-    new = (people.secret[0], ("none", "of", "them", "is", "known"))
-    more = Recount(
-        *(people.secret_columns, people.published_columns, people.secret, (*people.inputs, new[1])),
-        {**counts, new: 10},
-        people.rows + 10,
-        0,
-        "",
-    )
-    # Ten people draw as all others are distributed, and nobody is published as they are.
-    assert largest_imbalance(released, more) == pytest.approx(10 / more.rows, rel=1e-9)
+def test_other_people_are_out_of_balance(found: ColumnsSolution) -> None:
+    (released, classes), people = files(found), counted(COLUMNS)
+    cell = (people.secret[0], people.inputs[0])
+    more = replace(people, counts={**people.counts, cell: 3_000}, rows=people.rows + 3_000)
+    assert largest_imbalance(released, classes, more) > Fraction(1, 10**6)
 
 
-def test_other_columns_are_refused(found: ColumnsSolution) -> None:
-    released = ReleasedProtocol.parse(found.protocol.to_json())
-    with pytest.raises(DataError, match="balance is about the same columns"):
-        largest_imbalance(released, counted(["sex"]))
+def test_what_does_not_fit_is_refused(found: ColumnsSolution) -> None:
+    (released, classes), people = files(found), counted(COLUMNS)
+    with pytest.raises(DataError, match="not about these classes"):
+        largest_imbalance(released, classes, counted(["sex"]))
+    others = {cell: number for cell, number in people.counts.items() if classes.of(cell[1]) != classes.names[0]}
+    with pytest.raises(DataError, match="nobody is of class"):
+        largest_imbalance(released, classes, replace(people, counts=others))

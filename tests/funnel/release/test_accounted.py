@@ -98,7 +98,7 @@ def test_a_number_is_used_once_and_answers_that_are_known_are_not_fresh(made: Re
 
 
 def test_answers_are_kept_by_a_release_secret(made: ReleaseFolder, record: Record) -> None:
-    keyed = record.origin.model_copy(update={"record_key": ("id",), "secret": "fingerprint", "derivation": 2})
+    keyed = record.origin.model_copy(update={"record_key": ("id",), "secret": "fingerprint", "key_kinds": ("text",)})
     now = record.model_copy(update={"version": "1.1.0", "fresh": False, "origin": keyed})
     before = Earlier(record.model_copy(update={"origin": keyed}), None, True, 64 * "0")
     require_accounted(now, made, [before])

@@ -26,6 +26,10 @@ from funnel.release.layout import ReleaseFolder
         ({"weighted": True, "within": ("sex",)}, 1, "--weighted is about one release"),
         ({"weighted": True}, 2, "--weighted is about one release"),
         ({"weighted": True, "method": "inverse"}, 1, "take --method inverse out"),
+        ({"odds": True, "by": ("sex",)}, 1, "--odds is about the records of one release and two columns"),
+        ({"odds": True, "by": ("relationship", "sex")}, 2, "--odds is about the records of one release"),
+        ({"odds": True, "by": ("relationship", "sex"), "within": ("sex",)}, 1, "--odds is about the records of one"),
+        ({"odds": True, "by": ("relationship", "sex"), "method": "em"}, 1, "counted as usual; take --method out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -71,7 +71,6 @@ def origin_of(keyed: bool) -> Origin:
         record_key=("id",) if keyed else None,
         secret=SECRET if keyed else None,
         key_kinds=KINDS if keyed else None,
-        derivation=3 if keyed else None,
     )
 
 
@@ -83,9 +82,8 @@ def origins(keyed: bool) -> Iterator[Origin]:
     for changed in product((False, True), repeat=len(OTHERS)):
         update = {name: value for (name, value), other in zip(OTHERS.items(), changed, strict=True) if other}
         for record_key, secret in keys:
-            derivation = None if secret is None else 3
             kinds = None if secret is None else KINDS
-            said = {"record_key": record_key, "secret": secret, "key_kinds": kinds, "derivation": derivation}
+            said = {"record_key": record_key, "secret": secret, "key_kinds": kinds}
             yield origin_of(keyed).model_copy(update={**update, **said})
 
 
@@ -193,35 +191,11 @@ def test_it_is_told_which_versions_were_withdrawn() -> None:
     )
 
 
-def test_records_that_name_the_file_of_a_snapshot_are_of_the_same_rows() -> None:
-    before = earlier(origin_of(False).model_copy(update={"snapshot": SNAPSHOT.data.sha256, "spec": SHA(11)}))
-    found = run(False, [before])
-    assert isinstance(found, TakeOver)
-    assert (found.version, found.fresh) == (Version(1, 0, 1), False)
-    assert found.origin.snapshot == SNAPSHOT.content_sha256
-
-
 def test_keys_of_another_kind_are_other_keys() -> None:
     """7 as a number and as a text: every record is drawn afresh, and that is said."""
     other = origin_of(True).model_copy(update={"snapshot": SHA(13), "key_kinds": ("number",)})
     assert run(True, [earlier(other)]).fresh is True
     assert run(True, [earlier(other.model_copy(update={"key_kinds": KINDS}))]).fresh is False
-
-
-def test_records_from_before_kinds_and_derivation_were_noted() -> None:
-    for derivation in (None, 1, 2):
-        old = origin_of(True).model_copy(update={"key_kinds": None, "derivation": derivation})
-        # The same snapshot and protocol: what the rows say does not depend on how their words were derived.
-        assert run(True, [earlier(old)]) == Unchanged(Version(1, 0, 0))
-        # Rows that are taken over keep the derivation of their words.
-        found = run(True, [earlier(old.model_copy(update={"source": SHA(14)}))])
-        assert isinstance(found, TakeOver)
-        assert (found.fresh, found.origin.derivation) == (False, derivation or 1)
-        # Other records are drawn with other words: whoever was there has two answers.
-        for kinds in (None, KINDS):
-            moved = old.model_copy(update={"snapshot": SHA(13), "key_kinds": kinds})
-            found = run(True, [earlier(moved)])
-            assert (found.fresh, found.origin.derivation, found.origin.key_kinds) == (True, 3, KINDS)
 
 
 def test_another_protocol_gives_every_record_another_answer() -> None:

@@ -1,4 +1,4 @@
-"""Joint law, draws and protocol as documents: read back as they were, from earlier versions too, and never damaged."""
+"""Joint law, draws and protocol as documents: read back as they were, and never damaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release import documents
 from funnel.release.documents import (
     DrawsDocument,
     ProtocolDocument,
@@ -49,23 +48,13 @@ def made() -> dict[str, Any]:
     return protocol_document(PROTOCOL, LIP, PUBLIC, UNPROTECTED).content()
 
 
-def before(content: dict[str, Any]) -> dict[str, Any]:
-    """A protocol document as it was written before documents named their schema."""
-    block = content["guarantee"]
-    bound = {"guarantee": block["kind"], **{key: value for key, value in block.items() if key != "kind"}}
-    rest = {key: value for key, value in content.items() if key != "schema"}
-    return {**rest, "guarantee": block["declared"], "bound": bound}
-
-
 @given(joints())
 def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
     text = joint_document(joint).to_bytes()
-    content = json.loads(text)
-    assert content.pop("schema") == "funnel/joint/1"
-    for written in (text, json.dumps(content)):
-        again = read_joint(written)
-        assert np.array_equal(again.counts, joint.counts)
-        assert (again.secret, again.inputs) == (joint.secret, joint.inputs)
+    assert json.loads(text)["schema"] == "funnel/joint/1"
+    again = read_joint(text)
+    assert np.array_equal(again.counts, joint.counts)
+    assert (again.secret, again.inputs) == (joint.secret, joint.inputs)
 
 
 @pytest.mark.parametrize(
@@ -92,65 +81,31 @@ def test_a_damaged_joint_law_is_refused(change: Change, said: str) -> None:
     assert str(caught.value).startswith(f"the joint law joint.json is damaged: {said}")
 
 
-@given(st.integers(1, 3), st.integers(1, 4), st.data())
-def test_draws_are_read_back_as_they_were(a: int, b: int, data: st.DataObject) -> None:
-    cells = st.lists(st.integers(0, 2**63 - 1), min_size=b, max_size=b)
-    pairs = np.array(data.draw(st.lists(cells, min_size=a + 1, max_size=a + 1)), dtype=np.int64)
-    weights = np.zeros((b, a), dtype=np.uint64)
-    weights[0] = 2**63
-    inputs, outputs = (funnel.Alphabet.of(None, size, "X") for size in (a, b))
-    protocol = Protocol(weights, weights[:, 0], inputs, outputs)
-    text = draws_document(pairs).to_bytes()
-    assert np.array_equal(read_draws(text, protocol).pairs, pairs)
-    # As it was written before documents named their schema.
-    assert np.array_equal(read_draws(json.dumps({"pairs": pairs.tolist()}), protocol).pairs, pairs)
-    # As it was written before draws were counted by secret.
-    old = DrawsDocument.from_json(json.dumps({"schema": "funnel/draws/1", "pairs": pairs.tolist()}))
-    assert (old.counts, old.secret, old.probe) == (None, None, None)
-    for other in (pairs[1:], pairs[:, 1:], np.vstack([pairs, pairs[:1]])):
-        with pytest.raises(DataError):
-            read_draws(json.dumps({"pairs": other.tolist()}), protocol)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "said"),
-    [
-        ([[1, 2]], "pairs: tuple should have at least 2 items"),
-        ([[1, 2], [3]], "it has rows of different length"),
-        ([[1, -2], [3, 4]], "pairs.0.1: input should be greater than or equal to 0"),
-        ([[1, 2.5], [3, 4]], "pairs.0.1: input should be a valid integer"),
-        ([[1, 2**63], [3, 4]], "it counts more than 64 bits hold"),
-        ([1, 2], "pairs.0: input should be a valid array"),
-    ],
-)
-def test_damaged_draws_are_refused(pairs: Any, said: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read_draws(json.dumps({"schema": "funnel/draws/1", "pairs": pairs}), PROTOCOL)
-    assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
 def test_counts_by_secret_are_read_back_as_they_were(seed: int, c: int, a: int, b: int) -> None:
     random = np.random.default_rng(seed)
     counts = DrawnCounts.of(random.integers(0, 3, (c + 1, a + 1, b)))
     secret = funnel.Alphabet.of(None, c, "S")
-    text = draws_document(counts.pairs, counts, secret, "ab" * 16).to_bytes()
+    text = draws_document(counts, secret, "ab" * 16).to_bytes()
     found = DrawsDocument.from_json(text)
-    assert found.counts is not None
-    assert found.secret is not None
     assert (found.counts.cells.tolist(), found.counts.records.tolist()) == (
         counts.cells.tolist(),
         counts.records.tolist(),
     )
     assert (found.counts.shape, found.secret.alphabet(), found.probe) == ((c + 1, a + 1, b), secret, "ab" * 16)
+    assert found.pairs.pairs.tolist() == counts.pairs.tolist()
     assert validated(found.content()) == "draws"
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"cells": None}, "it counts by secret only in part"),
-        ({"records": [1, 1]}, "it counts by secret other records than without"),
+        ({"cells": None}, "cells: input should be a valid array"),
+        ({"cells": [0, 2.5]}, "cells.1: input should be a valid integer"),
+        ({"cells": [0, -2]}, "cells.1: input should be greater than or equal to 0"),
+        ({"shape": None}, "shape: input should be a valid array"),
+        ({"shape": [1, 1]}, "it cannot be used: counts of draws are outside their table"),
+        ({"shape": [0, 3]}, "it cannot be used: counts of draws do not fit a table of 2 × 0 × 3 cells"),
         ({"records": [1, 0]}, "it cannot be used: counts of draws are not in order, or not above zero"),
         ({"cells": [0, 99]}, "it cannot be used: counts of draws are outside their table"),
         ({"cells": [0, 2**63]}, "it counts more than 64 bits hold"),
@@ -160,70 +115,15 @@ def test_counts_by_secret_are_read_back_as_they_were(seed: int, c: int, a: int, 
 )
 def test_damaged_counts_by_secret_are_refused(changes: dict[str, Any], said: str) -> None:
     counts = DrawnCounts.of(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 0]]]))
-    content = draws_document(counts.pairs, counts, SECRET, "ab" * 16).content()
+    content = draws_document(counts, SECRET, "ab" * 16).content()
     assert DrawsDocument.from_json(json.dumps(content)).counts is not None
     with pytest.raises(DataError) as caught:
         DrawsDocument.from_json(json.dumps({**content, **changes}))
     assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
 
 
-def wide_content(monkeypatch: pytest.MonkeyPatch) -> tuple[DrawnCounts, dict[str, Any]]:
-    """Counts by secret of five records, and their document as that of a table which is too wide to write pairs of."""
-    counts = DrawnCounts.of(np.array([[[1, 0, 0], [2, 0, 0]], [[0, 0, 0], [0, 0, 2]]]))
-    monkeypatch.setattr(documents, "LARGEST_TABLE", 5)
-    return counts, draws_document(counts, counts, SECRET, "ab" * 16).content()
-
-
-def test_a_wide_table_is_read_back_from_the_cells_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, content = wide_content(monkeypatch)
-    assert (content["pairs"], content["shape"]) == (None, [2, 3])
-    assert validated(content) == "draws"
-    read = DrawsDocument.from_json(json.dumps(content))
-    assert read.counts is not None
-    assert read.counts.agrees_with(counts)
-    assert read.drawn.shape == (1, 2, 3)
-    assert read.drawn.pairs.tolist() == [[1, 0, 0], [2, 0, 2]]
-    # One cell less is not wide, and without counts by secret there is nothing that pairs follow from.
-    monkeypatch.setattr(documents, "LARGEST_TABLE", 6)
-    assert draws_document(counts, counts, SECRET).content()["pairs"] == [[1, 0, 0], [2, 0, 2]]
-    monkeypatch.setattr(documents, "LARGEST_TABLE", 5)
-    assert draws_document(counts).content()["pairs"] == [[1, 0, 0], [2, 0, 2]]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"shape": None}, "it has either pairs or their shape"),
-        ({"pairs": [[1, 0, 0], [2, 0, 2]]}, "it has either pairs or their shape"),
-        (
-            {"secret": None, "cells": None, "records": None},
-            "it cannot be used: the stored draws have neither pairs nor counts by secret",
-        ),
-        ({"cells": None}, "it counts by secret only in part"),
-        ({"shape": [2, 2]}, "it cannot be used: counts of draws are outside their table"),
-        ({"shape": [0, 3]}, "it cannot be used: counts of draws do not fit a table of 2 × 0 × 3 cells"),
-    ],
-)
-def test_a_damaged_wide_table_is_refused(changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, content = wide_content(monkeypatch)
-    with pytest.raises(DataError) as caught:
-        DrawsDocument.from_json(json.dumps({**content, **changes}))
-    assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
-
-
-def test_draws_of_before_wide_tables_keep_their_counts_by_secret() -> None:
-    counts = DrawnCounts.of(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 2]]]))
-    content = draws_document(counts.pairs, counts, SECRET, "ab" * 16).content()
-    assert content.pop("shape") is None
-    read = DrawsDocument.from_json(json.dumps({**content, "schema": "funnel/draws/2"}))
-    assert read == DrawsDocument.from_json(json.dumps({**content, "shape": None}))
-    assert read.counts is not None
-    assert read.counts.agrees_with(counts)
-    assert read.probe == "ab" * 16
-
-
 def test_draws_of_another_protocol_are_refused() -> None:
-    text = draws_document(np.ones((5, 3), dtype=np.int64)).to_bytes()
+    text = draws_document(DrawnCounts.of(np.ones((2, 5, 3), dtype=np.int64)), SECRET, "ab" * 16).to_bytes()
     with pytest.raises(DataError, match=r"have shape \(5, 3\), not \(5, 4\)$"):
         read_draws(text, PROTOCOL)
 
@@ -236,12 +136,10 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
     outputs = funnel.Alphabet(joint.inputs.columns, outputs.symbols)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, outputs, "by hand", str(guarantee))
     document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
-    content = json.loads(document.to_bytes())
-    for written in (document.to_bytes(), json.dumps(before(content)), protocol.to_json()):
+    for written in (document.to_bytes(), protocol.to_json()):
         again = Protocol.from_json(written)
         assert (again.digest, again.guarantee, again.mechanism) == (protocol.digest, str(guarantee), "by hand")
-    for written in (document.to_bytes(), json.dumps(before(content))):
-        assert ProtocolDocument.from_json(written) == document
+    assert ProtocolDocument.from_json(document.to_bytes()) == document
     assert document.protocol.digest == protocol.digest
     # The same for everybody: it tells nothing, and says so.
     assert document.guarantee.level == guarantee.level(joint, protocol).value == 0
@@ -249,7 +147,7 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
 
 def test_what_a_protocol_document_says() -> None:
     content = made()
-    assert content["schema"] == "funnel/protocol/5"
+    assert content["schema"] == "funnel/protocol/1"
     assert content["guarantee"] == {
         "kind": "lip",
         "title": LIP.title,
@@ -309,31 +207,6 @@ def test_a_damaged_protocol_is_refused(change: Change, said: str) -> None:
     assert str(caught.value).startswith(f"the protocol protocol.json is damaged: {said}")
 
 
-def test_a_damaged_protocol_of_before_is_refused() -> None:
-    for change, said in (
-        (lambda c: c["bound"].update(declared="lip:0.25"), "its bound is not its guarantee"),
-        (lambda c: c["bound"].pop("declared"), "declared is missing"),
-        (lambda c: c.pop("bound"), "bound is missing"),
-        (lambda c: c.update(posterior=None), "it has another shape than earlier versions had"),
-        (
-            lambda c: [row.reverse() for row in c["weights"]],
-            "it cannot be used: the protocol does not match its own digest",
-        ),
-    ):
-        content = before(made())
-        change(content)  # type: ignore[no-untyped-call]
-        with pytest.raises(DataError) as caught:
-            ProtocolDocument.from_json(json.dumps(content))
-        assert str(caught.value).startswith(f"the protocol is damaged: {said}")
-
-
-def test_the_first_protocols_said_more_and_rounded_less() -> None:
-    content = before(made())
-    content["bound"]["exact_ratio"] = ["3", "2"]
-    content["posterior"][0]["probability"] += 1e-12
-    assert ProtocolDocument.from_json(json.dumps(content)).content() == made()
-
-
 def test_a_forged_document_is_refused_by_its_published_schema_too() -> None:
     """Somebody else's reader of JSON Schemas refuses what needs no arithmetic to be refused."""
     schema = jsonschema.Draft202012Validator(ProtocolDocument.json_schema())
@@ -366,9 +239,6 @@ def test_a_protocol_without_its_zeros_is_read_back_as_it_was() -> None:
     assert not any("0" in row for row in content["weights"][1:])
     again = Protocol.from_json(json.dumps(content))
     assert again.weights[:, 0].tolist() == [2**63, *[0] * (len(again.outputs) - 1)]
-    # Of version 2 there were tables alone, which are written as they were.
-    plain = made()
-    assert ProtocolDocument.from_json(json.dumps({**plain, "schema": "funnel/protocol/2"})).content() == plain
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,6 @@ def test_what_is_told_in_words_is_rounded() -> None:
     assert said == "keeps 0.123 nats under lip:1.2345; reaches level 1.72"
     assert public.public_text("keeps 0.0878 nats", 0.005) == "keeps 0.09 nats"
     assert public.public_text("has level 1.2345, above lip:1.05", 0.005, LIP(1.05)) == "has level 1.4, above lip:1.05"
-    assert public.public_observation({"p": 0.123456, "n": [3, 0.98765]}) == {"p": 0.12, "n": [3, 0.99]}
 
 
 def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:

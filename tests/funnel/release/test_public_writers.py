@@ -106,7 +106,7 @@ READING = {
     *("file_digest", "open_paged", "read", "str", "of", "checked", "_read_json"),
     *("read_document", "read_metadata", "parse_json", "check_table", "check_csv", "is_symlink", "exists", "parent"),
     # Who estimates only reads.
-    *("output_counts_by", "estimate_weighted", "estimate_numbers", "read_table"),
+    *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "json_in", "json_of", "Evidence", "reread"),
     *("opened", "first_difference", "class_claims"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.release.document import dump
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
 from funnel.release.layout import ReleaseFolder
@@ -35,23 +35,6 @@ def test_a_release_is_opened_by_its_series_or_its_version(published: ReleaseFold
         assert released.table(["relationship"]).num_rows == released.privacy.records == 1000
         assert released.protocol.outputs.columns == ("relationship", "sex")
         assert released.protocol.digest == released.privacy.protocol_digest
-
-
-def test_what_releases_said_before_is_read_as_what_they_say_now(copy: ReleaseFolder) -> None:
-    now = funnel.open_release(copy.root)
-    package = json.loads(copy.package.read_bytes())
-    block = package["funnel:privacy"]
-    for key in ("schema", "meaning", "estimation", "versions", "varianceExplained"):
-        del block[key]
-    block["frequencies"] = {key: said for key, said in block["frequencies"].items() if said is not None}
-    copy.package.write_bytes(dump(package))
-    assert funnel.open_release(copy.root).privacy == now.privacy
-    # Before there were figures of a report, rules, and protection of frequencies, nothing was said of them.
-    for key in ("report", "disclosureControl", "frequencies", "people"):
-        del block[key]
-    copy.package.write_bytes(dump(package))
-    oldest = funnel.open_release(copy.root).privacy
-    assert oldest == now.privacy.model_copy(update={"report": None, "disclosure_control": None, "people": None})
 
 
 @pytest.mark.parametrize(
@@ -142,3 +125,16 @@ def test_a_data_package_that_tells_no_intervals_is_refused(copy: ReleaseFolder) 
     changed(copy, resources="none")
     with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
         estimate_numbers_of(copy, "sex")
+
+
+def test_what_asks_for_plain_counts_is_refused_where_values_are_sets(published: ReleaseFolder) -> None:
+    released = funnel.open_release(published.root)
+    asked = (
+        lambda: released.estimate_odds("relationship", "sex"),
+        lambda: released.variance_ratio([1.0] * 1000),
+        lambda: released.chi_square_ratio("relationship", "sex"),
+        released.unchanged,
+    )
+    for ask in asked:
+        with pytest.raises(SpecError, match="not 'invariant'"):
+            ask()

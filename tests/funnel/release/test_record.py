@@ -1,4 +1,4 @@
-"""The record of a version: written with its schema, read from this version and from before records named theirs."""
+"""The record of a version: written with its schema, and read back as it was."""
 
 from __future__ import annotations
 
@@ -26,56 +26,32 @@ REST: dict[str, Any] = {
     "created": "2026-01-01T00:00:00+00:00",
     "rows": 3000,
 }
-# Keys of records before version 1.
-FLAT = ORIGIN | REST
-CONTENT = {"schema": "funnel/record/6", "origin": ORIGIN, **REST}
+CONTENT = {"schema": "funnel/record/1", "origin": ORIGIN, **REST}
 
 
 def read(content: dict[str, Any]) -> Record:
     return Record.from_json(json.dumps(content))
 
 
-def test_records_from_before_there_was_a_schema_are_read() -> None:
-    plain = read(FLAT)
-    assert plain == read(CONTENT)
+def test_a_record_is_read_back_as_it_was() -> None:
+    plain = read(CONTENT)
     assert (plain.origin.secret, plain.origin.record_key, plain.rotated) == (None, None, None)
-    assert (plain.origin.fields, dict(plain.files)) == (("education", "sex"), {})
-    keyed = read(FLAT | {"secret": "e" * 32})
-    assert keyed.origin.secret == "e" * 32
-    rotated = read(FLAT | {"secret": "e" * 32, "rotated": "f" * 32})
+    assert (plain.origin.fields, dict(plain.files), plain.approval) == (("education", "sex"), {}, None)
+    keys = {"secret": "e" * 32, "record_key": ["id"], "key_kinds": ["text"]}
+    keyed = read(CONTENT | {"origin": ORIGIN | keys})
+    assert (keyed.origin.secret, keyed.origin.record_key, keyed.origin.key_kinds) == ("e" * 32, ("id",), ("text",))
+    rotated = read(CONTENT | {"origin": ORIGIN | keys, "rotated": "f" * 32})
     assert rotated.rotated == "f" * 32
-    # A first secret, made where a rotation was asked for.
-    assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
-    for record in (plain, keyed, rotated):
-        assert json.loads(record.to_bytes())["schema"] == "funnel/record/6"
+    approved = read(CONTENT | {"approval": {"by": "A. Okafor, DPO", "at": "2026-11-21T10:00:00+00:00", "note": None}})
+    assert approved.approval is not None
+    assert (approved.approval.by, approved.approval.at) == ("A. Okafor, DPO", "2026-11-21T10:00:00+00:00")
+    for record in (plain, keyed, rotated, approved):
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/1"
         assert Record.from_json(record.to_bytes()) == record
-
-
-def test_records_of_version_1_are_read() -> None:
-    keyed = ORIGIN | {"secret": "e" * 32, "record_key": ["id"]}
-    found = read(CONTENT | {"schema": "funnel/record/1", "origin": keyed})
-    assert (found.origin.record_key, found.origin.key_kinds, found.origin.derivation) == (("id",), None, None)
-    with pytest.raises(DataError, match="rows is missing"):
-        read({name: value for name, value in CONTENT.items() if name != "rows"} | {"schema": "funnel/record/1"})
-
-
-def test_records_of_version_2_are_read() -> None:
-    assert read(CONTENT | {"schema": "funnel/record/2"}) == read(CONTENT)
-    assert read(CONTENT | {"schema": "funnel/record/3"}) == read(CONTENT)
-    assert read(CONTENT | {"schema": "funnel/record/5"}) == read(CONTENT)
-    assert read(CONTENT).approval is None
-    approval = {"by": "A. Okafor, DPO", "at": "2026-11-21T10:00:00+00:00", "note": None}
-    found = read(CONTENT | {"approval": approval})
-    assert found.approval is not None
-    assert (found.approval.by, found.approval.at) == ("A. Okafor, DPO", approval["at"])
-    assert Record.from_json(found.to_bytes()) == found
 
 
 @pytest.mark.parametrize("key", [*ORIGIN, *REST])
 def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
-    flat = {name: value for name, value in FLAT.items() if name != key}
-    with pytest.raises(DataError, match=f"^the record of version is damaged: {key} is missing$"):
-        read(flat)
     origin = {name: value for name, value in ORIGIN.items() if name != key}
     content = {**{name: value for name, value in CONTENT.items() if name != key}, "origin": origin}
     place = f"origin.{key}" if key in ORIGIN else key
@@ -94,9 +70,12 @@ def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
         ({"origin": ORIGIN | {"fields": []}}, "origin.fields: tuple should have at least 1 item"),
         ({"origin": ORIGIN | {"fields": ["sex", "sex"]}}, "origin.fields names a column twice"),
         ({"origin": ORIGIN | {"record_key": ["id"]}}, "origin names a record key and no release secret"),
+        (
+            {"origin": ORIGIN | {"record_key": ["id"], "secret": "e"}},
+            "origin names another number of key kinds than of key columns",
+        ),
         ({"origin": ORIGIN | {"key_kinds": ["text"]}}, "origin names another number of key kinds than of key columns"),
         ({"origin": ORIGIN | {"key_kinds": ["float"]}}, "origin.key_kinds.0: input should be 'text' or 'number'"),
-        ({"origin": ORIGIN | {"derivation": 4}}, "origin.derivation: input should be 1, 2 or 3"),
         ({"version": "1.0"}, "version: string should match"),
         ({"version": "1.01.0"}, "version: string should match"),
         ({"created": "2026-01-01T00:00:00"}, "created: string should match"),
@@ -116,7 +95,7 @@ def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, A
 
 def test_a_record_of_a_newer_funnel_is_said_to_be_one() -> None:
     with pytest.raises(DataError, match="made by a newer funnel"):
-        read(CONTENT | {"schema": "funnel/record/7"})
+        read(CONTENT | {"schema": "funnel/record/2"})
 
 
 def test_a_record_is_checked_when_it_is_made() -> None:
@@ -124,12 +103,6 @@ def test_a_record_is_checked_when_it_is_made() -> None:
     assert Record(origin=origin, **REST).version == "1.10.0"
     with pytest.raises(ValidationError):
         Record(origin=origin, **REST | {"rows": 0})
-
-
-def test_a_record_of_a_version_between_is_not_known() -> None:
-    """There was none, so whoever raises the version has to say how it is read."""
-    with pytest.raises(ValueError, match="version 6 is not known"):
-        Record.upgraded(6, CONTENT)
 
 
 FOLLOWED = {

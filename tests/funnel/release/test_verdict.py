@@ -45,7 +45,7 @@ def test_a_verdict_on_nothing_fails_whichever_way_it_is_asked() -> None:
         with pytest.raises(ValidationError):
             Verdict(passed=passed, results=())
         with pytest.raises(DataError, match="results: tuple should have at least 1 item"):
-            Verdict.from_json(json.dumps({"passed": passed, "results": []}))
+            Verdict.from_json(json.dumps({"schema": "funnel/verdict/1", "passed": passed, "results": []}))
 
 
 def test_a_judgement_fails_for_a_reason_or_passes_without_one() -> None:
@@ -71,10 +71,9 @@ def test_a_verdict_as_json_values() -> None:
         "failure": "3 instead of 2: 1 more",
     }
     assert Verdict.of((BAD,)).content() == {
-        "schema": "funnel/verdict/2",
+        "schema": "funnel/verdict/1",
         "passed": False,
         "results": [judged],
         "files": {},
     }
-    # As it was written before documents named their schema.
-    assert Verdict.from_json(json.dumps({"passed": False, "results": [judged]})) == Verdict.of((BAD,))
+    assert Verdict.from_json(Verdict.of((BAD,)).to_bytes()) == Verdict.of((BAD,))

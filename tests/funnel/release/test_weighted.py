@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel import LIP, Alphabet, Joint, Protocol
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.protocol import DENOMINATOR
+from funnel.release import weighted
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public_weighted import ClassWeights, public_weighted
@@ -88,3 +89,11 @@ def test_a_damaged_package_is_one_sentence(tmp_path: Path) -> None:
 def test_without_weights_there_are_no_weighted_frequencies() -> None:
     assert ClassWeights.of(spec_of("t.csv", ".")) is None
     assert public_weighted(Joint.from_counts([[30, 10], [10, 30]]), None) is None
+
+
+def test_whole_records_are_not_weighted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ReleaseFolder(tmp_path)
+    folder.classes.write_text("{}")
+    monkeypatch.setattr(weighted, "weight_classes", lambda _: ("weight", {}))
+    with pytest.raises(SpecError, match="not weighted of whole records"):
+        weighted.estimate_release_weighted(folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -260,16 +259,3 @@ def test_rows_that_are_taken_over_tell_of_no_step(same: ReportContent, together:
     page = read_page(render_internal(internal_of(same, history=figures)))
     assert "The rows are those of an earlier version" in page.sections["history"]
     assert "whoever links it learns nothing more" in page.sections["versions"]
-
-
-def test_reports_of_before_are_read_still(same: ReportContent, tmp_path: Path) -> None:
-    for document, name in ((public_report(same), "report"), (internal_of(same), "internal")):
-        content = json.loads(document.to_bytes())
-        content["schema"] = f"funnel/{name}/1"
-        for key in ("kept", "people", "history", "drift"):
-            content.pop(key, None)
-        if name == "report":
-            content["figures"].pop("history")
-            content["figures"]["consistency"] = {"p_value": 0.5, "tests": 1, "impossible": 0}
-        again = type(document).from_json(json.dumps(content).encode())
-        assert again.people is None

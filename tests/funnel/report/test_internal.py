@@ -124,7 +124,7 @@ def test_attackers_are_listed_worst_first_and_what_was_left_out_last(content: Re
 def test_a_protocol_that_reads_the_secret_is_attacked_alike(make_content: Builder) -> None:
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
     alone = attacks.alone(JOINT, protocol)
-    assert alone.after == pytest.approx(measures.secret_guess_accuracy(JOINT, protocol))
+    assert alone.after == pytest.approx(measures.guess_accuracy(JOINT, protocol, "secret"))
     found = {one.knows: one for one in attacks.beside(JOINT, protocol, beside(JOINT))}
     assert found["tells"].after == pytest.approx(1)
     # Halves of every cell, as nearly as whole records can be: what the column tells is next to nothing.

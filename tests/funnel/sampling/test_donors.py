@@ -45,6 +45,20 @@ def test_every_person_of_the_class_is_as_likely_to_be_the_donor(source: int, tar
     }
 
 
+@pytest.mark.parametrize(("source", "target"), [(0, 1), (1, 2), (2, 0), (2, 1)])
+def test_pairs_are_what_is_drawn(source: int, target: int) -> None:
+    records, others, shares = DONORS.pairs(source, target)
+    told = dict(zip(zip(records.tolist(), others.tolist(), strict=True), shares.tolist(), strict=True))
+    assert len(told) == len(shares)
+    drawn: Counter[tuple[int, int]] = Counter()
+    for record in np.flatnonzero(source == OF).tolist():
+        limit = int(COUNTS[record] * COUNTS[target == OF].sum())
+        words = np.arange(limit, dtype=np.uint64) + np.uint64(limit * 1000)
+        taken = DONORS.taken(np.full(limit, record), np.full(limit, target), partial(always, words))
+        drawn.update((record, donor) for donor in taken.tolist())
+    assert told == pytest.approx({pair: number / drawn.total() for pair, number in drawn.items()})
+
+
 def test_who_keeps_the_class_keeps_the_record() -> None:
     rows = np.arange(len(CODES))
     assert np.array_equal(DONORS.taken(rows, OF, lambda _: np.zeros(len(rows), np.uint64)), rows)

@@ -15,11 +15,10 @@ import pytest
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protection import UNPROTECTED
 from funnel.release.protocol_document import protocol_document
 from funnel.sampling.within import Interval, below, draw_within
 from funnel.sampling.words import WordArray, WordStream
-from tests.public import public_of
+from tests.public import UNPROTECTED, public_of
 
 LABELS = ["under 10", "10 to under 20", "20 and over", "(missing)"]
 INTERVALS = {"under 10": [0, 9], "10 to under 20": [10, 19], "20 and over": [20, 24]}

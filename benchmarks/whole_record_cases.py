@@ -1,0 +1,261 @@
+"""Cases of `benchmarks.invariant_coverage` in which whole records are published, by their class.
+
+Every release is of a new sample: classes are chosen and a protocol is fitted for it, and donors are drawn by the code
+that releases. Statistics are those of the published columns; r is told by the published records and the protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.usual_statistics import (
+    Shown,
+    Statistic,
+    least_squares,
+    log_odds_ratios,
+    logistic,
+    means,
+    members,
+    quantiles,
+    shares,
+)
+from funnel import LIP, Alphabet, Joint, fit
+from funnel.donors.growing import record_classes
+from funnel.estimation.by_class import whole_records
+from funnel.estimation.variance_ratios import table_ratio
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray, IntArray
+from funnel.sampling.donors import Donors
+from funnel.sampling.published import CLASS_COLUMN
+from funnel.source.counting import count_joint
+from funnel.spec import ReleaseSpec
+
+SPEC = Path(__file__).parents[1] / "data" / "adult-wide.toml"
+_LEAST, _MOST = 50, 400
+_CENSUS = """
+name = "census-wide"
+title = "Twelve columns of Census-Income"
+secret = ["income"]
+publish = [
+    "education", "sex", "race", "marital-stat", "age", "major-occupation-code", "major-industry-code",
+    "detailed-household-summary-in-household", "weeks-worked-in-year", "class-of-worker", "tax-filer-stat",
+    "country-of-birth-self",
+]
+guarantee = "lip:1.0"
+mechanism = "invariant"
+source = {path = "PATH"}
+recode.age = {bins = [15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70]}
+recode.weeks-worked-in-year = {bins = [1, 14, 27, 40, 50, 52]}
+frequencies = {protection = "threshold", threshold = 10}
+metadata = {licence = "CC-BY-4.0"}
+"""
+_SCHOOL = (
+    "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc Assoc-acdm Bachelors Masters"
+)
+YEARS = {name: number for number, name in enumerate([*_SCHOOL.split(), "Prof-school", "Doctorate"], 1)}
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRecords:
+    """A population of records, what is published of its samples, and what is computed from that.
+
+    Attributes
+    ----------
+    population : Joint
+        Its counts (c, a) by record.
+    records : int
+        Of a sample.
+    guarantee : Guarantee
+    statistics : mapping of str to Statistic
+    tests : tuple of (str, str)
+        Pairs of columns that are tested for independence.
+    """
+
+    population: Joint
+    records: int
+    guarantee: Guarantee
+    statistics: Mapping[str, Statistic]
+    tests: tuple[tuple[str, str], ...] = ()
+    _categories: list[tuple[str, ...]] = field(init=False)
+    _codes: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = list(zip(*self.values.symbols, strict=True))
+        categories = [tuple(sorted(set(column))) for column in texts]
+        codes = np.array([np.searchsorted(names, column) for names, column in zip(categories, texts, strict=True)]).T
+        object.__setattr__(self, "_categories", categories)
+        object.__setattr__(self, "_codes", codes)
+
+    @property
+    def whole(self) -> FloatArray:
+        """Records of the population with each value (a,)."""
+        return np.asarray(self.population.counts.sum(axis=0), dtype=np.float64)
+
+    @property
+    def values(self) -> Alphabet:
+        """What these values are."""
+        return self.population.inputs
+
+    def published(self, releases: int, random: np.random.Generator) -> Iterator[Shown]:
+        """Releases of samples of the population, each with classes and a protocol of its own."""
+        shape = self.population.counts.shape
+        for _ in range(releases):
+            counts = random.multinomial(self.records, self.population.p.ravel()).reshape(shape)
+            yield self._release(counts, random)
+
+    def _release(self, counts: IntArray, random: np.random.Generator) -> Shown:
+        there = np.flatnonzero(counts.sum(axis=0))
+        inputs = Alphabet(self.values.columns, tuple(self.values.symbols[x] for x in there))
+        sample = Joint(counts[:, there], self.population.secret, inputs)
+        classes = record_classes(sample, _LEAST, _MOST, _all, _all)
+        protocol = fit("invariant", classes.counted(sample), self.guarantee)
+        of_record, people = classes.of_records(inputs), counts[:, there].sum(axis=0)
+        donors = Donors(
+            self.values.columns,
+            tuple(self._categories),
+            self._codes[there].astype(np.int32),
+            classes.names,
+            of_record,
+            people,
+        )
+        rows = np.repeat(np.arange(len(there)), people)
+        cumulated = np.cumsum(protocol.matrix, axis=0)
+        drawn = (random.random(len(rows)) > cumulated[:-1, of_record[rows]]).sum(axis=0)
+        words = random.integers(0, 2**64, (8, len(rows)), dtype=np.uint64)
+        taken = donors.taken(rows, drawn, words.__getitem__)
+        plain, row_of = whole_records(self._table(there[taken], of_record[taken], classes.names), protocol)
+        value = np.empty(len(plain.counts), dtype=np.int64)
+        value[row_of] = there[taken]
+        return Shown(
+            counts.sum(axis=0),
+            np.bincount(there[taken], minlength=len(self.values)),
+            float((drawn == of_record[rows]).mean()),
+            lambda influence: plain.ratio(influence[:, value]),
+            partial(table_ratio, plain),
+        )
+
+    def _table(self, records: IntArray, classes: IntArray, names: tuple[str, ...]) -> pa.Table:
+        columns = zip((*self.values.columns, CLASS_COLUMN), (*self._categories, names), strict=True)
+        codes = (*self._codes[records].T, classes)
+        return pa.table(
+            {
+                name: pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), list(texts))
+                for (name, texts), code in zip(columns, codes, strict=True)
+            }
+        )
+
+
+def _all(tables: IntArray) -> npt.NDArray[np.bool_]:
+    return np.ones(tables.shape[1:], dtype=np.bool_)
+
+
+def _column(inputs: Alphabet, column: str) -> list[str]:
+    place = inputs.columns.index(column)
+    return [symbol[place] for symbol in inputs.symbols]
+
+
+def _number(inputs: Alphabet, column: str) -> FloatArray:
+    """The mean of the numbers that an interval is written with."""
+    known = {text: np.mean([float(n) for n in re.findall(r"\d+", text)]) for text in set(_column(inputs, column))}
+    return np.array([known[text] for text in _column(inputs, column)])
+
+
+def _is(inputs: Alphabet, column: str, *values: str) -> FloatArray:
+    return np.array([text in values for text in _column(inputs, column)], dtype=float)
+
+
+def _rank(numbers: FloatArray) -> FloatArray:
+    return np.unique(numbers, return_inverse=True)[1].astype(float)
+
+
+def _of_adult(inputs: Alphabet) -> dict[str, Statistic]:
+    hours, age = _number(inputs, "hours-per-week"), _number(inputs, "age") / 10
+    years = np.array([YEARS.get(name, 10) for name in _column(inputs, "education")], dtype=float)
+    female, married = _is(inputs, "sex", "Female"), _is(inputs, "marital-status", "Married-civ-spouse")
+    gain, boss = 1 - _is(inputs, "capital-gain", "under 1"), _is(inputs, "occupation", "Exec-managerial")
+    design = np.array([age**0, years, female, married, age, age**2, female * married, years * age, female * years]).T
+    return {
+        "shares of one column": shares(np.concatenate([members(inputs, (column,)) for column in inputs.columns[:9]])),
+        "shares of two columns": shares(members(inputs, ("education", "relationship"))),
+        "shares of three columns": shares(members(inputs, ("sex", "race", "age"))),
+        "odds ratios": log_odds_ratios(members(inputs, ("education",)), np.array([married, 1 - married])),
+        "means by group": means(members(inputs, ("age", "sex")), hours),
+        "quartiles of age": quantiles(_rank(age), (0.25, 0.5, 0.75)),
+        "linear regression": least_squares(design, hours, robust=False),
+        "linear regression, robust errors": least_squares(design, hours, robust=True),
+        "logistic regression of capital gains": logistic(design, gain),
+        "logistic regression of capital gains, robust errors": logistic(design, gain, robust=True),
+        "logistic regression of managers": logistic(design, boss),
+    }
+
+
+def _of_census(inputs: Alphabet) -> dict[str, Statistic]:
+    weeks, age = _number(inputs, "weeks-worked-in-year"), _number(inputs, "age") / 10
+    degree = np.array([bool(re.search("degree", name)) for name in _column(inputs, "education")], dtype=float)
+    degree *= 1 - _is(inputs, "education", "Some college but no degree")
+    female = _is(inputs, "sex", "Female")
+    married = _is(inputs, "marital-stat", "Married-civilian spouse present")
+    joint = np.array([name.startswith("Joint") for name in _column(inputs, "tax-filer-stat")], dtype=float)
+    design = np.array([age**0, degree, female, married, age, age**2, female * married, degree * age]).T
+    return {
+        "shares of one column": shares(np.concatenate([members(inputs, (column,)) for column in inputs.columns[:5]])),
+        "shares of two columns": shares(members(inputs, ("sex", "age"))),
+        "odds ratios": log_odds_ratios(members(inputs, ("race",)), np.array([degree, 1 - degree])),
+        "means by group": means(members(inputs, ("age", "sex")), weeks),
+        "quartiles of age": quantiles(_rank(age), (0.25, 0.5, 0.75)),
+        "linear regression": least_squares(design, weeks, robust=False),
+        "linear regression, robust errors": least_squares(design, weeks, robust=True),
+        "logistic regression of degrees": logistic(np.delete(design, [1, 7], axis=1), degree),
+        "logistic regression of joint tax": logistic(np.delete(design, [3, 6], axis=1), joint),
+    }
+
+
+def _independent(joint: Joint, column: str) -> Joint:
+    """The same population but that a column is independent of everything else; a thousand times as many records."""
+    place = joint.inputs.columns.index(column)
+    texts, counts = _column(joint.inputs, column), joint.counts.sum(axis=0)
+    shares_of = {text: round(1000 * counts[np.array(texts) == text].sum() / joint.n) for text in sorted(set(texts))}
+    rest: dict[tuple[str, ...], IntArray] = {}
+    for symbol, of_secrets in zip(joint.inputs.symbols, joint.counts.T, strict=True):
+        others = symbol[:place] + symbol[place + 1 :]
+        rest[others] = rest.get(others, 0) + of_secrets
+    symbols = [(*others[:place], text, *others[place:]) for others in rest for text, n in shares_of.items() if n]
+    table = np.array([n * of_secrets for of_secrets in rest.values() for n in shares_of.values() if n]).T
+    return Joint(table, joint.secret, Alphabet(joint.inputs.columns, tuple(symbols)))
+
+
+def whole_record_cases(census: Path | None) -> dict[str, Callable[[], WholeRecords]]:
+    """Twelve columns of Adult, and of Census-Income where it is there."""
+
+    def read(spec: ReleaseSpec) -> Joint:
+        return count_joint(spec, lambda *_: None)
+
+    def plain(guarantee: Guarantee) -> WholeRecords:
+        joint = read(ReleaseSpec.load(SPEC))
+        return WholeRecords(joint, joint.n, guarantee, _of_adult(joint.inputs))
+
+    def independent() -> WholeRecords:
+        joint = read(ReleaseSpec.load(SPEC))
+        tests = (("race", "education"), ("race", "relationship"), ("race", "sex"))
+        return WholeRecords(_independent(joint, "race"), joint.n, LIP(0.25), {}, tests)
+
+    def of_census(path: Path) -> WholeRecords:
+        joint = read(ReleaseSpec.parse(_CENSUS.replace("PATH", str(path.resolve())), SPEC))
+        return WholeRecords(joint, joint.n, LIP(1.0), _of_census(joint.inputs))
+
+    found = {
+        "Adult, 12 columns, lip:1": lambda: plain(LIP(1.0)),
+        "Adult, 12 columns, lip:0.25": lambda: plain(LIP(0.25)),
+        "Adult, 12 columns, race independent, lip:0.25": independent,
+    }
+    if census is not None:
+        found["Census-Income, 12 columns, lip:1"] = lambda: of_census(census)
+    return found

@@ -1,0 +1,175 @@
+"""Classified: the classes of records of a spec, grown from the records or given in a file, and the counts by them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.disclosure import Disclosure
+from funnel.disclosure.threshold import class_rules
+from funnel.disclosure.words import breaches_sentence
+from funnel.donors.classifying import grown
+from funnel.donors.record_classes import RecordClasses
+from funnel.errors import DataError, OutputError, SpecError
+from funnel.frequencies.widening import widened
+from funnel.joint import Joint
+from funnel.progress import Progress
+from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
+from funnel.release.files import write_whole
+from funnel.source import Codings, count_joint, open_source, recoded, settled_columns
+from funnel.spec import ReleaseSpec
+from funnel.storage import local_path
+from funnel.wording import listed
+
+
+@dataclass(frozen=True, eq=False)
+class CountedClasses:
+    """Classes, and the exact counts (c, k) of the secret and of these."""
+
+    classes: RecordClasses
+    joint: Joint
+
+
+def classify_records(
+    spec: ReleaseSpec, joint: Joint, codings: Codings, source_sha256: str | None = None
+) -> CountedClasses:
+    """The classes that records are counted and drawn by: those of the file that the spec names, or grown ones.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    joint : Joint
+        Counts (c, a) of the secret and of whole records.
+    codings : Codings
+        Of the same columns.
+    source_sha256 : str, optional
+        Digest of the source, which must not be the one that a file was made from.
+
+    Raises
+    ------
+    SpecError
+        If the spec asks for what classes cannot be chosen for, or for a file that was made from the same source.
+    DataError
+        If the records have one class only, the file cannot be read, is about other columns or values, has a class that
+        no record has, or its classes are too small for the threshold.
+    """
+    if (reason := spec.not_by_class) is not None:
+        raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
+    given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
+    if given is None:
+        classes = grown(joint, spec.groups.min_records, class_rules(spec))
+    else:
+        if given.source is not None and given.source.sha256 == source_sha256:
+            raise SpecError(
+                f"[groups] classes: {spec.groups.classes} was made from this very source, and its questions are to be "
+                "those of other people; make it from another source with funnel classes"
+            )
+        classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))
+    counted = classes.counted(joint)
+    if spec.frequencies.protection == "noise":
+        # Which secrets occur in which class is a fact about people; which there may be is not.
+        values = {column: codings[column].labels for column in spec.secret}
+        counted = widened(counted, {**values, **{column: classes.names for column in counted.inputs.columns}})
+    if empty := int((counted.counts.sum(axis=0) == 0).sum()):
+        raise DataError(
+            f"no record is of {empty:,} of the {len(classes.names):,} classes of {spec.groups.classes}, and a record "
+            "that comes to a class takes the place of a donor there; make the file with a larger min_records, or from "
+            "records that are more like these"
+        )
+    if given is not None and spec.frequencies.protection == "threshold":
+        # Values are grouped for a threshold; given classes are not.
+        found = Disclosure(counted, class_rules(spec))
+        if not found.passes:
+            raise DataError(
+                f"the classes of {spec.groups.classes} break {listed(found.broken)} of [disclosure] under the "
+                f"threshold: {breaches_sentence(found)}; make the file with a larger min_records in [groups], or from "
+                "records that are more like these"
+            )
+    return CountedClasses(classes, counted)
+
+
+def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence[str]], name: str) -> RecordClasses:
+    """These classes, if they are about the columns of a joint, and ask for some of their values."""
+    if sorted(classes.columns) != sorted(joint.inputs.columns):
+        raise DataError(
+            f"[groups] classes: {name} is about {', '.join(classes.columns)}, and published are "
+            f"{', '.join(joint.inputs.columns)}; make it for these columns with funnel classes"
+        )
+    for column in classes.columns:
+        asked = {
+            term.values[term.columns.index(column)]
+            for scale in classes.scales
+            for term in scale.terms
+            if column in term.columns
+        }
+        if asked and not asked & {*labels[column]}:
+            raise DataError(
+                f"[groups] classes: {name} has points for values of {column!r}, and none of them is one here; take the "
+                "recoding of the spec that the file was made by, and list its values in [categories] under noise"
+            )
+    return RecordClasses(joint.inputs.columns, classes.scales, classes.questions, classes.names)
+
+
+def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesDocument:
+    """Questions for the releases of a spec, from records of other people.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        Its columns, recoding, [groups] and [disclosure] count, and not its guarantee. Counts are taken as they are,
+        also where noise is to protect those of its own source.
+    source : str
+        Of the other people: as ``path`` in [source]; a relative path starts at the working folder.
+    progress : callable
+
+    Raises
+    ------
+    DataError
+        If the source does not fit the spec, or its records have one class only.
+    """
+    plain = spec.frequencies
+    if plain.protection == "noise":
+        plain = plain.model_copy(update={"protection": "none"})
+    place = local_path(source)
+    spec = spec.model_copy(
+        update={
+            "source": spec.source.model_copy(update={"path": source if place is None else str(Path(place).resolve())}),
+            "groups": spec.groups.model_copy(update={"classes": None}),
+            "frequencies": plain,
+        }
+    )
+    spec = settled_columns(spec)
+    opened = open_source(spec)
+    codings = recoded(spec, opened, progress)
+    joint = count_joint(spec, progress, opened, codings)
+    progress("finding classes of records", 0, None)
+    return classes_document(
+        grown(joint, spec.groups.min_records, class_rules(spec)), GrownFrom(sha256=opened.digest(), records=joint.n)
+    )
+
+
+def write_classes(spec: ReleaseSpec, source: str, output: Path | None, force: bool, progress: Progress) -> Path:
+    """Write such questions into a file, by default the one that [groups] classes names; the file.
+
+    Raises
+    ------
+    SpecError
+        As `make_classes`; and if no file is named, or there is one already.
+    DataError
+        As `make_classes`.
+    OutputError
+        If the file cannot be written.
+    """
+    if output is None and spec.groups.classes is None:
+        raise SpecError('no file is named; write classes = "classes.json" in [groups], or name one with --output')
+    file = spec.resolve(str(spec.groups.classes)) if output is None else output
+    if not force and os.path.lexists(file):
+        raise SpecError(f"there is a file {file} already; name another with --output, or write over it with --force")
+    found = make_classes(spec, source, progress)
+    try:
+        write_whole(file, found.to_bytes())
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror or type(error).__name__}") from error
+    return file
