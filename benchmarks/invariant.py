@@ -56,8 +56,8 @@ CASES: list[tuple[str, list[str], Guarantee]] = [
 BOTH = funnel.parse_guarantee("rlip:1.0,0.05 & srlip:1.0")
 NOISY: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["education 6", "sex", "age 2", "income"], funnel.Attribute(1.0)),
-    ("income", ["education 6", "sex", "age 4", "income"], funnel.Attribute(1.0)),
     ("income", ["education 6", "sex", "age 4"], BOTH),
+    ("income", ["education 6", "sex", "age 4", "income"], funnel.Attribute(1.0)),
 ]
 SCHOOL = ["Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"]
 EDUCATION = {

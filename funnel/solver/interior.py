@@ -13,7 +13,7 @@ from funnel.solver.exchange import Exchanged, proven_bound
 from funnel.solver.hinges import Hinges, NewtonHinges, State
 
 # Units of work of a step: for each entry of the matrices of all outputs, and of a family.
-_CUBE, _ENTRY = 0.4, 0.5
+_CUBE, _ENTRY = 0.4, 0.25
 # The first product of a variable and its price, by the number of pairs; steps at most.
 _FIRST, _STEPS = 30.0, 80
 # How near to the edge a step goes; how much further a correction reaches out, and how much further it has to get;
