@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.invariant [--limit 60]`` solves joints of 2 to about 2,000 values of Adult, beside HiGHS on the
 whole linear programme (where that has at most 60,000 variables) in the same run. Seconds are of
-processor time. Writes ``benchmarks/results/invariant.json`` and ``invariant.md``.
+processor time. Writes ``benchmarks/results/invariant.json`` and ``invariant.md``. With ``--noise`` joints are known up
+to noise of epsilon 1, and the gap is 1e-3: ``invariant-noise.json`` and ``invariant-noise.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,18 @@ from scipy.optimize import linprog
 import funnel
 from benchmarks.rows import Row, save_as_they_come, table
 from funnel import Guarantee, Joint
+from funnel.frequencies import protect
 from funnel.guarantees.base import ConeGuarantee
+from funnel.joint import IntArray
+from funnel.recount.count_box import CountBox
 from funnel.recount.levels import plain_level
-from funnel.solver.invariant import counted, imbalance
+from funnel.settings.frequencies import FrequencySettings
+from funnel.solver.balance import imbalance
+from funnel.solver.invariant import counted
 
 ADULT = Path("data/adult.parquet")
 LIP = funnel.LIP(1.0)
-# Secret, published columns, and what is asked for.
+# Secret, published columns, and what is asked for; without noise, and with.
 CASES: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["sex"], LIP),
     ("marital-status", ["relationship"], LIP),
@@ -47,6 +53,12 @@ CASES: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["education", "occupation", "relationship", "sex"], LIP),
     ("income", ["education", "occupation", "relationship", "race"], LIP),
 ]
+BOTH = funnel.parse_guarantee("rlip:1.0,0.05 & srlip:1.0")
+NOISY: list[tuple[str, list[str], Guarantee]] = [
+    ("income", ["education 6", "sex", "age 2", "income"], funnel.Attribute(1.0)),
+    ("income", ["education 6", "sex", "age 4"], BOTH),
+    ("income", ["education 6", "sex", "age 4", "income"], funnel.Attribute(1.0)),
+]
 SCHOOL = ["Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"]
 EDUCATION = {
     **dict.fromkeys(SCHOOL, "below high school"),
@@ -55,21 +67,28 @@ EDUCATION = {
 }
 # Variables of the whole programme that HiGHS is given.
 _WHOLE = 60_000
+# Requested bound - utility, without noise and with.
+_GAP, _NOISY_GAP = 1e-4, 1e-3
 
 
 def source() -> pd.DataFrame:
     """Adult, with education in six values and age in four."""
     rows = pd.read_parquet(ADULT)
     rows["education 6"] = rows["education"].replace(EDUCATION)
+    rows["age 2"] = np.where(rows["age"] < 40, "under 40", "40 and over")
     rows["age 4"] = pd.cut(rows["age"], [0, 29, 44, 59, 200]).astype(str)
     return rows
 
 
-def measured(rows: pd.DataFrame, secret: str, columns: list[str], guarantee: Guarantee, limit: float) -> Row:
+def measured(
+    rows: pd.DataFrame, secret: str, columns: list[str], guarantee: Guarantee, limit: float, noise: float = 0.0
+) -> Row:
     """One optimum, decided again by the second computation, and the whole programme."""
     joint = Joint.from_table(rows, [secret], columns)
+    if noise:
+        joint = protect(joint, FrequencySettings(protection="noise", epsilon=noise, beta=0.01)).joint
     began = time.process_time()
-    found = funnel.optimal(joint, guarantee, 1e-4, limit, utility="unchanged")
+    found = funnel.optimal(joint, guarantee, _NOISY_GAP if noise else _GAP, limit, utility="unchanged")
     seconds = time.process_time() - began
     again = _again(joint, guarantee, found.protocol.weights.tolist())
     whole, whole_seconds = _whole(joint, guarantee)
@@ -103,12 +122,17 @@ def _again(joint: Joint, guarantee: Guarantee, weights: list[list[int]]) -> floa
     reads = columns[: len(joint.secret.columns)] == joint.secret.columns
     width = len(joint.secret.columns) if reads else 0
     c = len(joint.secret)
-    counts = joint.counts.tolist()
     symbols = [symbol[width:] for symbol in joint.inputs.symbols]
-    if reads:
-        u = len(symbols) // c
-        counts, symbols = [row[s * u : (s + 1) * u] for s, row in enumerate(counts)], symbols[:u]
-    found = plain_level(str(guarantee), counts, weights, reads_secret=reads, published=tuple(symbols))
+    u = len(symbols) // c if reads else len(symbols)
+
+    def by_secret(table: IntArray) -> IntArray:
+        return np.stack([row[s * u : (s + 1) * u] if reads else row for s, row in enumerate(table)])
+
+    bounds = joint.bounds
+    box = None if bounds is None else CountBox.of(by_secret(bounds.lower), by_secret(bounds.upper), bounds.totals)
+    published = tuple(symbols[:u])
+    counts = by_secret(joint.counts).tolist()
+    found = plain_level(str(guarantee), counts, weights, reads_secret=reads, published=published, box=box)
     assert found.holds
     return found.nats
 
@@ -118,7 +142,7 @@ def _whole(joint: Joint, guarantee: Guarantee) -> tuple[float | None, float | No
     seen = joint.p_input > 0
     law = joint.p_input[seen]
     n = len(law)
-    if n * n > _WHOLE or not isinstance(guarantee, ConeGuarantee) or not seen.all():
+    if n * n > _WHOLE or not isinstance(guarantee, ConeGuarantee) or not seen.all() or joint.bounds is not None:
         return None, None
     began = time.process_time()
     conditions = sp.kron(sp.eye_array(n), sp.csr_array(guarantee.cone(joint)))
@@ -136,7 +160,7 @@ def _whole(joint: Joint, guarantee: Guarantee) -> tuple[float | None, float | No
     return (None if found.status else float(-found.fun)), time.process_time() - began
 
 
-def page(rows: list[Row]) -> str:
+def page(rows: list[Row], flags: str = "", gap: float = _GAP) -> str:
     """The rows as a page."""
 
     def cells(row: Row) -> list[object]:
@@ -174,8 +198,8 @@ def page(rows: list[Row]) -> str:
         [
             "# Invariant optima",
             "",
-            '`python -m benchmarks.invariant`: `funnel.optimal(…, utility="unchanged", gap=1e-4)` over real joint',
-            "distributions of Adult. *Unchanged* is the expected share of records published as they are; the",
+            f'`python -m benchmarks.invariant{flags}`: `funnel.optimal(…, utility="unchanged", gap={gap})` over real',
+            "joint distributions of Adult. *Unchanged* is the expected share of records published as they are; the",
             "optimiser maximises it *by root weights*, and proves the *certified bound* for these.",
             "",
             "*Whole programme* is the optimum that HiGHS finds over all pairs of values with all conditions, in the",
@@ -192,14 +216,14 @@ def main() -> None:
     """Measure, and write the page after each row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=float, default=60.0)
-    limit = parser.parse_args().limit
+    parser.add_argument("--noise", action="store_true")
+    asked = parser.parse_args()
     rows = source()
-
-    def found() -> Iterator[Row]:
-        for secret, columns, guarantee in CASES:
-            yield measured(rows, secret, columns, guarantee, limit)
-
-    save_as_they_come(found(), "invariant", page)
+    if asked.noise:
+        with_noise = (measured(rows, *case, asked.limit, 1.0) for case in NOISY)
+        save_as_they_come(with_noise, "invariant-noise", partial(page, flags=" --noise", gap=_NOISY_GAP))
+    else:
+        save_as_they_come((measured(rows, *case, asked.limit) for case in CASES), "invariant", page)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.guarantees.families import Families
 from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
 from funnel.guarantees.laws import Laws
@@ -136,6 +137,14 @@ class ByEvent(SetGuarantee):
             spaces, of, by = part.half_spaces(event.joint, rows[:, event.inside], most)
             found.append((_widened(spaces, event), of, by))
         return most_broken(found, rows, most)
+
+    def families(self, joint: Joint, rows: FloatArray, margin: float) -> Families:
+        """Those of all events; label LDP is among the half-spaces to begin with."""
+        found = [Families.none(rows.shape[1])]
+        for event, part in self.parts(joint):
+            families = part.families(event.joint, rows[:, event.inside], margin)
+            found.append(families.over(np.flatnonzero(event.inside), rows.shape[1]))
+        return Families.joined(found)
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The largest of all events and labels."""

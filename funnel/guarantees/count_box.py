@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from funnel.bounds import Bounds
 from funnel.guarantees.greedy import Filled, Places, along, exact_sum, filled, ranked
-from funnel.guarantees.laws import Laws
+from funnel.guarantees.laws import Extreme, Laws
 from funnel.guarantees.reading import by_secret, reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
-# Numbers of records with a secret that are looked at apart; where there are more, so many blocks of them.
-_BLOCKS = 64
-# Of these, numbers from which a half-space is taken.
-_TRIED = 5
+# Parts into which blocks of numbers of records with a secret are divided.
+_PARTS = 8
+# Numbers of records among which the one that a half-space is taken from is sought, and how often.
+_TRIED, _CLOSER = 9, 2
 _CLOSE = 1e-9
 
 
@@ -47,9 +47,8 @@ class CountBox(Laws):
     a ratio above r is possible if and only if ``Σ n (μ - r T) > (r - 1) μ N``, for each of the others greedy by the
     threshold ``T < μ/r``; each r found is that of a table, and is raised until nothing exceeds it (Dinkelbach
     1967), after finitely many thresholds. Inverse lifts ``(μ N + C) / (μ (N + M))`` likewise, with the least μ(N) and
-    the threshold ``T > r μ``. Where more than 64 numbers N matter they are put in 64 blocks, and a block is judged by
-    its least N with its best μ: an upper bound that errs towards refusing only, by at most the share of N that a block
-    is wide.
+    the threshold ``T > r μ``. A block of numbers N is at most what its least N has with its best μ: blocks are divided
+    where the largest lift may be, until they are single numbers.
     """
 
     lower: IntArray
@@ -123,17 +122,18 @@ class CountBox(Laws):
             side[:, ~self.possible] = np.nan
         return up, down
 
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
-        """Those of the tables with the extreme averages."""
+    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Those of the tables with the extreme averages; others with as many records."""
         own = _own(rows, secrets)
         order = ranked(own, upward)
         parts = filled(order, self.lower[secrets], self.upper[secrets], self._occurring[secrets], self.most[secrets])
         averages = _Sums.of(parts, along(own, order), self._occurring[secrets]).averages
         table = parts.table(averages.argmax(axis=-1) if upward else averages.argmin(axis=-1))
-        return np.asarray(table / table.sum(axis=-1, keepdims=True))
+        number = table.sum(axis=-1, keepdims=True)
+        return table / number, self.lower[secrets] / number, self.upper[secrets] / number
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
-        """Those of tables in the box that come close to the largest lift: of a few numbers of records the best."""
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
+        """Those of tables in the box that come close to the largest lift: by few numbers of records, twice."""
         k = len(rows)
         every = np.arange(k)
         own = _own(rows, secrets)
@@ -142,19 +142,20 @@ class CountBox(Laws):
         sums = _Sums.of(filled(order, lower, upper, least, self.most[secrets]), along(own, order), least)
         place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
         last = sums.number[every, place].astype(np.int64)
-        others = self._sums(rows, self.least, downwards=not upward)
-        best, tables = np.full(k, -np.inf), np.ones((k, *self.shape), dtype=np.int64)
-        for step in range(_TRIED if (last > least).any() else 1):
-            number = least + (last - least) * step // (_TRIED - 1)
-            mine = filled(order, lower, upper, number, number).table(0)
-            mean = (mine * own).sum(axis=-1) / number
-            ratio, taken = _most_apart(mean[:, None], number[:, None], secrets[:, None], others, upward)
-            better = ratio[:, 0] > best
-            table = others.parts.table(taken[:, :, 0])
-            table[every, secrets] = mine
-            best[better], tables[better] = ratio[better, 0], table[better]
+        first, others = least.copy(), self._sums(rows, self.least, downwards=not upward)
+        for _ in range(_CLOSER):
+            number = first[:, None] + (last - first)[:, None] * np.arange(_TRIED) // (_TRIED - 1)
+            mine = filled(order[:, None], lower[:, None], upper[:, None], number, number).table(0)
+            mean = (mine * own[:, None]).sum(axis=-1) / number
+            ratio, taken = _most_apart(mean, number, np.repeat(secrets[:, None], _TRIED, axis=1), others, upward)
+            best = np.where(np.isnan(ratio), -1.0, ratio).argmax(axis=1)
+            tables = others.parts.table(taken[every, :, best])
+            tables[every, secrets] = mine[every, best]
+            first, last = number[every, np.maximum(best - 1, 0)], number[every, np.minimum(best + 1, _TRIED - 1)]
         number = tables.sum(axis=-1)
-        return tables / np.maximum(number, 1)[..., None], number / number.sum(axis=-1, keepdims=True)
+        some = np.maximum(number, 1)[..., None]
+        prior = number / number.sum(axis=-1, keepdims=True)
+        return Extreme(tables / some, prior, self.lower / some, self.upper / some)
 
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
         """Thresholds, in whole numbers."""
@@ -181,29 +182,45 @@ class CountBox(Laws):
         return Fraction(mass, number), number
 
     def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
-        """Block by block of the numbers of records that matter; exact where they are at most 64."""
+        """The best of all numbers of records that matter, by blocks of them: exact."""
         least = int(self._occurring[secret])
         _, last = self._exact_extreme(row, secret, upward)
         own = row[secret if len(row) > 1 else 0]
         order = ranked(own, upward)
-        edges = sorted({least + (last + 1 - least) * k // _BLOCKS for k in range(_BLOCKS + 1)})
-        means = []
-        for end in (edge - 1 for edge in edges[1:]):
-            mine = filled(order, self.lower[secret], self.upper[secret], end, end).table(0)
-            means.append((exact_sum(mine, own), end))
+        numbers = self._near(row, secret, upward, order, least, last) if last > least else [least]
         others = _ExactOthers(self, row, secret, upward)
-        starts = edges[:-1]
-        if len(starts) > 1:
-            # Floats tell which blocks can be the largest. None is infinite: P(y|s) = 0 is had at the least number.
-            mean = np.array([mass / end for mass, end in means])[None]
-            sums = self._sums(row[None].astype(np.float64), self.least, downwards=not upward)
-            number = np.array(starts)[None]
-            ratios, _ = _most_apart(mean, number, np.full(mean.shape, secret), sums, upward)
-            near = ratios[0] >= ratios[0].max() * (1 - _CLOSE)
-            starts = [start for start, kept in zip(starts, near, strict=True) if kept]
-            means = [mean for mean, kept in zip(means, near, strict=True) if kept]
-        found = [others.ratio(Fraction(*mean), start) for mean, start in zip(means, starts, strict=True)]
+        found = []
+        for number in numbers:
+            mine = filled(order, self.lower[secret], self.upper[secret], number, number).table(0)
+            found.append(others.ratio(Fraction(exact_sum(mine, own), number), number))
         return None if None in found else max(ratio for ratio in found if ratio is not None)
+
+    def _near(self, row: WeightArray, secret: int, upward: bool, order: Places, least: int, last: int) -> list[int]:
+        """Numbers of records up to the last that may have the largest lift, as far as floats tell.
+
+        A block of numbers has at most the ratio of its least number with the average of its last, and that of its last
+        at least: blocks below the best of these are left out, and others divided, until every block is one number.
+        """
+        own = row[secret if len(row) > 1 else 0].astype(np.float64)
+        sums = self._sums(row[None].astype(np.float64), self.least, downwards=not upward)
+        first, end = np.array([least]), np.array([last])
+        while (first < end).any():
+            edges = first[:, None] + (end + 1 - first)[:, None] * np.arange(_PARTS + 1) // _PARTS
+            some = edges[:, :-1] < edges[:, 1:]
+            first, end = edges[:, :-1][some], edges[:, 1:][some] - 1
+            tables = filled(order, self.lower[secret], self.upper[secret], end, end).table(0)
+            mean = ((tables * own).sum(axis=1) / end)[None]
+            secrets = np.full(mean.shape, secret)
+            above, there = (
+                np.nan_to_num(_most_apart(mean, number[None], secrets, sums, upward)[0][0], posinf=np.inf)
+                for number in (first, end)
+            )
+            if np.isinf(there).any():
+                return [int(end[there.argmax()])]
+            # Below 1 lifts are none that matter, and bounds none.
+            kept = above >= min(there.max(), above.max()) * (1 - _CLOSE)
+            first, end = first[kept], end[kept]
+        return [int(number) for number in first]
 
 
 @dataclass(frozen=True, eq=False)

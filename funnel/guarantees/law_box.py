@@ -13,7 +13,7 @@ from funnel.errors import DataError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.greedy import Places, exact_sum, filled, ranked
-from funnel.guarantees.laws import Laws
+from funnel.guarantees.laws import Extreme, Laws
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
@@ -105,18 +105,21 @@ class LawBox(Laws):
         gains[:, np.arange(c), np.arange(c)] = own
         return np.asarray((self._prior(gains, largest) * gains).sum(axis=-1))
 
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
+    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Greedy."""
         own = rows[np.arange(len(rows)), secrets if rows.shape[1] > 1 else 0]
         lower, upper = self.lower[secrets], self.upper[secrets]
-        return np.asarray(filled(ranked(own, upward), lower, upper, UNIT, UNIT).table(0) / UNIT)
+        worst = filled(ranked(own, upward), lower, upper, UNIT, UNIT).table(0)
+        return worst / UNIT, lower / UNIT, upper / UNIT
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """Greedy in p(x|s), then in p(s)."""
         every = np.arange(len(rows))
         laws = self._filled(rows, not upward) / UNIT
-        laws[every, secrets] = self.given_laws(rows, secrets, upward)
-        return laws, self._prior((laws * rows).sum(axis=-1), not upward)
+        laws[every, secrets], _, _ = self.given_laws(rows, secrets, upward)
+        prior = self._prior((laws * rows).sum(axis=-1), not upward)
+        lower, upper = (np.broadcast_to(limits / UNIT, laws.shape) for limits in (self.lower, self.upper))
+        return Extreme(laws, prior, lower, upper)
 
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
         """Sums of whole numbers below 2^95."""

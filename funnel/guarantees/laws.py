@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,25 @@ import numpy.typing as npt
 from funnel.guarantees.greedy import Places
 from funnel.joint import FloatArray
 from funnel.protocol import WeightArray
+
+
+class Extreme(NamedTuple):
+    """Laws of a set that are worst for rows, one for each of m rows, and what they leave open.
+
+    Attributes
+    ----------
+    given : ndarray, shape (m, c, u)
+        p(x|s).
+    prior : ndarray, shape (m, c)
+        p(s).
+    lower, upper : ndarray, shape (m, c, u)
+        Every p(x|s) between these limits is one of the set beside any others, with these p(s).
+    """
+
+    given: FloatArray
+    prior: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
 
 class Laws(ABC):
@@ -54,12 +73,15 @@ class Laws(ABC):
         """The largest P(y|s)/P(y) and the largest P(y)/P(y|s) over the set, each (b, c); nan where y never occurs."""
 
     @abstractmethod
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
-        """For each of k rows the p(x|s) of its secret (k,) that makes P(y|s) largest, or least; shape (k, u)."""
+    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """For each of k rows the p(x|s) of its secret (k,) that makes P(y|s) largest, or least, and limits of others.
+
+        Each has shape (k, u), as in `Extreme`.
+        """
 
     @abstractmethod
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
-        """For each of k rows a law with the largest lift of its secret, or inverse: p(x|s) (k, c, u), p(s) (k, c)."""
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
+        """For each of k rows a law with the largest lift of its secret, or inverse."""
 
     @abstractmethod
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:

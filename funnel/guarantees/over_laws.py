@@ -7,14 +7,15 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from funnel.guarantees.base import Level, OutputGuarantee, Witness
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
+from funnel.guarantees.families import Families, share_of
 from funnel.guarantees.greedy import Places
-from funnel.guarantees.laws import Laws
+from funnel.guarantees.laws import Extreme, Laws
 from funnel.guarantees.reading import reads_secret, secret_by_input, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -94,6 +95,24 @@ class SetGuarantee(OutputGuarantee):
             How far: ratio over limit - 1, infinite where a distribution excludes a secret.
         """
 
+    def families(self, joint: Joint, rows: FloatArray, margin: float) -> Families:
+        """Half-spaces that rows break, each with those of all distributions that differ only within secrets.
+
+        Parameters
+        ----------
+        joint : Joint
+        rows : ndarray, shape (k, a)
+            In such units that a constant row is one of ones.
+        margin : float
+            By how much less, relatively, ratios are asked for to be; those beyond half of it break a family.
+
+        Notes
+        -----
+        Here every half-space is alone, and without a margin.
+        """
+        spaces, of, _ = self.half_spaces(joint, rows)
+        return Families.alone(of, share_of((spaces * rows[of]).sum(axis=1), spaces.sum(axis=1)), spaces)
+
 
 class RatioGuarantee(SetGuarantee):
     """LDP, LIP, ALIP or PML for every distribution of one set (`Laws`)."""
@@ -129,9 +148,8 @@ class RatioGuarantee(SetGuarantee):
             if not tasks:
                 continue
             secret, other = np.array(tasks).T
-            worst = np.broadcast_to(given, (len(tasks), *given.shape)), np.broadcast_to(prior, (len(tasks), len(prior)))
-            first, second = _compared(joint, kind, worst, secret, other)
-            blocks.append(first - capped_exp(budget) * second)
+            above, below = _amounts(kind, np.broadcast_to(prior, (len(tasks), len(prior))), secret, other)
+            blocks.append(_over_inputs(joint, (above - capped_exp(budget) * below)[..., None] * given))
         return np.vstack(blocks)
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -151,8 +169,8 @@ class RatioGuarantee(SetGuarantee):
         kinds = list(self.sides.finite())
         sizes, ratios = [], []
         for kind, budget in kinds:
-            flat = _ratios(laws, stack, kind).reshape(len(rows), -1) / capped_exp(budget) - 1
-            ratios.append(np.nan_to_num(flat, nan=-1.0, posinf=np.inf))
+            flat = _excess(laws, stack, kind, budget).reshape(len(rows), -1)
+            ratios.append(flat)
             sizes.append(flat.shape[1])
         broken = np.concatenate(ratios, axis=1)
         order = np.argsort(-broken, axis=1, kind="stable")[:, :most]
@@ -165,17 +183,32 @@ class RatioGuarantee(SetGuarantee):
         for (kind, budget), size in zip(kinds, sizes, strict=True):
             mine = np.flatnonzero((place >= edge) & (place < edge + size))
             secret, other = np.divmod(place[mine] - edge, c) if kind == "pairs" else (place[mine] - edge,) * 2
-            worst = _worst_laws(laws, stack[y[mine]], kind, secret, other)
-            limit = capped_exp(budget)
-            one, two = _compared(joint, kind, worst, secret, other)
-            spaces[mine] = one - limit * two
-            # What the laws that were found attain: over counts the first look is an upper bound.
-            told = rows[y[mine]]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                by[mine] = (one * told).sum(axis=1) / (limit * (two * told).sum(axis=1)) - 1
+            found = _Worst.of(laws, stack[y[mine]], kind, capped_exp(budget), secret, other)
+            spaces[mine] = _over_inputs(joint, found.amounts[..., None] * found.extreme.given)
+            by[mine] = found.by
             edge += size
         kept = by > BROKEN
         return spaces[kept], y[kept] + first, by[kept]
+
+    def families(self, joint: Joint, rows: FloatArray, margin: float) -> Families:
+        """As declared; as many times O(c u log u) as ratios are broken."""
+        laws, places = self.laws(joint), _places(joint)
+        found = [Families.none(rows.shape[1])]
+        most = -margin / 2
+        for start, end in self._chunks(joint, rows):
+            stack = stacked(joint, rows[start:end])
+            for kind, budget in self.sides.finite():
+                limit = capped_exp(budget)
+                y, secret, other = np.nonzero(_excess(laws, stack, kind, budget) > most)
+                worst = _Worst.of(laws, stack[y], kind, limit, secret, other)
+                kept = worst.by > most
+                share = share_of(worst.value, worst.amounts.sum(axis=1))
+                tight = worst.amounts + limit * margin * worst.below
+                amounts, own, lower, upper = (
+                    array[kept] for array in (tight, worst.amounts, worst.extreme.lower, worst.extreme.upper)
+                )
+                found.append(Families.spread(start + y[kept], share[kept], (amounts, own), lower, upper, places))
+        return Families.joined(found)
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
@@ -202,7 +235,8 @@ class RatioGuarantee(SetGuarantee):
         value, kind, worst = max(levels, key=lambda level: level[0])
         rows = stacked(joint, weights[worst.output : worst.output + 1] / np.float64(DENOMINATOR))
         secret, other = np.array([worst.secret]), np.array([worst.other_secret or 0])
-        given, prior = _worst_laws(laws, rows, kind, secret, other)
+        extreme = _extreme(laws, rows, kind, secret, other)
+        given, prior = extreme.given, extreme.prior
         told = tuple(tuple(float(p) for p in row) for row in given[0] * prior[0][:, None])
         return Level(
             value, Witness(worst.output, worst.secret, worst.other_secret, worst.ratio, worst.upward, law=told)
@@ -274,39 +308,64 @@ def _ratios(laws: Laws, stack: FloatArray, kind: Kind) -> FloatArray:
     return np.asarray(ratios)
 
 
-def _worst_laws(
-    laws: Laws, stack: FloatArray, kind: Kind, secret: Places, other: Places
-) -> tuple[FloatArray, FloatArray]:
-    """p(x|s), (m, c, u), and p(s), (m, c), under which ratios of rows are largest; for pairs of two secrets alone."""
+def _excess(laws: Laws, stack: FloatArray, kind: Kind, budget: float) -> FloatArray:
+    """`_ratios` over their limit, minus 1; -1 where undefined."""
+    return np.nan_to_num(_ratios(laws, stack, kind) / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
+
+
+def _places(joint: Joint) -> Places:
+    """Which input of a channel every (secret, input) is, shape (c, u)."""
+    c, a = len(joint.secret), len(joint.inputs)
+    return np.arange(a).reshape(c, -1) if reads_secret(joint) else np.tile(np.arange(a), (c, 1))
+
+
+def _extreme(laws: Laws, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
+    """Laws under which ratios of rows are largest; for pairs of two secrets alone."""
     if kind != "pairs":
         return laws.lift_laws(stack, secret, kind == "up")
-    every = np.arange(len(stack))
-    worst, prior = np.zeros((len(stack), *laws.shape)), np.zeros((len(stack), laws.shape[0]))
+    every, shape = np.arange(len(stack)), (len(stack), *laws.shape)
+    given, lower, upper, prior = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape[:2])
     for place, upward in ((secret, True), (other, False)):
-        worst[every, place] = laws.given_laws(stack, place, upward)
+        found = laws.given_laws(stack, place, upward)
+        given[every, place], lower[every, place], upper[every, place] = found
         prior[every, place] = 0.5
-    return worst, prior
+    return Extreme(given, prior, lower, upper)
 
 
-def _compared(
-    joint: Joint, kind: Kind, worst: tuple[FloatArray, FloatArray], secret: Places, other: Places
-) -> tuple[FloatArray, FloatArray]:
-    """The two probabilities of an output that are compared, as functionals (m, a) of its row: one over the other."""
-    given, prior = worst
-    every = np.arange(len(given))
+def _amounts(kind: Kind, prior: FloatArray, secret: Places, other: Places) -> tuple[FloatArray, FloatArray]:
+    """The two probabilities of an output that are compared, as amounts (m, c) of each P(y|s): one over the other."""
+    every = np.arange(len(prior))
+    one, two = np.zeros(prior.shape), np.zeros(prior.shape)
+    one[every, secret], two[every, other] = 1.0, 1.0
+    return {"pairs": (one, two), "up": (one, prior), "down": (prior, one)}[kind]
 
-    def functional(space: FloatArray) -> FloatArray:
-        return space.reshape(len(given), len(joint.inputs)) if reads_secret(joint) else np.asarray(space.sum(axis=1))
 
-    def alone(place: Places) -> FloatArray:
-        space = np.zeros(given.shape)
-        space[every, place] = given[every, place]
-        return functional(space)
+def _over_inputs(joint: Joint, table: FloatArray) -> FloatArray:
+    """Functionals (m, c, u) of what each secret has as functionals (m, a) of rows."""
+    return table.reshape(len(table), len(joint.inputs)) if reads_secret(joint) else np.asarray(table.sum(axis=1))
 
-    if kind == "pairs":
-        return alone(secret), alone(other)
-    average = functional(given * prior[..., None])
-    return (alone(secret), average) if kind == "up" else (average, alone(secret))
+
+class _Worst(NamedTuple):
+    """Where m rows are worst: ``Σ_s amounts_s P(y|s)``, shape (m, c), is the larger side minus its limit.
+
+    ``below`` (m, c) is the smaller side, ``value`` (m,) what the difference is, ``by`` (m,) the ratio that the law
+    attains over the limit, minus 1: over counts the first look is an upper bound.
+    """
+
+    extreme: Extreme
+    amounts: FloatArray
+    below: FloatArray
+    value: FloatArray
+    by: FloatArray
+
+    @classmethod
+    def of(cls, laws: Laws, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places) -> _Worst:
+        extreme = _extreme(laws, stack, kind, secret, other)
+        above, below = _amounts(kind, extreme.prior, secret, other)
+        told = (extreme.given * stack).sum(axis=2)
+        larger, smaller = (above * told).sum(axis=1), limit * (below * told).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return cls(extreme, above - limit * below, below, larger - smaller, larger / smaller - 1)
 
 
 def _exact_ratio(joint: Joint, laws: Laws, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.families import Families
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.rldp import RLDP
@@ -80,6 +81,20 @@ class Conditions:
             fixed.append(_of_masses(cone @ extension, law))
             inside.append(_of_masses(closer @ extension, law))
         return cls(joint, extension, np.vstack(fixed), np.vstack(inside), tuple(sets))
+
+    def families(self, rows: FloatArray, margin: float) -> Families:
+        """What rows R (n, n) over the values that occur break of the sets, or nearly: see `SetGuarantee.families`.
+
+        Returns
+        -------
+        Families
+            Over n + 1 places: the last is that of all values that draw from the marginal.
+        """
+        n = rows.shape[1]
+        source = drawn_as(self.joint)
+        places, every = np.where(source < 0, n, source), rows @ self.extension.T
+        found = [over.families(self.joint, every, margin).over(places, n + 1) for over in self.sets]
+        return Families.joined([Families.none(n + 1), *found])
 
     def beyond(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What rows T (n, n) over the values that occur break of the sets.

@@ -21,7 +21,7 @@ _PRIMAL = 4
 # Units of work of a programme, of an iteration, and of a row or a column that an iteration looks at.
 _PROGRAMME, _ITERATION, _ROW, _COLUMN = 40 * CALL, 3 * CALL, 60.0, 2.0
 # Steps of the simplex method in a round, for every row, after which it is left where there are few values.
-_STEPS, _MANY_STEPS, _FEW = 2, 2**30, 150
+_STEPS, _MANY_STEPS, FEW = 2, 2**30, 200
 # What breaking a condition costs at first, as a multiple of what the value of the output is worth.
 _FIRST_PRICE = 3.0
 # The least share of a condition that is broken by publishing its value as it is, for this price.
@@ -42,8 +42,10 @@ class Exchanged:
         By how much conditions are broken, in all.
     balance : ndarray, shape (n,)
         Prices of the balance of every output.
-    conditions : sparse array, shape (n, K)
+    conditions : array, sparse or not, shape (n, K)
         Prices, not negative, of every condition for every output.
+    taken : ndarray, shape (n, n)
+        What other conditions take at their prices, as a half-space for each output.
     """
 
     flows: FloatArray
@@ -51,6 +53,23 @@ class Exchanged:
     broken: float
     balance: FloatArray
     conditions: Any
+    taken: FloatArray
+
+
+def proven_bound(law: FloatArray, worth: FloatArray, asked: FloatArray, balance: FloatArray) -> float:
+    """What no channel exceeds at these prices: see `funnel.solver.invariant.invariant_optimum`.
+
+    Parameters
+    ----------
+    law, worth : ndarray, shape (n,)
+    asked : ndarray, shape (n, n)
+        Of every output, by value: what its conditions and its balance take, of mass.
+    balance : ndarray, shape (n,)
+        Prices of the balance.
+    """
+    gains = -asked * (law / law[:, None])
+    gains[np.arange(len(law)), np.arange(len(law))] += worth
+    return float(balance.sum() + gains.max(axis=0).sum())
 
 
 class ExchangeProgramme:
@@ -212,7 +231,7 @@ class ExchangeProgramme:
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 return self._solution(n)
-            if status == highspy.HighsModelStatus.kIterationLimit and n <= _FEW:
+            if status == highspy.HighsModelStatus.kIterationLimit and n <= FEW:
                 return None
             self._solver.clearSolver()
             self._solver.setOptionValue("simplex_iteration_limit", _MANY_STEPS)
@@ -232,7 +251,9 @@ class ExchangeProgramme:
         prices = sp.csr_array((priced[used], (self._output[used], self._space[used])), shape=(n, len(self._spaces)))
         own = (prices @ self._spaces)[np.arange(n), np.arange(n)] if len(used) else np.zeros(n)
         value = float(self._worth @ (np.diagonal(flows) / self._law))
-        return Exchanged(flows, value, float(amounts[self._breaking].sum()), -duals[n : 2 * n] - own, prices)
+        return Exchanged(
+            flows, value, float(amounts[self._breaking].sum()), -duals[n : 2 * n] - own, prices, np.zeros((n, n))
+        )
 
     def has_condition(self) -> npt.NDArray[np.bool_]:
         """Which half-spaces are conditions of which outputs, shape (n, K)."""

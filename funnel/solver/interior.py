@@ -2,34 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-import highspy
 import numpy as np
-import numpy.typing as npt
 
-from funnel.errors import SolverError
+from funnel.guarantees.families import Families
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.exchange import Exchanged
-from funnel.solver.lp import quiet_solver
+from funnel.solver.exchange import Exchanged, proven_bound
+from funnel.solver.hinges import Hinges, NewtonHinges, State
 
-Flags = npt.NDArray[np.bool_]
+# Units of work of a step: for each entry of the matrices of all outputs, and of a family.
+_CUBE, _ENTRY = 0.4, 0.25
+# The first product of a variable and its price, by the number of pairs; steps at most.
+_FIRST, _STEPS = 30.0, 80
+# How near to the edge a step goes; how much further a correction reaches out, and how much further it has to get;
+# how far products may be from their goal; corrections of a step.
+_NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
+# Steps shorter than that get nowhere.
+_SHORT = 1e-4
+# Rows may be out of balance by that much, relatively, and solutions are refined that often.
+_BALANCED, _REFINED = 1e-6, 2
 
-_INFINITY = highspy.kHighsInf
-# Units of work of a programme, and of an entry of its matrix in a step.
-_PROGRAMME, _ENTRY = 400 * CALL, 300.0
-# Prices below this are those of conditions that do not matter.
-_PRICED = 1e-7
-# Conditions that are this near, in sizes of a constant row, may matter in the next round.
-_NEAR = 0.01
+
+class _Point(NamedTuple):
+    """Where the method is, or a change of it. Rows are R(y, x) = T(y|x) / p_y: those of a constant channel are ones.
+
+    Attributes
+    ----------
+    rows, spare : ndarray, shape (n, n)
+        R and its prices.
+    families : State
+    sums, balance : ndarray, shape (n,)
+        Prices of the sum of every column, and of the balance of every output.
+    """
+
+    rows: FloatArray
+    spare: FloatArray
+    families: State
+    sums: FloatArray
+    balance: FloatArray
+
+    @property
+    def variables(self) -> tuple[FloatArray, ...]:
+        """All that has to stay positive."""
+        return self.rows, self.families.slack, self.families.hinge, self.families.distance
+
+    @property
+    def prices(self) -> tuple[FloatArray, ...]:
+        """The price of each of them."""
+        return self.spare, self.families.price, self.families.room, self.families.load
+
+    def moved(self, change: _Point, primal: float, dual: float) -> _Point:
+        """After so much of a change of variables, and of prices."""
+        one, two = self.families, change.families
+        families = State(
+            *(
+                value + (primal if name in ("slack", "level", "hinge", "distance") else dual) * by
+                for name, value, by in zip(State._fields, one, two, strict=True)
+            )
+        )
+        return _Point(
+            self.rows + primal * change.rows,
+            self.spare + dual * change.spare,
+            families,
+            self.sums + dual * change.sums,
+            self.balance + dual * change.balance,
+        )
 
 
 class InteriorProgramme:
     """The same programme as `ExchangeProgramme` over all pairs, solved anew each time; no condition may be broken.
 
-    The simplex method takes many steps that gain nothing where thousands of conditions meet in a point, as those of
-    label differential privacy do. Variables are T(y|x).
+    Rows are held together by the sums of columns alone. So a Newton step solves n systems of n equations, one for each
+    row, and one of n for all. The constant channel is where it starts: it is inside of all conditions.
 
     Parameters
     ----------
@@ -37,81 +83,188 @@ class InteriorProgramme:
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
-    spaces : ndarray, shape (K, n)
-        Half-spaces h; a condition is ``Σ_x h_x P(x, y) <= 0``.
     budget : Budget
         Charged for every step.
     """
 
-    def __init__(self, law: FloatArray, worth: FloatArray, spaces: FloatArray, budget: Budget) -> None:
-        self._law, self._worth, self._budget, self.spaces = law, worth, budget, spaces
-        self._asked: Flags = np.zeros((len(law), len(spaces)), dtype=bool)
-        self._asked_before, self._kept = self._asked.copy(), self._asked.copy()
+    def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
+        self.law, self.worth, self._budget = law, worth, budget
+        self.gain = np.diag(worth * law)
+        self._families = self._alone = Families.none(len(law) + 1)
 
-    def know(self, spaces: FloatArray) -> None:
-        """Further half-spaces (k, n)."""
-        self.spaces = np.vstack([self.spaces, spaces])
-        self._asked, self._asked_before, self._kept = (
-            np.pad(flags, ((0, 0), (0, len(spaces)))) for flags in (self._asked, self._asked_before, self._kept)
-        )
+    def add(self, families: Families) -> None:
+        """Further conditions; over n + 1 places, at the last of which every row is one."""
+        self._families = Families.joined([self._families, families])
 
-    def ask(self, conditions: Flags) -> int:
-        """Ask for these conditions too, shape (n, K); how many are new."""
-        new = conditions & ~self._asked
-        # What is asked for a second time is not dropped again.
-        self._kept |= new & self._asked_before
-        self._asked |= new
-        self._asked_before |= new
-        return int(new.sum())
+    def replace(self, alone: Families) -> None:
+        """Half-spaces instead of those that were given before."""
+        self._alone = alone
 
-    def solve(self) -> Exchanged:
-        """The best channel under the conditions that are asked for; those without a price are then dropped.
-
-        Raises
-        ------
-        SolverError
-            If the linear programme fails.
-        """
+    def solve(self, gap: float, with_margin: bool = True) -> Exchanged:
+        """The best channel under the conditions so far, up to a gap; or what there is time for."""
         import scipy.sparse as sp
 
-        law, n = self._law, len(self._law)
-        outputs, places = np.nonzero(self._asked)
-        entries = self.spaces[places] * law / law[outputs, None]
-        row, x = np.nonzero(entries)
-        asked = sp.csr_array((entries[row, x], (row, outputs[row] * n + x)), shape=(len(outputs), n * n))
-        sums = sp.kron(np.ones((1, n)), sp.eye_array(n))
-        balance = sp.kron(sp.diags_array(1 / law), law[None])
-        solution = self._solution(sp.csc_array(sp.vstack([sums, balance, asked])), len(outputs))
-        channel = np.maximum(np.array(solution.col_value).reshape(n, n), 0.0)
-        duals = -np.array(solution.row_dual)
-        flows = channel * law
-        prices = np.zeros((n, len(self.spaces)))
-        prices[outputs, places] = np.maximum(duals[2 * n :], 0.0)
-        slack = flows @ self.spaces.T / law[:, None]
-        self._asked &= self._kept | (prices > _PRICED * prices.max(initial=0.0)) | (slack > -_NEAR)
-        value = float(self._worth @ np.diagonal(channel))
-        return Exchanged(flows, value, 0.0, duals[n : 2 * n], sp.csr_array(prices))
+        n = len(self.law)
+        families = Families.joined([self._families, self._alone])
+        hinges = Hinges(families if with_margin else families.without_margin(), n)
+        point = self._start(hinges)
+        for _ in range(_STEPS):
+            value = float((self.gain * point.rows).sum())
+            tight, proven = hinges.loads(point.families)
+            asked = tight[:, :-1] / self.law + point.balance[:, None]
+            bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
+            balanced = float(np.abs(point.rows @ self.law - 1).max()) < _BALANCED
+            if (bound - value <= gap and balanced) or self._budget.ended_by is not None:
+                break
+            further = _step(self, hinges, point)
+            self._budget.spend(CALL * 200 + _CUBE * n**4 + _ENTRY * n * (len(families) + len(families.rest)) * (n + 20))
+            if further is None:
+                break
+            point = further
+        # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
+        flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
+        return Exchanged(flows, value, 0.0, point.balance - proven[:, -1], sp.csr_array((n, 0)), taken)
 
-    def _solution(self, matrix: Any, conditions: int) -> Any:
-        n = len(self._law)
-        programme: Any = highspy.HighsLp()
-        programme.num_row_, programme.num_col_ = matrix.shape
-        programme.col_cost_ = -np.diag(self._worth).ravel()
-        programme.col_lower_, programme.col_upper_ = np.zeros(n * n), np.full(n * n, _INFINITY)
-        programme.row_lower_ = np.concatenate([np.ones(2 * n), np.full(conditions, -_INFINITY)])
-        programme.row_upper_ = np.concatenate([np.ones(2 * n), np.zeros(conditions)])
-        programme.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        programme.a_matrix_.start_, programme.a_matrix_.index_ = matrix.indptr, matrix.indices
-        programme.a_matrix_.value_ = matrix.data
-        solver = quiet_solver()
-        solver.setOptionValue("solver", "ipm")
-        solver.setOptionValue("run_crossover", "off")
-        solver.setOptionValue("presolve", "on")
-        solver.passModel(programme)
-        solver.run()
-        steps = max(1, int(solver.getInfo().ipm_iteration_count))
-        self._budget.spend(_PROGRAMME + _ENTRY * matrix.nnz * steps)
-        # Unknown is what it says where the last digits do not come: the caller verifies bound and channel itself.
-        if solver.getModelStatus() not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kUnknown):
-            raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
-        return solver.getSolution()
+    def _start(self, hinges: Hinges) -> _Point:
+        n = len(self.law)
+        product = _FIRST / n**2
+        ones = np.ones((n, n))
+        zero = np.zeros(n)
+        return _Point(ones, product * ones, hinges.start(product), zero, zero)
+
+
+def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point | None:
+    """The next point; None where there is none, by rounding."""
+    try:
+        return _Step(programme, hinges, point).taken()
+    except np.linalg.LinAlgError:
+        return None
+
+
+class _Step:
+    """One step of Mehrotra's method with corrections by Gondzio (1996)."""
+
+    def __init__(self, programme: InteriorProgramme, hinges: Hinges, point: _Point) -> None:
+        self._law, self._point = programme.law, point
+        law, n = self._law, len(self._law)
+        self._hinges: NewtonHinges = hinges.newton(np.column_stack([point.rows, np.ones(n)]), point.families)
+        asked = self._hinges.asked[:, :n]
+        self._off_price = (
+            programme.gain - np.outer(law, point.sums) - np.outer(point.balance, law) - asked + point.spare
+        )
+        self._off_balance, self._off_sums = 1 - point.rows @ law, 1 - law @ point.rows
+        self._matrices = self._assembled(hinges)
+        scale = 1 / np.sqrt(np.diagonal(self._matrices, axis1=1, axis2=2))
+        scaled = self._matrices * scale[:, :, None] * scale[:, None, :]
+        self._inverse = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
+        self._along = self._inverse @ law
+        self._across = self._along @ law
+        weights = law / np.sqrt(self._across)
+        joint = np.einsum("y,yij->ij", law**2, self._inverse)
+        joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])
+        # Balance of all outputs and all sums but one imply the last: that of the likeliest value is left out.
+        self._rest = np.flatnonzero(np.arange(n) != law.argmax())
+        size = np.diagonal(joint)[self._rest]
+        if not (size > 0).all():
+            raise np.linalg.LinAlgError
+        self._unit = 1 / np.sqrt(size)
+        self._joint = joint[np.ix_(self._rest, self._rest)] * self._unit * self._unit[:, None]
+
+    def _assembled(self, hinges: Hinges) -> FloatArray:
+        """The matrix of every row, shape (n, n, n)."""
+        point, n, pull = self._point, len(self._law), self._hinges.pull
+        families = hinges.families
+        own = pull.own[:, :n] + point.spare / point.rows
+        matrices = np.empty((n, n, n))
+        of, terms = families.of, families.of[families.family]
+        by_row, by_term = np.argsort(of, kind="stable"), np.argsort(terms, kind="stable")
+        edges, term_edges = (np.searchsorted(np.sort(rows), np.arange(n + 1)) for rows in (of, terms))
+        for y in range(n):
+            rows = pull.rows[by_row[edges[y] : edges[y + 1]], :n]
+            less = pull.less[by_term[term_edges[y] : term_edges[y + 1]], :n]
+            matrices[y] = rows.T @ rows - less.T @ less
+            matrices[y].flat[:: n + 1] += own[y]
+        return matrices
+
+    def taken(self) -> _Point | None:
+        """Where the step leads; None where it leads nowhere."""
+        point = self._point
+        pairs = list(zip(point.variables, point.prices, strict=True))
+        number = sum(one.size for one, _ in pairs)
+        product = sum(float((one * two).sum()) for one, two in pairs) / number
+        change = self._change([-two for _, two in pairs], 1.0)
+        lengths = self._lengths(change)
+        ahead = self._products(change, *lengths)
+        goal = (sum(float(one.sum()) for one in ahead) / number / product) ** 3 * product
+        changes = zip(change.variables, change.prices, strict=True)
+        goals = [(goal - by * to) / one - two for (one, two), (by, to) in zip(pairs, changes, strict=True)]
+        change = self._change(goals, 1.0)
+        lengths = self._lengths(change)
+        for _ in range(_CORRECTIONS):
+            reach = [min(1.0, length + _REACH) for length in lengths]
+            ahead = self._products(change, *reach)
+            goals = [
+                np.maximum(np.clip(one, goal / _SPREAD, goal * _SPREAD) - one, -goal * _SPREAD) / first
+                for one, first in zip(ahead, point.variables, strict=True)
+            ]
+            corrected = change.moved(self._change(goals, 0.0), 1.0, 1.0)
+            further = self._lengths(corrected)
+            if sum(further) < sum(lengths) + _GAIN:
+                break
+            change, lengths = corrected, further
+        primal, dual = (min(1.0, _NEARLY * length) for length in lengths)
+        return None if not max(primal, dual) > _SHORT else point.moved(change, primal, dual)
+
+    def _products(self, change: _Point, primal: float, dual: float) -> list[FloatArray]:
+        after = self._point.moved(change, primal, dual)
+        return [one * two for one, two in zip(after.variables, after.prices, strict=True)]
+
+    def _lengths(self, change: _Point) -> tuple[float, float]:
+        """How far variables, and prices, can go until one of them is zero; at most 1."""
+        point = self._point
+        return _length(point.variables, change.variables), _length(point.prices, change.prices)
+
+    def _change(self, goals: list[FloatArray], off: float) -> _Point:
+        """The change by which every price changes by its goal where its variable stays, and what is off by ``-off``."""
+        point, n = self._point, len(self._law)
+        spare, of_families, room, load = goals
+        none = np.zeros(0)
+        wanted = State(none, of_families, none, none, room, none, load)
+        target = self._hinges.target(wanted, off)
+        right = off * self._off_price + spare - target[0][:, :n]
+        rows, sums, balance = self._solved(right, off * self._off_balance, off * self._off_sums)
+        families = self._hinges.change(wanted, off, np.column_stack([rows, np.zeros(n)]), target)
+        return _Point(rows, spare - point.spare / point.rows * rows, families, sums, balance)
+
+    def _solved(
+        self, right: FloatArray, balance: FloatArray, sums: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows d_y and prices of the step: ``H_y d_y + p_y of_sums + of_balance_y p = right_y``, refined.
+
+        With ``d_y · p = balance_y`` and ``Σ_y p_y d_y = sums``.
+        """
+        law = self._law
+        rows, of_sums, of_balance = self._solved_once(right, balance, sums)
+        for _ in range(_REFINED):
+            rest = right - np.einsum("yij,yj->yi", self._matrices, rows)
+            rest -= np.outer(law, of_sums) + np.outer(of_balance, law)
+            more = self._solved_once(rest, balance - rows @ law, sums - law @ rows)
+            rows, of_sums, of_balance = rows + more[0], of_sums + more[1], of_balance + more[2]
+        return rows, of_sums, of_balance
+
+    def _solved_once(
+        self, right: FloatArray, balance: FloatArray, sums: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        law = self._law
+        free = np.einsum("yij,yj->yi", self._inverse, right)
+        free -= self._along * ((free @ law - balance) / self._across)[:, None]
+        of_sums = np.zeros(len(law))
+        of_sums[self._rest] = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums)[self._rest])
+        free = np.einsum("yij,yj->yi", self._inverse, right - np.outer(law, of_sums))
+        of_balance = (free @ law - balance) / self._across
+        return free - self._along * of_balance[:, None], of_sums, of_balance
+
+
+def _length(values: tuple[FloatArray, ...], changes: tuple[FloatArray, ...]) -> float:
+    fastest = min(float((change / value).min(initial=0.0)) for value, change in zip(values, changes, strict=True))
+    return 1.0 if fastest >= -1.0 else -1.0 / fastest

@@ -7,7 +7,7 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,24 +15,22 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.exact import secret_output
+from funnel.guarantees.families import Families
 from funnel.guarantees.published import check_published_secret
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import DENOMINATOR, INVARIANT, Protocol, WeightArray
-from funnel.rounding import integer_weights, marginal_weights, mix
+from funnel.protocol import INVARIANT, Protocol
+from funnel.rounding import marginal_weights
+from funnel.solver.balance import in_balance, proven_weights
 from funnel.solver.budget import CALL, Budget, Ended
-from funnel.solver.conditions import Conditions, drawn_as
-from funnel.solver.exchange import Exchanged, ExchangeProgramme
+from funnel.solver.conditions import Conditions
+from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
 from funnel.solver.within_classes import within_classes
 
 Weighting = Literal["root", "share", "uniform"]
 WEIGHTINGS = ("root", "share", "uniform")
-
-#: How far the distribution of the output may be from that of the input, in every value.
-IMBALANCE = Fraction(1, 10**12)
 
 # Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
 _PAIRS, _LEAST_GAIN = 4, 1e-9
@@ -45,14 +43,17 @@ _NOTED = 1e-8
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
 _NEAR = 1e-2
 _ROUNDS = 2_000
+# Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
+# in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
+# since the last steps cost a little; the least room of a constant row.
+_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0.8, 1e-4
+# Broken conditions of cones that an output takes in a round; others stay that are nearer than this share of their room,
+# which grows from round to round.
+_MOST, _NEARBY, _WIDER = 96, 0.1, 1.3
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
 _MARGIN = 1e-7
-# The share of the marginal that is mixed in first where that is not enough, its growth, and halvings at the end.
-_FIRST_SHARE, _GROWTH, _HALVINGS = 1e-10, 8.0, 5
-# How many times what an entry gives up it has to have.
-_UNNOTICED = 4.0
 # Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
-_MORE, _OTHERS, _REDRAWN = 1.05, 10.0, 12
+_MORE, _OTHERS, _REDRAWN = 2.0, 2.0, 12
 # Roundings of sums, relative to their largest term.
 _ROUNDING = 2.0**-40
 
@@ -107,9 +108,9 @@ def invariant_optimum(
         start = within_classes(joint, guarantee, worth[joint.p_input > 0], _MARGIN, request.budget)
         search = _Search(joint, guarantee, worth, gap, request.budget, progress)
         flows = search.run()
-    found = _proven(joint, guarantee, search, flows)
+    found = proven_weights(joint, guarantee, search.inside(flows))
     if search.ended is not None and start is not None:
-        other = _proven(joint, guarantee, search, start)
+        other = proven_weights(joint, guarantee, search.inside(start))
         kept, instead = (float(worth @ np.diagonal(one).astype(np.float64)) for one in (found, other))
         found = other if instead > kept else found
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
@@ -131,14 +132,6 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     law = joint.p_input
     by = {"root": np.sqrt(law), "share": law, "uniform": (law > 0).astype(np.float64)}[weights]
     return np.asarray(by / by.sum())
-
-
-def imbalance(joint: Joint, weights: WeightArray) -> Fraction:
-    """The largest ``|Σ_x p_x W(y|x) - p_y|`` over all outputs y of integer weights (a, a), exactly."""
-    counts = joint.counts.sum(axis=0)
-    drawn = secret_output(counts[None], weights)[0]
-    worst = max(abs(int(mass) - int(number) * DENOMINATOR) for mass, number in zip(drawn, counts, strict=True))
-    return Fraction(worst, joint.n * DENOMINATOR)
 
 
 class _Search:
@@ -163,6 +156,9 @@ class _Search:
         self._programme.know(self._spaces)
         self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
         self.bound = 1.0
+        # What would stay, moved inside, of the best flows so far.
+        self._held = np.zeros((len(self._law), len(self._spaces)), dtype=bool)
+        self._inside, self._best = -np.inf, np.outer(self._law, self._law)
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
 
@@ -175,11 +171,20 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
+        by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
+        # Of values with hardly any records interior points say little: pairs as needed do.
+        if not (self._conditions.sets and by_points and self._run_inside()):
+            self._run_exchanging()
+        return self._best
+
+    def _run_exchanging(self) -> None:
+        """`run` by pairs and conditions as they are needed."""
         programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
             found = programme.solve()
             if found is None:
-                return self._run_inside()
+                self._run_inside()
+                return
             self._prove(found)
             settled = self.bound - found.value <= most
             pairs, broken = self._further_pairs(), self._broken(found.flows)
@@ -192,34 +197,74 @@ class _Search:
                 again = self._broken(found.flows).where & ~programme.has_condition()
                 programme.add_conditions(*np.nonzero(again))
                 new, shares = new or again.any(), np.maximum(shares, further)
-            if self._is_done(found, shares, bool(pairs or new or found.broken > _BROKEN)):
-                return found.flows
+            if self._is_done(found, shares) or not (pairs or new or found.broken > _BROKEN):
+                return
             if found.broken > _BROKEN and (settled or not pairs):
                 programme.raise_prices()
         raise SolverError(_NO_END)
 
-    def _run_inside(self) -> FloatArray:
-        """`run` by interior points, over all pairs."""
-        programme = InteriorProgramme(self._law, self._worth, self._spaces, self._budget)
-        programme.ask(np.ones((len(self._law), len(self._spaces)), dtype=bool))
-        for _ in range(_ROUNDS):
-            found = programme.solve()
+    def _run_inside(self) -> bool:
+        """`run` by interior points, over all pairs, with whole families of conditions where these are over sets.
+
+        False where rounding keeps them from getting near enough.
+        """
+        law = self._law
+        programme = InteriorProgramme(law, self._worth, self._budget)
+        programme.replace(self._nearest(np.diag(law), 0.0))
+        least = self._gap * _PRECISION
+        gap = max(_FIRST_GAP, least) if self._conditions.sets else least
+        for count in range(_ROUNDS):
+            found = programme.solve(gap)
             self._prove(found)
-            shares = self._broken(found.flows).shares
-            spaces, further = self._conditions.beyond(found.flows / self._law)
-            self._know(spaces)
-            programme.know(spaces)
-            new = programme.ask(self._broken(found.flows).where)
-            if self._is_done(found, np.maximum(shares, further), new > 0):
-                return found.flows
+            families, shares = self._families(found.flows / law, _SLACK * self._gap)
+            alone = self._nearest(found.flows, _NEARBY * _WIDER**count)
+            np.maximum.at(shares, alone.of, alone.share)
+            if gap == least and float(self._worth @ _pooled(shares, law)) <= least:
+                # What is left is the bound, and what the margin takes off it.
+                self._prove(programme.solve(least, with_margin=False))
+            if self._is_done(found, shares, _ENOUGH):
+                return True
+            if not shares.any() and not len(families) and (gap == least or self.bound - found.value > gap):
+                return False
+            gap = max(gap / _FINER, least)
+            programme.add(families)
+            programme.replace(alone)
         raise SolverError(_NO_END)
 
-    def _is_done(self, found: Exchanged, shares: FloatArray, more: bool) -> bool:
-        """Whether flows, once moved inside, are near enough to the bound; or nothing is left to do, or no time."""
+    def _nearest(self, flows: FloatArray, near: float) -> Families:
+        """Of every output the conditions of cones that flows break most, and of those held before the nearest ones.
+
+        Near is what is within this share of its room.
+        """
+        at, room = self._at(flows), self._room
+        excess = np.where(at > _NOTED, at, 0.0)
+        share = excess / np.maximum(excess + room, _TINY)
+        where = self._held & (at > -near * room)
+        if share.shape[1] > _MOST:
+            least = -np.partition(-share, _MOST, axis=1)[:, [_MOST]]
+            where |= share > least
+        else:
+            where |= share > 0
+        self._held = where
+        of, space = np.nonzero(where)
+        spaces, own = (np.pad(spaces * self._law, ((0, 0), (0, 1))) for spaces in (self._spaces, self._all))
+        return replace(Families.alone(of, share[of, space], spaces[space]), proven=own[space])
+
+    def _families(self, rows: FloatArray, margin: float) -> tuple[Families, FloatArray]:
+        """The families that rows T (n, n) break, and the shares (n,) of a constant row that would do about these."""
+        families, shares = self._conditions.families(rows / self._law[:, None], margin), np.zeros(len(rows))
+        np.maximum.at(shares, families.of, families.share)
+        self._budget.spend(CALL * 500 * len(families) ** 0.5 + 100.0 * families.least.size)
+        return families, shares
+
+    def _is_done(self, found: Exchanged, shares: FloatArray, enough: float = 1.0) -> bool:
+        """Whether the best flows, once moved inside, are near enough to the bound; or no time is left."""
         constant = float(self._worth @ self._law)
         inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._law)))
-        self._progress(f"{inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
-        if self.bound - inside <= self._gap or not more:
+        if inside > self._inside:
+            self._inside, self._best = inside, found.flows
+        self._progress(f"{self._inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+        if self.bound - self._inside <= enough * self._gap:
             return True
         self.ended = self._budget.ended_by
         return self.ended is not None
@@ -227,12 +272,12 @@ class _Search:
     def inside(self, flows: FloatArray) -> FloatArray:
         """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""
         law, shares = self._law, np.zeros(len(self._law))
-        balanced = moved = _in_balance(flows, law)
+        balanced = moved = in_balance(flows, law)
         for _ in range(_REDRAWN):
-            further = np.maximum(self._broken(moved * law).shares, self._conditions.beyond(moved)[1])
+            further = np.maximum(self._broken(moved * law).shares, self._families(moved, 0.0)[1])
             if not further.any():
                 break
-            shares = np.minimum(1.0, np.maximum(2 * shares, shares + further))
+            shares = np.minimum(1.0, shares + 2 * further)
             drawn = _pooled(shares, law)
             pool = drawn @ balanced / (drawn @ law)
             moved = (1 - drawn)[:, None] * balanced + (drawn * law)[:, None] * pool
@@ -244,12 +289,14 @@ class _Search:
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
         law, n = self._law, len(self._law)
-        asked = np.asarray(found.conditions @ self._all) + found.balance[:, None]
-        asked *= law / law[:, None]
-        gains = -asked
+        asked = found.conditions @ self._all[: found.conditions.shape[1]] + found.taken + found.balance[:, None]
+        self.bound = min(
+            self.bound,
+            proven_bound(law, self._worth, asked, found.balance)
+            + _ROUNDING * float((np.abs(asked) * (law / law[:, None])).max()),
+        )
+        gains = -asked * (law / law[:, None])
         gains[np.arange(n), np.arange(n)] += self._worth
-        best = gains.max(axis=0)
-        self.bound = min(self.bound, float(found.balance.sum() + best.sum()) + _ROUNDING * float(np.abs(asked).max()))
         # What an output y would gain by records of x, by the mass that can move between them.
         stay = gains[np.arange(n), np.arange(n)]
         self._gains = (gains - stay) / law * np.minimum.outer(law, law)
@@ -269,11 +316,19 @@ class _Search:
 
     def _broken(self, flows: FloatArray) -> _Broken:
         """Which of the known conditions flows break."""
-        by = flows @ self._spaces.T / self._law[:, None]
-        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
-        excess, room = np.where(by > _NOTED, by, 0.0), -(self._spaces @ self._law)
-        shares = (excess / np.maximum(excess + room, _TINY)).max(axis=1, initial=0.0)
+        by = self._at(flows)
+        excess = np.where(by > _NOTED, by, 0.0)
+        shares = (excess / np.maximum(excess + self._room, _TINY)).max(axis=1, initial=0.0)
         return _Broken(by > _BROKEN, shares)
+
+    def _at(self, flows: FloatArray) -> FloatArray:
+        """What the half-spaces of cones are at flows, shape (n, K); a constant row has ``-room``."""
+        self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
+        return np.asarray(flows @ self._spaces.T / self._law[:, None])
+
+    @property
+    def _room(self) -> FloatArray:
+        return np.asarray(-(self._spaces @ self._law))
 
 
 class _Broken(NamedTuple):
@@ -289,74 +344,3 @@ def _pooled(shares: FloatArray, law: FloatArray) -> FloatArray:
     All others take part a little, so that what is drawn anew is as good as a constant row.
     """
     return np.asarray(np.minimum(1.0, np.maximum(shares * _MORE, _OTHERS * float(shares @ law))))
-
-
-def _proven(joint: Joint, guarantee: Guarantee, search: _Search, flows: FloatArray) -> WeightArray:
-    """Integer weights (a, a) near flows (n, n) between the values that occur, verified exactly.
-
-    Raises
-    ------
-    SolverError
-        If there are none, which is a defect: the constant channel meets every guarantee.
-    """
-    weights = _whole(joint, integer_weights(search.inside(flows)))
-    marginal = marginal_weights(joint, weights)
-
-    def meets(candidate: WeightArray) -> bool:
-        return guarantee.holds_for(joint, candidate) and imbalance(joint, candidate) <= IMBALANCE
-
-    if meets(weights):
-        return weights
-    below, share = 0.0, _FIRST_SHARE
-    while not meets(found := mix(weights, marginal, share)):
-        if share == 1.0:
-            raise SolverError(
-                f"no invariant channel was found that meets {guarantee}; this is a defect, please report it"
-            )
-        below, share = share, min(1.0, share * _GROWTH)
-    for _ in range(_HALVINGS):
-        middle = (below + share) / 2
-        if meets(closer := mix(weights, marginal, middle)):
-            found, share = closer, middle
-        else:
-            below = middle
-    return found
-
-
-def _in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
-    """A channel T (n, n) from flows that keep balance up to a solver's tolerance: in balance exactly.
-
-    What an output receives too much goes to outputs that receive too little, from values that both may come from alike,
-    in proportion to their probability: as a constant row would.
-    """
-    flows = flows / flows.sum(axis=0) * law
-    excess = flows.sum(axis=1) - law
-    order = np.argsort(excess)
-    low, high = 0, len(law) - 1
-    while low < high:
-        y, o = int(order[low]), int(order[high])
-        amount = min(-excess[y], excess[o])
-        if amount > 0:
-            # Entries that could give their part and not notice.
-            giving = flows[o] > _UNNOTICED * amount * law / law[o]
-            part = np.where(giving, law, 0.0)
-            part *= amount / part.sum()
-            flows[o] -= part
-            flows[y] += part
-        excess[y] += amount
-        excess[o] -= amount
-        if excess[y] >= 0:
-            low += 1
-        if excess[o] <= 0:
-            high -= 1
-    return np.asarray(flows / law)
-
-
-def _whole(joint: Joint, weights: WeightArray) -> WeightArray:
-    """Weights (n, n) of the values that occur as weights (a, a) over all."""
-    seen = np.flatnonzero(joint.p_input > 0)
-    source = drawn_as(joint)
-    columns = np.column_stack([weights, marginal_weights(joint.occurring, weights)])
-    whole = np.zeros((len(source), len(source)), dtype=np.uint64)
-    whole[seen] = columns[:, source]
-    return whole

@@ -67,7 +67,7 @@ class LawCuts(Cuts):
         return stacked(self.read, self.whole(rows))
 
     def _add(self, known: list[FloatArray], row: FloatArray, secret: int, upward: bool) -> int:
-        law = self._laws.given_laws(self._stacked(row), np.array([secret]), upward)[0]
+        law = self._laws.given_laws(self._stacked(row), np.array([secret]), upward)[0][0]
         return self._add_law(known, law, secret)
 
     def _add_law(self, known: list[FloatArray], law: FloatArray, secret: int) -> int:

@@ -64,7 +64,7 @@ class LiftCuts(LawCuts):
         average = self._stacked(np.ones((1, len(self.law))))
         for s in self._secrets.tolist():
             for upward in (True, False):
-                self._add_prior(s, upward, self._laws.lift_laws(average, np.array([s]), upward)[1][0])
+                self._add_prior(s, upward, self._laws.lift_laws(average, np.array([s]), upward).prior[0])
 
     def __len__(self) -> int:
         return len(self._plain) + super().__len__() + len(self._averages)
@@ -129,9 +129,9 @@ class LiftCuts(LawCuts):
                 if ratios[place] <= 1 + SPACED:
                     break
                 secret, upward = int(place % c), bool(place < c)
-                laws, priors = self._laws.lift_laws(entries[None], np.array([secret]), upward)
-                added += self._add_prior(secret, upward, priors[0])
-                added += self._add_laws(row, laws[0], priors[0], secret, upward)
+                found = self._laws.lift_laws(entries[None], np.array([secret]), upward)
+                added += self._add_prior(secret, upward, found.prior[0])
+                added += self._add_laws(row, found.given[0], found.prior[0], secret, upward)
         return added
 
     def _add_laws(self, row: FloatArray, laws: FloatArray, prior: FloatArray, secret: int, upward: bool) -> int:

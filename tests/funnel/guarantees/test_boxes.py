@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -293,24 +294,18 @@ def large(noise: int) -> Joint:
 
 
 @pytest.mark.parametrize("upward", [True, False])
-def test_many_numbers_of_records_are_judged_in_blocks_towards_refusing(
-    upward: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lifts with one block, with a few and with one for each number: never below the exact one, and close to it."""
+@pytest.mark.parametrize("order", [[9, 5, 1], [1, 5, 9], [2, 9, 4]])
+def test_of_many_numbers_of_records_the_worst_is_found(order: list[int], upward: bool) -> None:
+    """Lifts over numbers of records that a secret may have: that of each number alone, and the largest of all."""
     box = count_box.count_box(large(150))
-    # Entries that keep rising beyond the least number of records: the average is largest further on.
-    row = weights_of([[9, 5, 1], [1, 5, 9]])[:1]
-    found = []
-    for blocks in (1, 8, 4096):
-        monkeypatch.setattr(count_box, "_BLOCKS", blocks)
-        found.append([box.exact_lift(row, s, upward) for s in range(3)])
-    for coarse, finer, exact in zip(*found, strict=True):
-        assert coarse is not None
-        assert finer is not None
-        assert exact is not None
-        assert exact <= finer <= coarse
-        assert finer <= exact * Fraction(105, 100)
-    assert any(coarse > exact for coarse, _, exact in zip(*found, strict=True))
+    row = weights_of([order, [10 - weight for weight in order]])[:1]
+    for s in range(3):
+        alone = []
+        for number in range(int(box.least[s]), int(box.most[s]) + 1):
+            least, most = box.least.copy(), box.most.copy()
+            least[s] = most[s] = number
+            alone.append(replace(box, least=least, most=most).exact_lift(row, s, upward))
+        assert box.exact_lift(row, s, upward) == max(alone)  # type: ignore[type-var]
 
 
 def test_noise_widens_the_limits_and_holds_every_table() -> None:
