@@ -142,7 +142,7 @@ _NUMBER_LINES = {
     "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
 }
 _ESTIMATOR_LINE = "| estimator.csv | weights by which published shares add up to true ones |\n"
-_CLASSES_LINE = "| classes.json | questions about the columns that say which class a record is of |\n"
+_CLASSES_LINE = "| classes.json | the points of values that say which class a record is of |\n"
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",

@@ -24,7 +24,7 @@ FILES = {
     "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
     ESTIMATOR: "weights by which published shares add up to true ones",
-    CLASSES: "questions about the columns that say which class a record is of",
+    CLASSES: "the points of values that say which class a record is of",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
