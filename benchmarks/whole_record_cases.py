@@ -39,7 +39,8 @@ from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
 SPEC = Path(__file__).parents[1] / "data" / "adult-wide.toml"
-_LEAST, _MOST = 50, 400
+# As a spec has them by default, without a rule of dominance.
+_LEAST, _MOST, _FEW = 50, 400, 10
 _CENSUS = """
 name = "census-wide"
 title = "Twelve columns of Census-Income"
@@ -115,7 +116,7 @@ class WholeRecords:
         there = np.flatnonzero(counts.sum(axis=0))
         inputs = Alphabet(self.values.columns, tuple(self.values.symbols[x] for x in there))
         sample = Joint(counts[:, there], self.population.secret, inputs)
-        classes = record_classes(sample, _LEAST, _MOST, _all, _all)
+        classes = record_classes(sample, _LEAST, _MOST, _FEW, _all)
         protocol = fit("invariant", classes.counted(sample), self.guarantee)
         of_record, people = classes.of_records(inputs), counts[:, there].sum(axis=0)
         donors = Donors(

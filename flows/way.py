@@ -369,7 +369,7 @@ def _release(
                 people,
             )
             if holding:
-                hold(decision, snapshot, verdict, series, folder, created, drawn.record, protected.record)
+                hold(decision, snapshot, verdict, series, folder, created, protected.record, drawn.record)
         if not holding:
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(
@@ -381,11 +381,11 @@ def _release(
                 folder,
                 created,
                 account,
+                protected.record,
                 approval,
                 drawn.record,
                 entry,
                 register,
-                protected.record,
             )
             late = account.published()
     told = {

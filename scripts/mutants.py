@@ -233,7 +233,6 @@ def try_room(room: Room, size: int, workers: int) -> dict[str, bool]:
 def page(results: dict[str, dict[str, Any]], rooms: dict[str, Room]) -> str:
     """The scores as a page, with every mutant that no test notices."""
     lines = ["# Mutants", "", "Made by `make mutants`; what this means is in CONTRIBUTING.md.", ""]
-    lines += ["Those of a review, and what notices them now, are in [another page](mutants-of-the-review.md).", ""]
     lines += ["| room | tried | noticed | share | floor | equivalent |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for name, result in results.items():
         tried, found = result["tried"], result["noticed"]

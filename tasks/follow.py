@@ -524,7 +524,7 @@ def _public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift
 
 
 def _has_noise(one: Earlier) -> bool:
-    return one.record.frequencies is not None and one.record.frequencies.noisy is not None
+    return one.record.frequencies.noisy is not None
 
 
 def _told(spec: ReleaseSpec, drift: Drift | None, public: Drift | None = None) -> dict[str, Any] | None:

@@ -21,8 +21,8 @@ def hold(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    frequencies: ProtectedCounts,
     history: History | None = None,
-    frequencies: ProtectedCounts | None = None,
 ) -> None:
     """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
 

@@ -54,11 +54,11 @@ def publish(
     folder: ReleaseFolder,
     created: str,
     account: Account,
+    frequencies: ProtectedCounts,
     approval: Approval | None = None,
     history: History | None = None,
     entry: Prepared | None = None,
     register: Register | None = None,
-    frequencies: ProtectedCounts | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -131,8 +131,8 @@ def complete(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
-    history: History | None = None,
-    frequencies: ProtectedCounts | None = None,
+    history: History | None,
+    frequencies: ProtectedCounts,
 ) -> None:
     """Write what a judged version still lacks, all of it internal: the verdict and the record.
 

@@ -16,12 +16,14 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.preview import Preview
 from funnel.release.protected import public_frequencies
-from funnel.release.protection import Protection, numbers_of
+from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.public import PublicRelease
 from funnel.report import ReportContent
 from funnel.spec import ReleaseSpec
 
 UNPROTECTED = Protection(protection="none", epsilon=None, delta=None, beta=None, spent=None, unprotected=0)
+# The same, as the record of a version has it.
+OPEN_COUNTS = ProtectedCounts(**UNPROTECTED.model_dump(), counted="0" * 64, noisy=None, values=None)
 
 
 def counted(joint: Joint) -> Frequencies:

@@ -163,7 +163,7 @@ def decide(
     protocol: Protocol,
     earlier: Sequence[Earlier],
     *,
-    protection: ProtectedCounts | None = None,
+    protection: ProtectedCounts,
     secret: str | None = None,
     again: bool = False,
     rotate: bool = False,
@@ -185,8 +185,8 @@ def decide(
     protocol : Protocol
     earlier : sequence of Earlier
         All versions, oldest first; versions that were not published in full may stand anywhere.
-    protection : ProtectedCounts, optional
-        Of the frequencies that the protocol was made for; None where nothing protects them.
+    protection : ProtectedCounts
+        Of the frequencies that the protocol was made for.
     secret : str, optional
         Fingerprint of the release secret, where the spec has a record key.
     again : bool
@@ -303,9 +303,9 @@ def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) 
         )
 
 
-def _noisy(protection: ProtectedCounts | None) -> tuple[str, str | None]:
+def _noisy(protection: ProtectedCounts) -> tuple[str, str | None]:
     """Which public frequencies these are: how they are protected, and by which noise."""
-    return ("none", None) if protection is None else (protection.protection, protection.noisy)
+    return protection.protection, protection.noisy
 
 
 def _given(record: Record) -> str | None:

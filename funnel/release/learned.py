@@ -90,7 +90,7 @@ def recall_values(earlier: Iterable[Earlier], workspace: Path) -> None:
     cache = Cache(workspace / "values")
     for one in earlier:
         frequencies = one.record.frequencies
-        if one.folder is None or frequencies is None or frequencies.values is None:
+        if one.folder is None or frequencies.values is None:
             continue
         if cache.find(frequencies.values) is None:
             document = FrequenciesDocument.read(ReleaseFolder(one.folder).frequencies)

@@ -211,7 +211,7 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
         If the published frequencies of that version are gone or were changed.
     """
     before = rows_of.record.frequencies
-    if before is None or before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
+    if before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
         return protected
     document = published_frequencies(rows_of)
     if document.changes is None or changes_sha256(document.changes) != before.changes.noisy:
@@ -287,7 +287,7 @@ def _known_changes(versions: Sequence[Earlier], key: str) -> ChangesPart | None:
     """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
     for one in reversed(versions):
         frequencies = one.record.frequencies
-        if one.folder is None or frequencies is None or frequencies.changes is None:
+        if one.folder is None or frequencies.changes is None:
             continue
         if frequencies.changes.counted != key:
             continue
@@ -309,7 +309,7 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
     """The frequencies of the last of these versions with the same counts and settings; None if none has them."""
     for one in reversed(versions):
         frequencies = one.record.frequencies
-        if one.folder is None or frequencies is None or frequencies.counted != key:
+        if one.folder is None or frequencies.counted != key:
             continue
         document = published_frequencies(one)
         if document.noisy_sha256 != frequencies.noisy:
@@ -378,8 +378,7 @@ def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> dict[str, Decimal]:
     """What every draw of noise cost that versions before published about these people, by what was drawn."""
     found: dict[str, Decimal] = {}
     for one in _before(spec, earlier):
-        if one.frequencies is not None:
-            found.update(one.frequencies.draws)
+        found.update(one.frequencies.draws)
     return found
 
 
@@ -400,4 +399,4 @@ def _spent(settings: FrequencySettings, before: Mapping[str, Decimal], own: Mapp
 
 def _unprotected(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> int:
     """How many versions before about the same people were published without noise."""
-    return sum(one.frequencies is None or one.frequencies.noisy is None for one in _before(spec, earlier))
+    return sum(one.frequencies.noisy is None for one in _before(spec, earlier))

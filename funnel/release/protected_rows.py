@@ -92,7 +92,7 @@ def _known(versions: Sequence[Earlier], key: str) -> RowsPart | None:
     """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
     for one in reversed(versions):
         frequencies = one.record.frequencies
-        if one.folder is None or frequencies is None or frequencies.rows is None or frequencies.rows.counted != key:
+        if one.folder is None or frequencies.rows is None or frequencies.rows.counted != key:
             continue
         rows = published_frequencies(one).rows
         if rows is None or rows_sha256(rows) != frequencies.rows.noisy:

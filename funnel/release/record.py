@@ -144,8 +144,8 @@ class Record(Document):
         Who approved of the publication; None where nobody was asked, and while nobody has.
     history : History or None
         None where the spec does not say who the people are, as it need not for a first version.
-    frequencies : ProtectedCounts or None
-        What protected the frequencies that everything public was made from; None where nothing did.
+    frequencies : ProtectedCounts
+        What protected the frequencies that everything public was made from.
     """
 
     described: ClassVar[str] = "the record of version"
@@ -156,11 +156,11 @@ class Record(Document):
     rows: int = Field(ge=1)
     fresh: bool
     rotated: str | None = Field(default=None, min_length=1)
-    files: Mapping[str, Sha256] = Field(default_factory=dict)
+    files: Mapping[str, Sha256]
     software: Mapping[str, str] = Field(default_factory=dict)
     approval: Approval | None = None
     history: History | None = None
-    frequencies: ProtectedCounts | None = None
+    frequencies: ProtectedCounts
 
     @model_validator(mode="after")
     def _rotated_to_another(self) -> Record:

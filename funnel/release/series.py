@@ -290,8 +290,7 @@ def _record(folder: ReleaseFolder) -> Record:
 
 def _earlier(folder: ReleaseFolder, published: bool, withdrawn: bool = False) -> Earlier:
     record = _record(folder)
-    rows = record.files.get(_ROWS) or file_digest(folder.data)
-    return Earlier(record, folder.root, published, rows, withdrawn)
+    return Earlier(record, folder.root, published, record.files.get(_ROWS, ""), withdrawn)
 
 
 def _token(folder: Path) -> str:

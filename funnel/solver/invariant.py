@@ -27,6 +27,7 @@ from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
+from funnel.solver.within_classes import within_classes
 
 Weighting = Literal["root", "share", "uniform"]
 WEIGHTINGS = ("root", "share", "uniform")
@@ -102,10 +103,16 @@ def invariant_optimum(
     """
     check_published_secret(guarantee, joint)
     request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
-    search = _Search(joint, guarantee, counted(joint, weights), gap, request.budget, progress)
+    worth = counted(joint, weights)
     with request.budget.interruptible():
+        start = within_classes(joint, guarantee, worth[joint.p_input > 0], _MARGIN, request.budget)
+        search = _Search(joint, guarantee, worth, gap, request.budget, progress)
         flows = search.run()
     found = proven_weights(joint, guarantee, search.inside(flows))
+    if search.ended is not None and start is not None:
+        other = proven_weights(joint, guarantee, search.inside(start))
+        kept, instead = (float(worth @ np.diagonal(one).astype(np.float64)) for one in (found, other))
+        found = other if instead > kept else found
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
     finished = search.ended is None

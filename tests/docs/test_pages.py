@@ -29,7 +29,6 @@ IN_THE_PROJECT = ("README.md", "CONTRIBUTING.md", TUTORIAL)
 AFTER_THE_TUTORIAL = (
     "docs/auditing.md",
     "docs/formats.md",
-    "docs/gate.md",
     "docs/ledger.md",
     "docs/operations.md",
     "docs/guides/data-user.md",
@@ -39,7 +38,7 @@ AFTER_THE_TUTORIAL = (
 # Likewise, where the three questions are answered.
 AFTER_THE_QUESTIONS = ("docs/estimation.md",)
 # Make releases of their own, so that what they show was drawn.
-DRAWN = (QUESTIONS, "docs/groups.md")
+DRAWN = (QUESTIONS,)
 # What no test types, by how it begins, and why.
 LEFT_OUT = {
     "make ": "makes the environment in which the tests run, or runs the tests",

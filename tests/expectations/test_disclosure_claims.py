@@ -24,7 +24,7 @@ BOUND = 'guarantee = "lip:1.0"'
 
 
 def said(**sections: Any) -> Said:
-    exact = {"guarantee": "lip:1.0", "frequencies": {"protection": "none"}}
+    exact = {"guarantee": "lip:1.0", "frequencies": {"protection": "none"}, "secret": ["s"], "publish": ["x"]}
     return Said(declared_promise(BOUND), {**exact, **sections})
 
 

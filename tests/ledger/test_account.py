@@ -27,6 +27,7 @@ from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.ledger.events import Clock, event
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 from tests.releases import judged
 
 DIGEST = "0" * 64
@@ -55,6 +56,7 @@ def record(version: str, series: Series) -> Record:
         shuffle=True,
         record_key=("id",),
         secret="0123456789abcdef",
+        key_kinds=("text",),
     )
     return Record(
         version=version,
@@ -63,6 +65,7 @@ def record(version: str, series: Series) -> Record:
         rows=10,
         fresh=True,
         files={"data/records.parquet": DIGEST},
+        frequencies=OPEN_COUNTS,
         software={"funnel": "0.1.0"},
     )
 

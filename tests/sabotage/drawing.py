@@ -315,7 +315,7 @@ DRAWING = [
         "rows of another bound taken over",
         "rows of a weaker bound than the one declared",
         "funnel.release.decision",
-        "if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):",
+        "if one.folder is not None and _same_rows(one.record, origin, spec.register):",
         "if one.folder is not None:",
         "expect_sampler_to_meet_thresholds",
         OTHER_BOUND,

@@ -30,6 +30,7 @@ from funnel.release.layout import Version
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 
 SHA = "{:064x}".format
 SECRET, OTHER_SECRET = "aa" * 16, "bb" * 16
@@ -46,6 +47,7 @@ PROTOCOL = Protocol(
     "identity",
     "lip:1.0",
 )
+FILES = {"data/records.parquet": SHA(1)}
 OTHERS: dict[str, Any] = {
     "spec": SHA(11),
     "source": SHA(12),
@@ -96,12 +98,21 @@ def earlier(
     withdrawn: bool = False,
     kept: bool = True,
 ) -> Earlier:
-    record = Record(version=version, created="2026-01-01T00:00:00+00:00", origin=origin, rows=10, fresh=fresh)
+    record = Record(
+        version=version,
+        created="2026-01-01T00:00:00+00:00",
+        origin=origin,
+        rows=10,
+        fresh=fresh,
+        files=FILES,
+        frequencies=OPEN_COUNTS,
+    )
     return Earlier(record, Path(version) if kept else None, published, SHA(rows), withdrawn)
 
 
 def run(keyed: bool, before: Sequence[Earlier], **flags: bool) -> Any:
-    return decide(SPECS[keyed], SNAPSHOTS[keyed], PROTOCOL, before, secret=SECRET if keyed else None, **flags)
+    secret = SECRET if keyed else None
+    return decide(SPECS[keyed], SNAPSHOTS[keyed], PROTOCOL, before, protection=OPEN_COUNTS, secret=secret, **flags)
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -290,6 +301,6 @@ def test_fresh_draws_are_counted_but_for_these_very_rows(before: list[Earlier], 
 
 def test_a_secret_goes_with_a_record_key() -> None:
     with pytest.raises(ValueError, match="goes with a record key"):
-        decide(SPECS[True], SNAPSHOT, PROTOCOL, [])
+        decide(SPECS[True], SNAPSHOT, PROTOCOL, [], protection=OPEN_COUNTS)
     with pytest.raises(ValueError, match="goes with a record key"):
-        decide(SPECS[False], SNAPSHOT, PROTOCOL, [], secret=SECRET)
+        decide(SPECS[False], SNAPSHOT, PROTOCOL, [], protection=OPEN_COUNTS, secret=SECRET)

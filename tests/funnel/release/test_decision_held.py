@@ -35,6 +35,7 @@ from tests.funnel.release.test_decision import (
     origins,
 )
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 
 ASKING = {
     keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {}), **{"approval": {"required": True}})
@@ -53,7 +54,9 @@ def run(
 ) -> Any:
     spec = (ASKING if asks else SPECS)[keyed]
     secret = SECRET if keyed else None
-    return decide(spec, SNAPSHOTS[keyed], PROTOCOL, before, secret=secret, submitted=submitted, **flags)
+    return decide(
+        spec, SNAPSHOTS[keyed], PROTOCOL, before, protection=OPEN_COUNTS, secret=secret, submitted=submitted, **flags
+    )
 
 
 def test_asking_for_approval_changes_no_digest() -> None:

@@ -13,8 +13,9 @@ from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-from tests.funnel.release.test_decision import PROTOCOL, SECRET, SHA, SNAPSHOTS
+from tests.funnel.release.test_decision import FILES, PROTOCOL, SECRET, SHA, SNAPSHOTS
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 
 SAME = {"people": "same", "register": "panel"}
 KEYED = {"record_key": ["id"]}
@@ -25,7 +26,7 @@ def spec_with(history: dict[str, Any] | None, **more: Any) -> ReleaseSpec:
 
 
 def run(spec: ReleaseSpec, before: list[Earlier], **flags: Any) -> Any:
-    return decide(spec, SNAPSHOTS[True], PROTOCOL, before, secret=SECRET, **flags)
+    return decide(spec, SNAPSHOTS[True], PROTOCOL, before, protection=OPEN_COUNTS, secret=SECRET, **flags)
 
 
 def origin(spec: ReleaseSpec, snapshot: Snapshot = SNAPSHOTS[True]) -> Origin:
@@ -42,7 +43,16 @@ def followed(register: str = "panel") -> History:
 
 def before(origin: Origin, history: History | None = None, published: bool = True, withdrawn: bool = False) -> Earlier:
     made = "2026-01-01T00:00:00+00:00"
-    record = Record(version="1.0.0", created=made, origin=origin, rows=10, fresh=True, history=history)
+    record = Record(
+        version="1.0.0",
+        created=made,
+        origin=origin,
+        rows=10,
+        fresh=True,
+        files=FILES,
+        frequencies=OPEN_COUNTS,
+        history=history,
+    )
     return Earlier(record, Path("1.0.0"), published, SHA(1), withdrawn)
 
 

@@ -26,6 +26,7 @@ from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
 from tests.funnel.source.databases import sqlite_table
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 
 NOISE = {"protection": "noise", "epsilon": 4.0, "delta": 1e-3}
 # So common that noise of this size leaves all of them their names, and one that nobody may be named by.
@@ -142,6 +143,7 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
         origin=origin,
         rows=800,
         fresh=True,
+        files={"data/records.parquet": SHA(9)},
         frequencies=found.record,
     )
     remove_tree(spec.workspace_folder)
@@ -153,7 +155,7 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
     assert learn(spec) == first
     # Nothing is known of versions that are gone, or had no noise.
     remove_tree(spec.workspace_folder)
-    plain = record.model_copy(update={"frequencies": None})
+    plain = record.model_copy(update={"frequencies": OPEN_COUNTS})
     recall_values([Earlier(record, None, True, SHA(9)), Earlier(plain, place.root, True, SHA(9))], workspace)
     assert not workspace.exists()
 

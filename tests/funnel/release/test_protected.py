@@ -62,10 +62,10 @@ def published(
     """A version that was made of public frequencies, in its folder."""
     place = ReleaseFolder(folder / version)
     place.root.mkdir(parents=True)
-    files = {}
+    files = {"data/records.parquet": SHA(9)}
     if found.frequencies.protection == "noise":
         place.frequencies.write_bytes(frequencies_document(found.frequencies).to_bytes())
-        files = {"frequencies.json": file_digest(place.frequencies)}
+        files |= {"frequencies.json": file_digest(place.frequencies)}
     origin = Origin(
         spec=SHA(5), source=SHA(6), snapshot=SHA(7), protocol=SHA(8), fields=("x",), guarantee="lip:1.0", shuffle=True
     )
@@ -214,9 +214,8 @@ def test_versions_without_noise_are_counted_as_such(tmp_path: Path) -> None:
     assert (plain.frequencies.joint is COUNTED, plain.reused) == (True, False)
     assert (plain.record.protection, plain.record.spent, plain.record.noisy) == ("none", None, None)
     one = published(plain, tmp_path / "releases", "1.0.0", FOLLOWED)
-    # Records from before the protection was noted are of versions without it.
-    old = replace(one, record=one.record.model_copy(update={"frequencies": None, "version": "1.0.1"}))
-    assert made(spec_in(tmp_path, **SAME), COUNTED, (one, old)).record.unprotected == 2
+    two = replace(one, record=one.record.model_copy(update={"version": "1.0.1"}))
+    assert made(spec_in(tmp_path, **SAME), COUNTED, (one, two)).record.unprotected == 2
     assert made(open_spec, COUNTED, (one,)).protection.unprotected == 1
 
 
@@ -231,13 +230,14 @@ def test_other_protection_or_other_noise_is_another_version(tmp_path: Path) -> N
     drawn = run(first, [])
     assert isinstance(drawn, Draw)
 
-    def before(frequencies: ProtectedCounts | None) -> list[Earlier]:
+    def before(frequencies: ProtectedCounts) -> list[Earlier]:
         record = Record(
             version="1.0.0",
             created="2026-01-01T00:00:00+00:00",
             origin=drawn.origin,
             rows=10,
             fresh=True,
+            files={"data/records.parquet": SHA(1)},
             frequencies=frequencies,
         )
         return [Earlier(record, tmp_path, True, SHA(1))]
@@ -245,13 +245,13 @@ def test_other_protection_or_other_noise_is_another_version(tmp_path: Path) -> N
     assert run(first, before(first.record)) == Unchanged(Version(1, 0, 0))
     # What was spent, and on whom, says nothing about which frequencies these are.
     assert run(first, before(first.record.model_copy(update={"spent": 3.0}))) == Unchanged(Version(1, 0, 0))
-    for frequencies in (other.record, None):
+    plain = made(spec_in(tmp_path, frequencies={"protection": "none"}))
+    for frequencies in (other.record, plain.record):
         # The protocol is the same, so rows are taken over.
         found = run(first, before(frequencies))
         assert isinstance(found, TakeOver)
         assert found.version == Version(1, 0, 1)
-    plain = made(spec_in(tmp_path, frequencies={"protection": "none"}))
-    assert run(plain, before(None)) == Unchanged(Version(1, 0, 0))
+    assert run(plain, before(plain.record)) == Unchanged(Version(1, 0, 0))
     assert isinstance(run(plain, before(first.record)), TakeOver)
 
 

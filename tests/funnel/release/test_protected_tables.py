@@ -25,6 +25,7 @@ from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
 from tests.funnel.release.test_protected import COUNTED, FOLLOWED, NUMBERS, SAME, published, spec_in
+from tests.public import OPEN_COUNTS
 
 MOVES = Moves(
     "test/1.0.0", np.array([[390, 10], [20, 600]]), np.array([[250, 90, 0], [90, 480, 20]]), np.full((2, 3), 11)
@@ -259,7 +260,7 @@ class TestTakingOver:
         counts = public_frequencies(spec, COUNTED, NOTHING, (), workspace)
         before = published(counts, tmp_path / "releases", history=FOLLOWED)
         assert changes_of(counts, before, spec, (before,)) is counts
-        bare = replace(before, record=before.record.model_copy(update={"frequencies": None}))
+        bare = replace(before, record=before.record.model_copy(update={"frequencies": OPEN_COUNTS}))
         assert changes_of(counts, bare, spec, (bare,)) is counts
         changing = published(CHANGES.made(spec), tmp_path / "releases", "1.1.0", FOLLOWED)
         other = replace(counts, record=counts.record.model_copy(update={"noisy": SHA(3)}))

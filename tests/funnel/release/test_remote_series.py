@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from funnel.release.series import Series, open_series
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 from tests.releases import judged
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
@@ -42,6 +42,7 @@ def put_together(series: Series, version: Version, rows: str) -> Iterator[Releas
             rows=3,
             fresh=True,
             files={"data/records.parquet": file_digest(folder.data)},
+            frequencies=OPEN_COUNTS,
         )
         folder.audit.mkdir(mode=0o700)
         folder.record.write_bytes(record.to_bytes())
@@ -94,18 +95,6 @@ def test_what_was_uploaded_in_part_is_kept_until_its_rows_are_published(tmp_path
     assert not unfinished.exists()
     with open_series(spec(tmp_path)) as series:
         assert [one.published for one in series.earlier] == [True] * 3
-
-
-def test_a_digest_of_rows_that_a_record_does_not_note_is_computed(tmp_path: Path) -> None:
-    publish(tmp_path, ONE, "a")
-    with open_series(spec(tmp_path)) as series:
-        folder = series.folder(ONE)
-        record = series.record(ONE).model_copy(update={"files": {}})
-        folder.record.write_bytes(record.to_bytes())
-        # As in workspaces from before they kept records of their own.
-        shutil.rmtree(tmp_path / "work" / "test" / "records")
-    with open_series(spec(tmp_path)) as series:
-        assert [one.rows_sha256 for one in series.earlier] == [file_digest(folder.data)]
 
 
 def test_versions_without_records_here_stop_the_series(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
+from tests.public import OPEN_COUNTS
 from tests.releases import judged
 
 
@@ -90,7 +91,13 @@ def record(version: str, rows: int = 10) -> Record:
     )
     files = {"data/records.parquet": digest}
     return Record(
-        version=version, created="2026-01-01T00:00:00+00:00", origin=origin, rows=rows, fresh=True, files=files
+        version=version,
+        created="2026-01-01T00:00:00+00:00",
+        origin=origin,
+        rows=rows,
+        fresh=True,
+        files=files,
+        frequencies=OPEN_COUNTS,
     )
 
 

@@ -18,6 +18,7 @@ from funnel.release.settled import settle, settled_version
 from funnel.source import file_digest, open_source
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
+from tests.public import OPEN_COUNTS
 from tests.releases import judged
 
 SECRET = "ab" * 16
@@ -30,6 +31,8 @@ def released(tmp_path: Path) -> ReleaseFolder:
     folder = Series.of(spec).folder(Version(1, 0, 0))
     folder.audit.mkdir(parents=True)
     folder.report.write_text("report")
+    folder.data.parent.mkdir()
+    folder.data.write_text("rows")
     record = Record(
         version="1.0.0",
         created="2026-01-01T00:00:00+00:00",
@@ -44,7 +47,8 @@ def released(tmp_path: Path) -> ReleaseFolder:
         ),
         rows=3000,
         fresh=True,
-        files={"report.html": file_digest(folder.report)},
+        files={"report.html": file_digest(folder.report), "data/records.parquet": file_digest(folder.data)},
+        frequencies=OPEN_COUNTS,
     )
     folder.record.write_bytes(record.to_bytes())
     for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
