@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.laws import share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 
 Json = Mapping[str, Any]
 
-CLAIMS = ("origin", "columns", "alphabet", "size", "classes", "records", "composition", "off")
+CLAIMS = ("origin", "columns", "alphabet", "size", "classes", "records", "composition", "off", "known")
 
 
 def class_claims(
@@ -23,7 +25,7 @@ def class_claims(
     whole: Recount,
     released: ReleasedProtocol,
     data: Path,
-    stated: Json | None,
+    stated: Json,
     given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
@@ -38,8 +40,8 @@ def class_claims(
     released : ReleasedProtocol
     data : Path
         The released parquet file.
-    stated : mapping or None
-        What ``report.json`` states of tables of the secret and another column that are off.
+    stated : mapping
+        What ``report.json`` states of records that stay unchanged.
     given : PlainClasses, optional
         In the file that the text of the spec names.
     """
@@ -69,7 +71,8 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
-        _off(found, stated, width > 0 and not said.has_noise),
+        _off(found, stated.get("off"), width > 0 and not said.has_noise),
+        _known(found, stated.get("known"), said),
     ]
 
 
@@ -81,3 +84,20 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
     right = stated["secret"] == " · ".join(secret) and (stated["column"], stated["value"]) == (column, value)
     near = records * (1 - 1e-9) <= stated["records"] <= records * 1.11
     return claim("off", right and near, "is not how far tables of the secret are off on average")
+
+
+def _known(found: PublishedByClass, stated: Json | None, said: Said) -> Claim:
+    """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
+    if said.has_noise or stated is None:
+        return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")
+    budget = said.guarantee.budget
+    columns = found.observed(budget)
+    level, outside = columns.get(stated["column"], (math.inf, math.inf))
+    reached = math.inf if stated["level"] == "infinite" else stated["level"]
+    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
+    coarse = max(budget, level * 1.11 + budget / 5)
+    close = level * (1 - 1e-9) - 1e-9 <= reached and (reached <= coarse or math.isinf(level))
+    step = share_step(sum(found.true.values()))
+    right = outside - 1e-9 <= stated["outside"] <= outside + step + 1e-9
+    worst = max(share for _, share in columns.values()) <= outside + 1e-9
+    return claim("known", close and right and worst, "is not what observers of one column can conclude at most")

@@ -130,7 +130,7 @@ class Finished(FinishedFolder):
     def _classes(self) -> list[Claim]:
         if self.classes is None:
             return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
-        stated = (json_in(self.folder.numbers).get("unchanged") or {}).get("off")
+        stated = json_in(self.folder.numbers).get("unchanged") or {}
         return class_claims(
             self.classes,
             self.said,

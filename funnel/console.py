@@ -90,6 +90,12 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
             f"Observers: who know {who} of the other columns: level {level} nats, {one['outside']:.1%} of the people "
             "moved beyond the bound"
         )
+    if (known := told["known"]) is not None:
+        level = known["level"] if known["level"] == "infinite" else f"at most {known['level']:g}"
+        yield (
+            f"Observers: who know one other column ({known['column']}): level {level} nats, {known['outside']:.1%} of "
+            "the people moved beyond the bound"
+        )
 
 
 def _loud(protection: Protection) -> str:

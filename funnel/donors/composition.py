@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,30 @@ from funnel.alphabet import Alphabet
 from funnel.donors.record_classes import RecordClasses
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
+
+# A secret, None where it is not published, and a class.
+Place = tuple[int | None, int]
+# What has less than this share of a record is taken for nothing, and a change by exactly the bound is within it.
+_HARDLY, _HAIR = 1e-9, 1e-9
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """What observers of a record conclude who know one other column.
+
+    Attributes
+    ----------
+    column : str
+        With which most people are beyond the budget.
+    level : float
+        The largest change of a belief in a secret with it, nats.
+    outside : float
+        The share of people whose record changes one by more than the budget.
+    """
+
+    column: str
+    level: float
+    outside: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +84,7 @@ class Composition:
         protocol : Protocol
             Over the columns of the secret and the class of a record.
         """
-        place = {name: k for k, name in enumerate(self.classes.names)}
-        at = [(self.secret.index(x[:-1]), place[x[-1]]) for x in protocol.inputs.symbols]
-        to = [(self.secret.index(y[:-1]), place[y[-1]]) for y in protocol.outputs.symbols]
-        weights = protocol.weights_for(protocol.inputs) / float(DENOMINATOR)
+        at, to, weights = self._channel(protocol)
         within = self.counts.sum(axis=0) / self.people.sum(axis=0)[:, np.newaxis]
         mean = np.zeros((len(self.secret), len(self.cells)))
         for (t, k), row in zip(to, weights, strict=True):
@@ -72,3 +94,56 @@ class Composition:
                 else:
                     mean[t] += probability * self.people[s, c] * within[k]
         return np.asarray(mean - self.counts.sum(axis=1))
+
+    def concluded(self, protocol: Protocol, budget: float) -> Concluded:
+        """What observers conclude at most who know one other column of a person, whichever it is.
+
+        In the belief P(record) P(s | class). Of a published record they see its secret t, where that is published, its
+        class k, and whether it agrees in their column; all else of it is as likely for every secret. It is the person's
+        own if the class stayed, and else a donor's, who agrees as often as people of k do.
+
+        Parameters
+        ----------
+        protocol : Protocol
+        budget : float
+            Nats.
+        """
+        at, to, weights = self._channel(protocol)
+        people = self.people.sum(axis=0)
+        given = self.people / people
+        inside = self.counts.sum(axis=0)
+        found = Concluded("", 0.0, 0.0)
+        for column in dict.fromkeys(name for name, _ in self.cells):
+            level, outside = 0.0, 0.0
+            for cell in (j for j, (name, _) in enumerate(self.cells) if name == column):
+                known = inside[:, cell]
+                mass = given * known
+                prior = mass.sum(axis=1) / known.sum()
+                agrees = known / people
+                for (_, k), row in zip(to, weights, strict=True):
+                    own, come = np.zeros(len(prior)), np.zeros(len(prior))
+                    for (s, c), probability in zip(at, row.tolist(), strict=True):
+                        for secret in range(len(prior)) if s is None else (s,):
+                            (own if c == k else come)[secret] += mass[secret, c] * probability
+                    for shown in (own + come * agrees[k], come * (1 - agrees[k])):
+                        if (total := float(shown.sum())) <= _HARDLY:
+                            continue
+                        with np.errstate(divide="ignore", invalid="ignore"):
+                            change = np.abs(np.log(shown / total / prior))
+                        most = float(change[prior > 0].max())
+                        level = max(level, most)
+                        outside += total if most > budget * (1 + _HAIR) + _HAIR else 0.0
+            if outside > found.outside or (outside == found.outside and level > found.level) or not found.column:
+                found = Concluded(column, level, outside)
+        return dataclasses.replace(found, outside=found.outside / float(people.sum()))
+
+    def _channel(
+        self, protocol: Protocol
+    ) -> tuple[list[tuple[int | None, int]], list[tuple[int | None, int]], FloatArray]:
+        """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""
+        place = {name: k for k, name in enumerate(self.classes.names)}
+        at, to = (
+            [(self.secret.index(x[:-1]) if len(x) > 1 else None, place[x[-1]]) for x in alphabet.symbols]
+            for alphabet in (protocol.inputs, protocol.outputs)
+        )
+        return at, to, protocol.weights_for(protocol.inputs) / float(DENOMINATOR)

@@ -20,6 +20,8 @@ Cell = tuple[Record, str, str]
 _KEYS = ("schema", "column", "columns", "scales", "questions", "names", "people", "source")
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
+# So little of a record that it is nothing.
+_HARDLY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,57 @@ class PublishedByClass:
                 true[secret, *cell] += count
         means, _ = self.expected
         return max(((cell, abs(means.get(cell, 0.0) - count)) for cell, count in true.items()), key=lambda one: one[1])
+
+    def observed(self, budget: float) -> dict[str, tuple[float, float]]:
+        """Of every column what observers conclude who know it of a person: level, nats, and share of people beyond.
+
+        They believe that a person of class c has the secret s with the share that s has in c. Each person is followed
+        to every output, by what they have in the column and by whether the published record agrees with that.
+        """
+        secrets: dict[str, Counter[Record]] = defaultdict(Counter)
+        values: dict[str, dict[str, Counter[str]]] = {column: defaultdict(Counter) for column in self.classes.columns}
+        for (secret, record), count in self.true.items():
+            name = self.classes.of(record)
+            secrets[name][secret] += count
+            for column, value in zip(self.classes.columns, record, strict=True):
+                values[column][name][value] += count
+        sizes = {name: of.total() for name, of in secrets.items()}
+        return {column: self._observed(of_class, secrets, sizes, budget) for column, of_class in values.items()}
+
+    def _observed(
+        self,
+        of_class: Mapping[str, Counter[str]],
+        secrets: Mapping[str, Counter[Record]],
+        sizes: Mapping[str, int],
+        budget: float,
+    ) -> tuple[float, float]:
+        reads_secret = any(len(x) > 1 for x, _ in self.moves)
+        prior: dict[str, Counter[Record]] = defaultdict(Counter)
+        for name, values in of_class.items():
+            for value, count in values.items():
+                for secret, number in secrets[name].items():
+                    prior[value][secret] += count * number / sizes[name]  # type: ignore[assignment]
+        seen: dict[tuple[str, Record, bool], Counter[Record]] = defaultdict(Counter)
+        for (x, y), probability in self.moves.items():
+            for secret in [x[:-1]] if reads_secret else list(secrets[x[-1]]):
+                share = probability * secrets[x[-1]][secret] / sizes[x[-1]]
+                for value, count in of_class[x[-1]].items():
+                    agree = 1.0 if x[-1] == y[-1] else of_class[y[-1]][value] / sizes[y[-1]]
+                    seen[value, y, True][secret] += count * share * agree  # type: ignore[assignment]
+                    seen[value, y, False][secret] += count * share * (1 - agree)  # type: ignore[assignment]
+        level = outside = 0.0
+        for (value, _, _), masses in seen.items():
+            total, known = sum(masses.values()), sum(prior[value].values())
+            if total <= _HARDLY:
+                continue
+            most = 0.0
+            for secret, before in prior[value].items():
+                if before:
+                    after = masses[secret] / total
+                    most = max(most, abs(math.log(after * known / before)) if after > 0 else math.inf)
+            level = max(level, most)
+            outside += total if most > budget * (1 + 1e-9) + 1e-9 else 0.0
+        return level, outside / sum(sizes.values())
 
     @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:

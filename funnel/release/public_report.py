@@ -377,6 +377,14 @@ class TableOff(Part):
     records: float
 
 
+class KnownColumn(Part):
+    """What observers of a whole record conclude who know one other column: that with most people beyond the budget."""
+
+    column: str
+    level: Level
+    outside: Probability
+
+
 class Unchanged(Part):
     """What stays as it is in a release whose outputs are its inputs, with their distribution.
 
@@ -384,7 +392,7 @@ class Unchanged(Part):
     all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
-    ``off`` is there where whole records are published with their secret.
+    ``known`` is there where whole records are published, and ``off`` where their secret is as well.
     """
 
     share: Probability
@@ -399,6 +407,7 @@ class Unchanged(Part):
     unique_unchanged: Probability | None
     observers: tuple[Observer, ...]
     off: TableOff | None = None
+    known: KnownColumn | None = None
 
 
 class Rarity(Part):

@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public import PublicLaws, public_level, rounded_up
-from funnel.release.public_report import ColumnUnchanged, Observer, SecretUnchanged, TableOff, Unchanged
+from funnel.release.public_report import ColumnUnchanged, KnownColumn, Observer, SecretUnchanged, TableOff, Unchanged
 
 # Cells with a smaller share of the records than this are the rare ones.
 RARE = 0.001
@@ -73,6 +73,17 @@ def public_unchanged(
         unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
         observers=_observers(joint, counted, weights, guarantee, laws),
         off=None if composition is None or len(protocol.inputs.columns) == 1 else _off(composition, protocol),
+        known=None if composition is None else _known(composition, protocol, guarantee, laws),
+    )
+
+
+def _known(composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws) -> KnownColumn:
+    found = composition.concluded(protocol, guarantee.budget)
+    shown = public_level(found.level, guarantee, True)
+    return KnownColumn(
+        column=found.column,
+        level="infinite" if math.isinf(shown) else shown,
+        outside=min(1.0, laws.share_above(found.outside)),
     )
 
 

@@ -419,4 +419,13 @@ DRAWING = [
         "expect_records_to_be_of_their_class",
         GIVEN,
     ),
+    Mutant(
+        "observers of one column said to be within the bound",
+        "nobody is counted whose record tells somebody who knows one other column more than the bound",
+        "funnel.donors.composition",
+        "outside += total if most > budget * (1 + _HAIR) + _HAIR else 0.0",
+        "outside += 0.0",
+        "expect_records_to_be_of_their_class",
+        WITH_SECRET,
+    ),
 ]

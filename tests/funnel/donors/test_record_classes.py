@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -219,3 +220,61 @@ def test_tables_of_a_published_secret_are_off_by_what_all_draws_say(joint: Joint
     _, records = PublishedByClass(plain, counts, {}, moves).off()
     occurring = max(abs(mean.get(cell, 0.0) - count) for cell, count in true.items() if count)
     assert records == pytest.approx(occurring, abs=1e-6)
+
+
+@given(joints(), st.integers(0, 2**32), st.booleans())
+def test_observers_of_one_column_conclude_what_every_published_record_tells(
+    joint: Joint, seed: int, published: bool
+) -> None:
+    """Against every person, published record and belief, one by one; and against the second computation."""
+    classes = grown(joint)
+    counted = classes.counted(joint)
+    read = counted.with_secret() if published else counted
+    n = len(read.inputs)
+    weights = integer_weights(np.random.default_rng(seed).dirichlet(np.full(n, 0.3), n).T)
+    protocol = Protocol(weights, marginal_weights(read, weights), read.inputs, read.inputs, INVARIANT, "lip:1")
+    of, people, matrix = classes.of_records(joint.inputs), joint.counts.sum(axis=0), protocol.matrix
+    secrets, records = joint.secret.symbols, joint.inputs.symbols
+    budget, most = 0.5, {}
+    for j, column in enumerate(COLUMNS):
+        level = outside = 0.0
+        for value in {record[j] for record in records}:
+            shown = np.zeros((n, len(records), len(secrets)))
+            prior = np.zeros(len(secrets))
+            for r in (r for r, record in enumerate(records) if record[j] == value and people[r]):
+                for s, secret in enumerate(secrets):
+                    belief = people[r] * counted.counts[s, of[r]] / counted.counts[:, of[r]].sum()
+                    prior[s] += belief
+                    x = read.inputs.index((*(secret if published else ()), classes.names[of[r]]))
+                    for y, symbol in enumerate(read.inputs.symbols):
+                        k = classes.names.index(symbol[-1])
+                        if k == of[r]:
+                            shown[y, r, s] += belief * matrix[y, x]
+                        else:
+                            donors = np.where(of == k, people, 0) / people[of == k].sum()
+                            shown[y, :, s] += belief * matrix[y, x] * donors
+            if not prior.sum():
+                continue
+            for masses in shown.reshape(-1, len(secrets)):
+                if (total := masses.sum()) > 1e-9:
+                    there = prior > 0
+                    with np.errstate(divide="ignore"):
+                        change = np.abs(np.log(masses[there] / total * prior.sum() / prior[there])).max()
+                    level = max(level, change)
+                    outside += total if change > budget else 0.0
+        most[column] = level, outside / people.sum()
+    found = Composition.of(joint, classes).concluded(protocol, budget)
+    assert (found.level, found.outside) == pytest.approx(most[found.column], abs=1e-6)
+    assert found.outside == pytest.approx(max(share for _, share in most.values()), abs=1e-6)
+    counts = {
+        (secret, record): int(joint.counts[s, r])
+        for (s, secret), (r, record) in itertools.product(enumerate(secrets), enumerate(records))
+        if joint.counts[s, r]
+    }
+    moves = {
+        (x, y): float(matrix[b, a])
+        for (a, x), (b, y) in itertools.product(enumerate(read.inputs.symbols), enumerate(read.inputs.symbols))
+    }
+    plain = PublishedByClass(PlainClasses.parse(classes_document(classes).to_bytes()), counts, {}, moves)
+    for column, (level, outside) in plain.observed(budget).items():
+        assert (level, outside) == pytest.approx(most[column], abs=1e-6)
