@@ -141,6 +141,15 @@ def estimate_odds(
     -----
     Intervals are Wald's of the logarithm: with sampling its variance is ``(1 + r) Σ 1/n`` over four counts, and without
     ``r Σ 1/n``. Where a count is zero nothing is told.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> joint = funnel.Joint.from_counts([[300, 60], [100, 300]], secret=["ill", "well"], inputs=["low", "high"])
+    >>> protocol = funnel.fit("invariant", joint.with_secret(), funnel.Attribute(1.0))
+    >>> found = funnel.estimate_odds(np.array([290, 70, 110, 290]), protocol, "S", "X")
+    >>> found.cells, found.odds.round(2).tolist(), found.r.round(1).tolist()
+    ((('ill', 'high'),), [0.09], [0.9])
     """
     require_invariant(protocol)
     plain = PlainCounts.of(protocol, output_counts_by(released, protocol)[()])

