@@ -15,7 +15,6 @@ from funnel.audit import findings
 from funnel.audit.check import State
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows import way
-from funnel.release import documents
 from funnel.release.document import dump
 from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -33,7 +32,6 @@ def small_tables_are_wide() -> Iterator[None]:
     """The thresholds of wide tables, for a table of a hundred combinations; and no table of weights at all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wide, "_ENTRIES", 1_000)
-        patch.setattr(documents, "LARGEST_TABLE", 1_000)
         # What takes tables of small size for tables that are wide here only.
         patch.setattr(findings, "_LARGEST", 0)
 
@@ -67,8 +65,7 @@ def test_it_is_released_and_judged(released: tuple[dict[str, Any], ReleaseFolder
     assert len(document.inputs.symbols) > 100
     assert all(isinstance(row, dict) for row in document.weights)
     draws = DrawsDocument.read(folder.draws)
-    assert draws.pairs is None
-    assert draws.drawn.n == 1500
+    assert draws.pairs.n == 1500
     assert any("estimated to be outside it in the population" in one for one in told["warnings"])
     page = folder.report.read_text()
     assert page.count("<tr>") < 300
