@@ -42,7 +42,8 @@ _BROKEN = 1e-9
 _NOTED = 1e-8
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
 _NEAR = 1e-2
-_ROUNDS = 2_000
+# Times that broken conditions are made dearer: those that are still broken then differ from others by rounding alone.
+_ROUNDS, _RAISED = 2_000, 20
 # Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
@@ -149,7 +150,7 @@ class _Search:
         seen = joint.p_input > 0
         self._law, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
         self._budget, self._progress = budget, progress
-        self._conditions = Conditions.of(joint, guarantee, _MARGIN)
+        self._conditions, self._perfect = Conditions.of(joint, guarantee, _MARGIN), guarantee.is_perfect
         self._programme = ExchangeProgramme(self._law, self._worth, budget)
         # The same half-spaces without the margin are what the bound is proven with.
         self._spaces, self._all = self._conditions.inside, self._conditions.fixed
@@ -174,14 +175,15 @@ class _Search:
         by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
         # Of values with hardly any records interior points say little: pairs as needed do.
         if not (self._conditions.sets and by_points and self._run_inside()):
-            self._run_exchanging()
+            # Equations have no interior.
+            self._run_exchanging(patiently=self._perfect)
         return self._best
 
-    def _run_exchanging(self) -> None:
+    def _run_exchanging(self, patiently: bool) -> None:
         """`run` by pairs and conditions as they are needed."""
-        programme, most = self._programme, max(_NEAR, self._gap)
+        programme, most, raised = self._programme, max(_NEAR, self._gap), 0
         for _ in range(_ROUNDS):
-            found = programme.solve()
+            found = programme.solve(patiently)
             if found is None:
                 self._run_inside()
                 return
@@ -201,6 +203,9 @@ class _Search:
                 return
             if found.broken > _BROKEN and (settled or not pairs):
                 programme.raise_prices()
+                raised += 1
+                if raised > _RAISED:
+                    return
         raise SolverError(_NO_END)
 
     def _run_inside(self) -> bool:

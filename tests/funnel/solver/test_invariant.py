@@ -86,6 +86,34 @@ def test_it_is_the_optimum_of_the_whole_programme(
     assert found.utility == pytest.approx(float(worth @ np.diagonal(protocol.matrix)), abs=1e-12)
 
 
+@pytest.mark.parametrize("text", ["perfect", "ldp:0.0", "srlip:0.0", "attribute:0.0"])
+@pytest.mark.parametrize("secrets", [2, 3])
+def test_independence_is_the_optimum_of_the_whole_programme_in_whole_numbers(secrets: int, text: str) -> None:
+    """Equations leave more than the constant channel wherever there are more values than secrets."""
+    inputs = Alphabet(("age", "sex"), tuple(itertools.product(("young", "mid", "old"), ("f", "m"))))
+    counts = np.random.default_rng(secrets).integers(1, 500, size=(secrets, 6))
+    joint = Joint.from_counts(counts, [f"s{s}" for s in range(secrets)], inputs)
+    if text == "attribute:0.0":
+        joint = joint.with_secret()
+    guarantee = funnel.parse_guarantee(text)
+    found = funnel.optimal(joint, guarantee, utility="unchanged")
+    assert guarantee.level(joint, found.protocol).value == 0
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    worth = counted(joint, "root")
+    assert isinstance(guarantee, ConeGuarantee)
+    most = whole_programme(joint, guarantee, worth)
+    assert most is not None
+    assert most - 1e-5 <= found.utility <= found.bound <= most + 1e-5
+    assert text != "perfect" or found.utility > worth @ joint.p_input + 0.01
+
+
+def test_a_search_among_values_of_hardly_any_records_ends() -> None:
+    joint = Joint.from_counts([[1_000_000, 0, 0, 1], [1_000_000, 0, 1, 1]])
+    found = funnel.optimal(joint, funnel.PerfectPrivacy(), utility="unchanged")
+    assert funnel.PerfectPrivacy().holds(joint, found.protocol)
+    assert found.utility <= found.bound
+
+
 @settings(max_examples=25)
 @given(joints(max_secrets=3, max_inputs=4), st.sampled_from([0.3, 1.0]))
 def test_robust_bounds_hold_for_every_distribution_and_are_near_their_certificate(joint: Joint, epsilon: float) -> None:
