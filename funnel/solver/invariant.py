@@ -42,8 +42,7 @@ _BROKEN = 1e-9
 _NOTED = 1e-8
 # The bound at which a round is thought to be near the end, so that sets are asked for conditions.
 _NEAR = 1e-2
-# Times that broken conditions are made dearer: those that are still broken then differ from others by rounding alone.
-_ROUNDS, _RAISED = 2_000, 20
+_ROUNDS = 2_000
 # Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
@@ -181,7 +180,7 @@ class _Search:
 
     def _run_exchanging(self, patiently: bool) -> None:
         """`run` by pairs and conditions as they are needed."""
-        programme, most, raised = self._programme, max(_NEAR, self._gap), 0
+        programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
             found = programme.solve(patiently)
             if found is None:
@@ -190,8 +189,9 @@ class _Search:
             self._prove(found)
             settled = self.bound - found.value <= most
             pairs, broken = self._further_pairs(), self._broken(found.flows)
-            programme.add_conditions(*np.nonzero(broken.where & ~programme.has_condition()))
-            new, shares = broken.where.any(), broken.shares
+            lacking = broken.where & ~programme.has_condition()
+            programme.add_conditions(*np.nonzero(lacking))
+            new, shares = lacking.any(), broken.shares
             if not pairs or settled:
                 spaces, further = self._conditions.beyond(found.flows / self._law)
                 self._know(spaces)
@@ -203,9 +203,6 @@ class _Search:
                 return
             if found.broken > _BROKEN and (settled or not pairs):
                 programme.raise_prices()
-                raised += 1
-                if raised > _RAISED:
-                    return
         raise SolverError(_NO_END)
 
     def _run_inside(self) -> bool:
