@@ -157,7 +157,7 @@ def _moved_points(
     average = rows @ law
     share = _FIRST_SHARE
     while share <= _LARGEST_SHARE:
-        moved = ((1 - share) * coordinates + share * average[:, None] * constant)[:-1][kept]
+        moved = np.asarray((1 - share) * coordinates + share * average[:, None] * constant, dtype=np.float64)[:-1][kept]
         # Most shares are ruled out without big integers.
         if (moved @ short >= 0).all():
             candidate = _points(moved, basis)
