@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.families import Families
 from funnel.guarantees.published import check_published_secret
+from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
@@ -26,6 +27,7 @@ from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
+from funnel.solver.presolve import MergedInputs, merge_alike, split_flows
 from funnel.solver.request import Request, Solution
 from funnel.solver.within_classes import within_classes
 
@@ -106,9 +108,16 @@ def invariant_optimum(
     worth = counted(joint, weights)
     with request.budget.interruptible():
         start = within_classes(joint, guarantee, worth[joint.p_input > 0], _MARGIN, request.budget)
-        search = _Search(joint, guarantee, worth, gap, request.budget, progress)
-        flows = search.run()
-    found = proven_weights(joint, guarantee, search.inside(flows))
+        merged = _merged(joint, guarantee, weights)
+        if merged is None:
+            search = _Search(joint, guarantee, worth, gap, request.budget, progress)
+            channel = search.inside(search.run())
+        else:
+            of_merged = np.array([worth[list(group)].sum() for group in merged.members])
+            search = _Search(merged.joint, guarantee, of_merged, gap, request.budget, progress)
+            flows = split_flows(merged, search.inside(search.run()) * merged.joint.p_input)
+            channel = flows / flows.sum(axis=0)
+    found = proven_weights(joint, guarantee, channel)
     if search.ended is not None and start is not None:
         other = proven_weights(joint, guarantee, search.inside(start))
         kept, instead = (float(worth @ np.diagonal(one).astype(np.float64)) for one in (found, other))
@@ -132,6 +141,15 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     law = joint.p_input
     by = {"root": np.sqrt(law), "share": law, "uniform": (law > 0).astype(np.float64)}[weights]
     return np.asarray(by / by.sum())
+
+
+def _merged(joint: Joint, guarantee: Guarantee, weights: Weighting) -> MergedInputs | None:
+    """Values that no condition tells apart and that count alike, as one; None where there are none."""
+    if joint.bounds is not None or not all(isinstance(part, PosteriorGuarantee) for part in parts_of(guarantee)):
+        return None
+    sizes = joint.counts.sum(axis=0)
+    merged = merge_alike(joint, np.zeros_like(sizes) if weights == "share" else sizes)
+    return merged if len(merged.members) < np.count_nonzero(sizes) else None
 
 
 class _Search:
