@@ -1,6 +1,6 @@
 """The invariant optimum over real joint distributions: what stays, what is proven, and the whole programme beside it.
 
-``python -m benchmarks.invariant [--limit 60]`` solves joints of 2 to about 2,000 values of Adult, beside HiGHS on the
+``python -m benchmarks.invariant [--limit 30]`` solves joints of 2 to about 2,000 values of Adult, beside HiGHS on the
 whole linear programme (where that has at most 60,000 variables) in the same run. Seconds are of
 processor time. Writes ``benchmarks/results/invariant.json`` and ``invariant.md``. With ``--noise`` joints are known up
 to noise of epsilon 1, and the gap is 1e-3: ``invariant-noise.json`` and ``invariant-noise.md``.
@@ -52,6 +52,10 @@ CASES: list[tuple[str, list[str], Guarantee]] = [
     ("income", ["education", "occupation", "relationship"], LIP),
     ("income", ["education", "occupation", "relationship", "sex"], LIP),
     ("income", ["education", "occupation", "relationship", "race"], LIP),
+    ("marital-status", ["education", "occupation", "sex", "race"], LIP),
+    ("marital-status", ["education", "occupation", "race", "workclass"], LIP),
+    ("income", ["education", "sex"], funnel.PerfectPrivacy()),
+    ("marital-status", ["education", "sex"], funnel.PerfectPrivacy()),
 ]
 BOTH = funnel.parse_guarantee("rlip:1.0,0.05 & srlip:1.0")
 NOISY: list[tuple[str, list[str], Guarantee]] = [
@@ -215,7 +219,7 @@ def page(rows: list[Row], flags: str = "", gap: float = _GAP) -> str:
 def main() -> None:
     """Measure, and write the page after each row."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--limit", type=float, default=30.0)
     parser.add_argument("--noise", action="store_true")
     asked = parser.parse_args()
     rows = source()

@@ -27,9 +27,9 @@ from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
-from funnel.solver.presolve import MergedInputs, merge_alike, split_flows
+from funnel.solver.presolve import merge_alike, split_flows
 from funnel.solver.request import Request, Solution
-from funnel.solver.within_classes import within_classes
+from funnel.solver.within_classes import Found, reads_secret_and_class, within_classes
 
 Weighting = Literal["root", "share", "uniform"]
 WEIGHTINGS = ("root", "share", "uniform")
@@ -102,30 +102,22 @@ def invariant_optimum(
     For prices π >= 0 of conditions and β of balance every invariant channel leaves at most ``Σ_y β_y + Σ_x max_y
     (v_x 1[x = y] - (p_x / p_y) (Σ_k π_yk h_kx + β_y))`` unchanged, v what values count: a bound whatever the solver's
     tolerances are.
+
+    Where the secret is published beside classes of whole records, the best protocol is that of `within_classes`, and
+    the bound is on those of its kind.
     """
     check_published_secret(guarantee, joint)
     request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
     worth = counted(joint, weights)
     with request.budget.interruptible():
-        start = within_classes(joint, guarantee, worth[joint.p_input > 0], _MARGIN, request.budget)
-        merged = _merged(joint, guarantee, weights)
-        if merged is None:
-            search = _Search(joint, guarantee, worth, gap, request.budget, progress)
-            channel = search.inside(search.run())
+        if reads_secret_and_class(joint):
+            best = within_classes(joint, guarantee, worth, _MARGIN, gap, request.budget, progress)
         else:
-            of_merged = np.array([worth[list(group)].sum() for group in merged.members])
-            search = _Search(merged.joint, guarantee, of_merged, gap, request.budget, progress)
-            flows = split_flows(merged, search.inside(search.run()) * merged.joint.p_input)
-            channel = flows / flows.sum(axis=0)
-    found = proven_weights(joint, guarantee, channel)
-    if search.ended is not None and start is not None:
-        other = proven_weights(joint, guarantee, search.inside(start))
-        kept, instead = (float(worth @ np.diagonal(one).astype(np.float64)) for one in (found, other))
-        found = other if instead > kept else found
+            best = _searched(request, worth, weights, progress)
+    found = proven_weights(joint, guarantee, best.channel)
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
-    unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
-    finished = search.ended is None
-    return request.answer(protocol, unchanged, search.bound, search.pairs, "exchange", finished, search.ended)
+    unchanged = float(worth @ np.diagonal(protocol.matrix))
+    return request.answer(protocol, unchanged, best.bound, best.size, "exchange", best.ended is None, best.ended)
 
 
 def counted(joint: Joint, weights: Weighting) -> FloatArray:
@@ -143,13 +135,18 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     return np.asarray(by / by.sum())
 
 
-def _merged(joint: Joint, guarantee: Guarantee, weights: Weighting) -> MergedInputs | None:
-    """Values that no condition tells apart and that count alike, as one; None where there are none."""
-    if joint.bounds is not None or not all(isinstance(part, PosteriorGuarantee) for part in parts_of(guarantee)):
-        return None
+def _searched(request: Request, worth: FloatArray, weights: Weighting, progress: Progress) -> Found:
+    """The best channel of a search; values that no condition tells apart and that count alike are one to it."""
+    joint, guarantee, gap, budget = request.joint, request.guarantee, request.gap, request.budget
     sizes = joint.counts.sum(axis=0)
     merged = merge_alike(joint, np.zeros_like(sizes) if weights == "share" else sizes)
-    return merged if len(merged.members) < np.count_nonzero(sizes) else None
+    apart = joint.bounds is not None or not all(isinstance(part, PosteriorGuarantee) for part in parts_of(guarantee))
+    if apart or len(merged.members) == np.count_nonzero(sizes):
+        return _Search(joint, guarantee, worth, gap, budget, progress).best()
+    of_merged = np.array([worth[list(group)].sum() for group in merged.members])
+    best = _Search(merged.joint, guarantee, of_merged, gap, budget, progress).best()
+    flows = split_flows(merged, best.channel * merged.joint.p_input)
+    return best._replace(channel=flows / flows.sum(axis=0))
 
 
 class _Search:
@@ -180,10 +177,10 @@ class _Search:
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
 
-    @property
-    def pairs(self) -> int:
-        """Pairs looked at."""
-        return self._programme.size[0]
+    def best(self) -> Found:
+        """The best channel, once it is moved inside of all conditions."""
+        channel = self.inside(self.run())
+        return Found(channel, self.bound, self._programme.size[0], self.ended)
 
     def run(self) -> FloatArray:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
