@@ -1,7 +1,7 @@
 """The invariant optimum over real joint distributions: what stays, what is proven, and the whole programme beside it.
 
-``python -m benchmarks.invariant [--limit SECONDS]`` solves joints of 2 to about 2,000 values of Adult, beside HiGHS on the
-whole linear programme (where that has at most 60,000 variables) in the same run. Seconds are of
+``python -m benchmarks.invariant [--limit SECONDS]`` solves joints of 2 to about 2,000 values of Adult, beside HiGHS on
+the whole linear programme (where that has at most 60,000 variables) in the same run. Seconds are of
 processor time. Writes ``benchmarks/results/invariant.json`` and ``invariant.md``. With ``--noise`` joints are known up
 to noise of epsilon 1, and the gap is 1e-3: ``invariant-noise.json`` and ``invariant-noise.md``.
 """
