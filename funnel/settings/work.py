@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
@@ -59,9 +59,3 @@ class EngineSettings(Section):
         if value is not None and not _SCHEDULER.fullmatch(value):
             raise ValueError(f"{value!r} is no address of a scheduler; give one such as tcp://10.0.0.5:8786")
         return value
-
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.scheduler is not None and self.kind != "dask":
-            raise ValueError('names a scheduler, which is for kind = "dask"; set kind or take scheduler out')
-        return self
