@@ -102,6 +102,14 @@ def columns_agree(spec: ReleaseSpec) -> None:
                 "them; take one of the two out"
             )
 
+    for column in spec.complete:
+        require_listed(spec, "complete", column)
+        if column not in spec.categories and not spec.has_bins(column):
+            raise ValueError(
+                f"complete names {column!r}, and nothing says which values it has; list them in [categories], or give "
+                f"bins in [recode.{toml_key(column)}]"
+            )
+
 
 def _require_publishable(spec: ReleaseSpec) -> None:
     """Refuse to publish the secret in any way but that which a bound is made for."""

@@ -43,6 +43,8 @@ class Coding:
     missing_label, other_label : str or None
         The labels of the categories of missing and of other values, where there are such: one and the same where
         missing values are too rare to be a category of their own.
+    n_left_out : int
+        Records that have no category in this column, and are left out of the release for it.
     leaves_out : bool
         Whether records whose value has no category are left out of the release: only under noise.
     unmet : tuple of str
@@ -60,6 +62,7 @@ class Coding:
     n_grouped_values: int = 0
     missing_label: str | None = None
     other_label: str | None = None
+    n_left_out: int = 0
     leaves_out: bool = False
     unmet: tuple[str, ...] = ()
     ungrouped: int = 0

@@ -17,6 +17,7 @@ from funnel.protocol import INVARIANT
 from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
+from funnel.source.fitting import require_few_set_aside
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
@@ -75,6 +76,7 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     bins = {column: _written(one) for column, one in automatic_bins(spec, source, progress).items()}
     spec = Codings((), 0, recode=bins).settled(spec)
     codings = replace(learn_codings(spec, source, progress), recode=bins)
+    require_few_set_aside(spec, codings)
     if spec.frequencies.protection != "threshold":
         return codings
     # Imported here: what is suggested is about codings.

@@ -333,6 +333,18 @@ class TestSelection:
         assert learned_columns(spec) == selected_columns(spec) == ("relationship", "race")
         assert 0.2499999 < learning_cost(spec) <= 0.25
 
+    def test_of_a_complete_column_nothing_is(self, spec: ReleaseSpec) -> None:
+        names = {"relationship": ("Husband", "Wife"), "race": ("White", "Black")}
+        declared = spec.model_copy(update={"categories": names, "complete": ("race",)})
+        assert learned_columns(declared) == ()
+        counted = Recount(("race",), (), (), (), {}, 0, 0, "", {})
+        whole = {"race": ("White", "Black")}
+        assert all(claim.holds for claim in _values(whole, counted, declared))
+        (more,) = [
+            claim for claim in _values({"race": ("White", "Black", "Other")}, counted, declared) if not claim.holds
+        ]
+        assert "category for other or missing values" in more.detail
+
     def test_common_values_are_named_and_rare_ones_are_not(self, spec: ReleaseSpec) -> None:
         values = {f"common {k}": 5000 for k in range(5)} | {f"rare {k}": 1 for k in range(30)}
         common = [value for value in values if value.startswith("common")]
