@@ -46,10 +46,10 @@ Records about people, one a line. {drawn}
 | CITATION.cff | how to cite this release |
 | signature.json | the digests of all these files, signed by the publisher |
 """
-_DRAWN = """What stands under {published} need not be true: every record was drawn at random, with known probabilities \
-that can leave it as it is, to protect the secret: {secret}."""
-_NOT_DRAWN = """What stands under {published} was not changed at random: the same true values are always published alike, \
-which is enough to protect the secret: {secret}."""
+_DRAWN = """What stands under {published} need not be true: every record was drawn at random, with known \
+probabilities that can leave it as it is, to protect the secret: {secret}."""
+_NOT_DRAWN = """What stands under {published} was not changed at random: the same true values are always published \
+alike, which is enough to protect the secret: {secret}."""
 _OF_SETS = """## How to read a value
 
 {reading}
@@ -244,7 +244,7 @@ def of_sets(reading: str, estimating: str) -> str:
 
 
 def readme_again(package: Json, work: str, files: str, drawn: bool) -> str:
-    """What README.md has to be, with what is special to a release: chapters on its use, lines about files, any chance."""
+    """What README.md has to be, with what is special to a release: chapters on its use, lines about files, chance."""
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
