@@ -581,6 +581,7 @@ class ReleaseSpec(Section):
                 rules.dominance,
                 rules.unique_share,
                 *rules.ordered,
+                *(f"blank {column}" for column in rules.blank),
             ]
         return _digest(said)
 

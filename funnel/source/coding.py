@@ -103,6 +103,8 @@ class Codings(Mapping[str, Coding]):
     recode : mapping of column to str
         As JSON, the recoding of columns whose values were grouped so that no count is small, in place of that of the
         spec.
+    by_class : bool
+        Whether records are drawn by their class because values would have to be grouped too far otherwise.
     """
 
     columns: tuple[Coding, ...]
@@ -111,6 +113,7 @@ class Codings(Mapping[str, Coding]):
     learned_epsilon: float = 0.0
     learned_delta: float = 0.0
     recode: Mapping[str, str] = field(default_factory=dict)
+    by_class: bool = False
 
     @cached_property
     def _by_name(self) -> dict[str, Coding]:

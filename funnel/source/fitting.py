@@ -163,6 +163,9 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
 
     for one in set_aside(spec, codings):
         yield one.sentence
+    for column in spec.disclosure.blank:
+        if column in codings and len(codings[column].labels) == 1:
+            yield f"column {column!r} is published as {codings[column].labels[0]!r} in every record: it tells nothing"
 
 
 @dataclass(frozen=True)
