@@ -20,7 +20,7 @@ from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import conflicts, together, why_not_by_class
 from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
-from funnel.settings.fields import Columns, Line
+from funnel.settings.fields import Columns, Line, Texts
 from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
@@ -81,6 +81,9 @@ class ReleaseSpec(Section):
         For secret and published columns only.
     categories : mapping of column name to tuple of str
         The values that a secret or published column may have, in order; all others are one category.
+    complete : tuple of str
+        Columns of which every record has one of the listed values, or a number in a bin: under noise they have no
+        category for other or missing values. A record that has none stops the release.
     utility : "information", "variance" or "estimation"
         What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
         the one published column, which then holds numbers.
@@ -101,6 +104,7 @@ class ReleaseSpec(Section):
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
+    complete: Texts = ()
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
@@ -500,7 +504,18 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits", "numbers"},
+            include={
+                "secret",
+                "publish",
+                "record_key",
+                "unit",
+                "source",
+                "recode",
+                "categories",
+                "complete",
+                "limits",
+                "numbers",
+            },
         )
         del said["source"]["path"]
         if self.automatic:
@@ -518,6 +533,7 @@ class ReleaseSpec(Section):
                 rules.dominance,
                 rules.unique_share,
                 *rules.ordered,
+                *(f"blank {column}" for column in rules.blank),
             ]
         return _digest(said)
 

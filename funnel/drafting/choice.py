@@ -115,7 +115,7 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     inputs = tuple(name for name in publish if name not in secret)
     chosen = [columns[name] for name in inputs]
     most = max(2, int(_SECRETS ** (1 / len(secret))))
-    values = [coarse(columns[name], look.rows, most, _SECRET_SHARE) for name in secret]
+    values = [coarse(columns[name], look.rows, most, _SECRET_SHARE, secret=True) for name in secret]
     several = math.prod(one.size for one in values)
     open_to = max(4, (look.rows if rows is None else rows.people) // (_RECORDS * several))
     base = Choice(

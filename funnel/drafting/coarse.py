@@ -61,11 +61,11 @@ class Coarse:
         return bool(self.groups or self.bins or self.period or self.minimum_count)
 
 
-def coarse(column: Column, rows: int, most: int, share: float) -> Coarse:
+def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False) -> Coarse:
     """At most ``most`` categories (two at least), each of at least a share of the records.
 
-    Values are listed, so that none is learned from the records; those that fewer than ten records have are not.
-    Neighbours are joined where values have an order, and else the rarest ones, as "Other".
+    All there may be is listed, so that nothing is learned from the records and no category is there for nothing; values
+    that fewer than ten records have are "Other". Neighbours are joined where values have an order, and else the rarest.
 
     Parameters
     ----------
@@ -74,63 +74,62 @@ def coarse(column: Column, rows: int, most: int, share: float) -> Coarse:
     most : int
     share : float
         Of all records.
+    secret : bool
+        Whether it is sensitive: records without a value are then left out, where they are too few to protect.
     """
     most, least = max(most, 2), max(NAMED, round(share * rows))
     if (dated := _dated(column, most)) is not None:
         return dated
+    has_missing = column.missing >= least
+    left_out = column.missing if secret and not has_missing else 0
     if is_wide(column) and column.kind == "number":
-        return _binned(column, most, least)
+        return _binned(column, most, least, left_out)
     named = {value: count for value, count in column.counts.items() if count >= NAMED}
     if len(named) < 2:
         # Of a table of few records the two most common ones, so that there is something to tell.
         named = dict(column.counts.most_common(2))
     if len(named) > _LISTED:
-        return Coarse(column.name, most, minimum_count=least)
+        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
-    missing = column.missing if column.missing >= least else 0
-    if column.labels or _are_numbers(named) or _begin_with_numbers(named):
-        order = [value for value in column.labels if value in named] or _in_order(named)
-        runs = _runs({value: named[value] for value in order}, most - bool(missing), least)
-        groups = {_name(run, runs): tuple(run) for run in runs if len(run) > 1}
-        last = _name(runs[-1], runs)
-    else:
-        order = sorted(named, key=lambda value: (-named[value], value))
-        kept = _kept([named[value] for value in order], unnamed, most - bool(missing), least)
-        groups, last = {}, OTHER
-        if kept < len(order):
-            groups[OTHER] = tuple(order[kept:])
-            order = sorted(order)
-        else:
-            order = sorted(order)
-            last = order[0]
-        runs = [[value] for value in order[:kept]] + ([[OTHER]] if groups or unnamed >= least else [])
-    # What has no name is in the category of the rarest values, or of the last ones, where it is too little for its own.
-    members = {name: tuple(values) for name, values in groups.items()}
-    home = OTHER if OTHER in members or unnamed >= least else last
-    if (home == OTHER and OTHER in members) or (unnamed and home != OTHER):
-        members[home] = tuple(dict.fromkeys((*members.get(home, (home,)), OTHER)))
-    if column.missing and not missing and home in members:
-        members[home] = (*members[home], MISSING)
-    complete = not unnamed and not column.missing
-    size = len(runs) + bool(missing)
-    return Coarse(
-        column.name, max(size, 2), tuple(order), members, complete=complete, left_out=0 if missing else column.missing
-    )
+    room = most - has_missing
+    ordered = bool(column.labels) or _are_numbers(named) or _begin_with_numbers(named)
+    order = [value for value in column.labels if value in named] or _in_order(named) if ordered else sorted(named)
+    groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
+    inside = {value for values in groups.values() for value in values}
+    categories = [value for value in order if value not in inside] + [*groups]
+    rest = [OTHER] if unnamed and OTHER not in groups else []
+    if OTHER in groups:
+        groups[OTHER] = tuple(dict.fromkeys((*groups[OTHER], OTHER)))
+    few = [*rest] if unnamed < least else []
+    if column.missing and not has_missing and not left_out:
+        few.append(MISSING)
+    if few:
+        _add(groups, OTHER if OTHER in groups else categories[-1], few)
+    size = len(categories) + has_missing + (bool(rest) and unnamed >= least)
+    missing = [MISSING] if column.missing and not left_out else []
+    return Coarse(column.name, max(size, 2), (*order, *rest, *missing), groups, complete=True, left_out=left_out)
 
 
-def folded(one: Coarse) -> Coarse:
-    """TEMPORARY until `complete` is merged."""
-    if not one.complete:
-        return one
-    if one.bins:
-        first = Recode(bins=one.bins).bin_labels[0]
-        return replace(one, groups={first: (first, MISSING)})
-    if not one.listed:
-        return one
-    members = dict(one.groups)
-    last = OTHER if OTHER in members else next(iter(members), one.listed[0])
-    members[last] = tuple(dict.fromkeys((*members.get(last, (last,)), OTHER, MISSING)))
-    return replace(one, groups=members)
+def _neighbours(order: Sequence[str], counts: Mapping[str, int], most: int, least: int) -> dict[str, tuple[str, ...]]:
+    """Neighbours that are joined, by the name of both."""
+    runs = _runs({value: counts[value] for value in order}, most, least)
+    return {_name(run, runs): tuple(run) for run in runs if len(run) > 1}
+
+
+def _others(
+    order: Sequence[str], counts: Mapping[str, int], unnamed: int, most: int, least: int
+) -> dict[str, tuple[str, ...]]:
+    """The rarest values as one category, where there are too many values or too few records of some."""
+    falling = sorted(order, key=lambda value: (-counts[value], value))
+    kept = _kept([counts[value] for value in falling], unnamed, most, least)
+    return {OTHER: tuple(sorted(falling[kept:]))} if kept < len(order) else {}
+
+
+def _add(groups: dict[str, tuple[str, ...]], category: str, few: Sequence[str]) -> None:
+    """Put what is too rare to be a category into one that says so by its name."""
+    values = groups.pop(category, (category,))
+    told = ["others" if one == OTHER else "missing" for one in few if category != OTHER]
+    groups[" or ".join((category, *told))] = (*values, *few)
 
 
 def plain(column: Column) -> Coarse:
@@ -138,13 +137,13 @@ def plain(column: Column) -> Coarse:
     if (dated := _dated(column, 12)) is not None:
         return dated
     if is_wide(column) and column.kind == "number":
-        return _binned(column, 6, NAMED)
+        return replace(_binned(column, 6, NAMED), complete=False)
     if column.values > 200:
         return Coarse(column.name, column.values, minimum_count=50)
     return Coarse(column.name, column.values)
 
 
-def _binned(column: Column, most: int, least: int) -> Coarse:
+def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:
     """Round edges near equal parts; where most records have one and the same lowest number, that one apart."""
     mark = "," if column.decimal else "."
     counts: dict[str, int] = {}
@@ -155,17 +154,17 @@ def _binned(column: Column, most: int, least: int) -> Coarse:
     missing = column.missing >= least
     edges = _edges(counts, max(2, most - missing))
     if not edges:
-        return Coarse(column.name, most, minimum_count=least)
+        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
     edges = _apart(counts, edges, least)
-    labels = Recode(bins=edges).bin_labels
-    groups = {labels[0]: (labels[0], MISSING)} if column.missing and not missing else {}
+    labels = Recode(bins=tuple(edges)).bin_labels
+    few = column.missing and not missing and not left_out
     return Coarse(
         column.name,
         len(labels) + missing,
-        groups=groups,
+        groups={f"{labels[0]} or missing": (labels[0], MISSING)} if few else {},
         bins=tuple(edges),
-        complete=not column.missing,
-        left_out=0 if missing else column.missing,
+        complete=not missing,
+        left_out=left_out,
     )
 
 

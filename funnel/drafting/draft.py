@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from funnel.drafting.choice import Choice
-from funnel.drafting.coarse import NAMED, Coarse, day_forms, folded, plain
+from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
 from funnel.wording import plain_number, printable, toml_key
@@ -45,12 +45,13 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *_more(roles, choice),
             "",
             *_promise(choice),
+            *_complete(choice.coarse),
             *_keys(choice),
             *_apart(look, roles, choice),
             *_source(look, choice),
             *_history(choice),
             *_protection(choice),
-            *_values(choice.coarse, choice.secret),
+            *_values(choice.coarse),
             *_joins(roles, choice),
             *_output(),
         ]
@@ -87,6 +88,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice | None, name: str) -> st
             *_more(roles, choice),
             "",
             *([] if choice is None else _promise(choice)),
+            *_complete(coarse),
             *_identifiers(look, roles),
             *_source(look, choice),
             *([] if choice is None else _protection(choice)),
@@ -170,6 +172,17 @@ def _promise(choice: Choice) -> list[str]:
             '(mechanism = "invariant") are not there yet for versions about the same people.'
         )
     return [*lines, ""]
+
+
+def _complete(coarse: Sequence[Coarse]) -> list[str]:
+    if not (complete := [one.column for one in coarse if one.complete]):
+        return []
+    return [
+        "# All values that these may have are listed below, or in bins, so no category is added for others or missing",
+        "# values; a record that has another one is an error.",
+        f"complete = {_list(complete)}",
+        "",
+    ]
 
 
 def _keys(choice: Choice) -> list[str]:
@@ -273,9 +286,8 @@ def _protection(choice: Choice) -> list[str]:
     ]
 
 
-def _values(coarse: Sequence[Coarse], secret: Sequence[str] = ()) -> list[str]:
+def _values(coarse: Sequence[Coarse]) -> list[str]:
     """[categories] and [recode] of columns."""
-    coarse = [one if one.column in secret else folded(one) for one in coarse]
     lines: list[str] = []
     if listed := [one for one in coarse if one.listed]:
         lines += [

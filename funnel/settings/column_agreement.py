@@ -61,6 +61,13 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
                 f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
                 "them; take one of the two out"
             )
+    for column in spec.complete:
+        yield from _released(spec, "complete", column)
+        if column not in spec.categories and not spec.has_bins(column):
+            yield (
+                f"complete names {column!r}, and nothing says which values it has; list them in [categories], or give "
+                f"bins in [recode.{toml_key(column)}]"
+            )
 
 
 def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
