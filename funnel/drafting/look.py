@@ -18,6 +18,7 @@ from funnel.progress import Progress
 from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import NUMBER, is_number
 from funnel.source.days import day_of
+from funnel.source.formats.loaded import labels_of
 from funnel.source.reader import open_source
 from funnel.source.source import Source
 from funnel.spec import ReleaseSpec
@@ -202,7 +203,7 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
             left_out[name] = "its name is not one line of text"
     source, unreadable = _opened(spec, [name for name in names if name not in left_out])
     left_out.update(unreadable)
-    seen = [_Seen(Column(name), source.schema.field(name).type) for name in source.schema.names]
+    seen = [_Seen(Column(field.name, labels=labels_of(field)), field.type) for field in source.schema]
     rows = 0
     for batch in source.batches(source.schema.names):
         kept = batch.slice(0, MOST_ROWS - rows)
