@@ -34,7 +34,7 @@ def shared(name: str) -> Callable[[], pd.DataFrame]:
 
 
 def visits(people: int = 4_000, seed: int = 1) -> pd.DataFrame:
-    """Visits of patients: several rows of a person, whose chronic illness is one, and whose diagnosis is of the visit."""
+    """Visits of patients: several rows of a person, who is chronically ill or not; each visit has a diagnosis."""
     rng = np.random.default_rng(seed)
     age, sex, ill = rng.integers(1, 95, people), rng.integers(0, 2, people), rng.random(people)
     chronic = np.where(ill < 0.05 + 0.004 * age, "yes", "no")
@@ -93,7 +93,9 @@ def survey(people: int = 6_000, seed: int = 3) -> pd.DataFrame:
         {
             "interview": [f"i-{k:06}" for k in rng.permutation(people)],
             "age": age,
-            "age_group": pd.cut(age, [17, 29, 39, 49, 59, 69, 120], labels=["18-29", "30-39", "40-49", "50-59", "60-69", "70+"]),
+            "age_group": pd.cut(
+                age, [17, 29, 39, 49, 59, 69, 120], labels=["18-29", "30-39", "40-49", "50-59", "60-69", "70+"]
+            ),
             "region": region,
             "number_of_children": rng.poisson(1.3, people),
             "visits_to_doctor": doctor,
@@ -109,7 +111,7 @@ def missing(people: int = 5_000, seed: int = 4) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     income = rng.lognormal(10, 0.6, people).round(-2)
     education = rng.choice(["primary", "secondary", "tertiary"], people, p=[0.2, 0.5, 0.3])
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "sex": rng.choice(["female", "male", "n/a"], people, p=[0.51, 0.48, 0.01]),
             "education": np.where(rng.random(people) < 0.07, "NA", education),
@@ -118,7 +120,6 @@ def missing(people: int = 5_000, seed: int = 4) -> pd.DataFrame:
             "remarks": [f"case {k} seen" if k % 3 else "" for k in range(people)],
         }
     )
-    return table
 
 
 def small(people: int = 400, seed: int = 5) -> pd.DataFrame:
@@ -130,7 +131,9 @@ def small(people: int = 400, seed: int = 5) -> pd.DataFrame:
             "member": rng.permutation(people) + 1,
             "age": age,
             "section": rng.choice(["football", "tennis", "chess"], people, p=[0.5, 0.3, 0.2]),
-            "religion": rng.choice(["none", "protestant", "catholic", "muslim", "jewish"], people, p=[0.4, 0.3, 0.2, 0.08, 0.02]),
+            "religion": rng.choice(
+                ["none", "protestant", "catholic", "muslim", "jewish"], people, p=[0.4, 0.3, 0.2, 0.08, 0.02]
+            ),
         }
     )
 

@@ -19,8 +19,8 @@ ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "
 # number of values of the secret, for both guarantees together and for the first alone; with the secret published.
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
 _ALONE, _WITH_SECRET = 48, 24
-# Where the same people come again an optimum by information is made.
-_HISTORIES = 40
+# Where the same people come again an optimum by information is made; several rows of one take several.
+_HISTORIES, _ROWS = 40, 16
 # Records of a combination of secret and published values, on average: with fewer noise hides what there is.
 _RECORDS = 25
 # Values of a column at first; of the secret. Shares of the records that a value has at least.
@@ -134,7 +134,8 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
         notes=(*notes, *people.notes),
     )
     if people.people == "same":
-        return _over_versions(base, chosen, look.rows, min(_HISTORIES, open_to), publish)
+        most = _ROWS if people.unit else _HISTORIES
+        return _over_versions(base, chosen, look.rows, min(most, open_to), publish)
     if inputs != publish:
         return _with_secret(base, chosen, look.rows, min(_WITH_SECRET // several, open_to))
     fitted = _fitted(chosen, look.rows, min(_ALONE, open_to))
@@ -156,7 +157,7 @@ def _over_versions(base: Choice, chosen: Sequence[Column], rows: int, most: int,
             f"{base.secret[0]!r} is secret and published, which is not there yet for versions about the same people; "
             "take it out of --publish, or say --people different if no person is in two versions"
         )
-    fitted = _fitted(chosen, rows, most)
+    fitted = _fitted(chosen, rows, most, 2)
     if fitted is None:
         raise SpecError(
             f"{len(chosen)} columns have too many values together for versions about the same people; name fewer with "
@@ -212,17 +213,20 @@ def _bound(cells: int, several: int, columns: int) -> tuple[tuple[str, ...], str
     )
 
 
-def _fitted(columns: Sequence[Column], rows: int, most: int) -> list[Coarse] | None:
-    """The columns with at most so many combinations together; None where that would leave too few values of each."""
+def _fitted(columns: Sequence[Column], rows: int, most: int, fewest: int | None = None) -> list[Coarse] | None:
+    """The columns with at most so many combinations together, three categories of each at least; else None.
+
+    Of one to three columns there may be two of each, and a few combinations more.
+    """
+    few = len(columns) <= 3
+    fewest = (2 if few else 3) if fewest is None else fewest
     levels = [_VALUES] * len(columns)
-    made = [coarse(column, rows, level, _SHARE) for column, level in zip(columns, levels, strict=True)]
-    least = math.prod(min(one.size, 3 if len(columns) > 2 else 2) for one in made)
-    if least > most and len(columns) > 2:
-        return None
+    made = [coarse(column, rows, _VALUES, _SHARE) for column in columns]
     while math.prod(one.size for one in made) > most:
-        k = max(range(len(made)), key=lambda place: made[place].size)
-        if levels[k] <= 2:
-            return made if len(columns) <= 2 else None
+        open_to = [k for k, level in enumerate(levels) if min(level, made[k].size) > fewest]
+        if not open_to:
+            return made if few else None
+        k = max(open_to, key=lambda place: made[place].size)
         levels[k] = min(levels[k], made[k].size) - 1
         made[k] = coarse(columns[k], rows, levels[k], _SHARE)
     return made

@@ -90,6 +90,8 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
         named = dict(column.counts.most_common(2))
     if len(named) > _LISTED:
         return Coarse(column.name, most, minimum_count=least, left_out=left_out)
+    if column.kind == "number" and not column.labels and all(re.fullmatch("[0-9]+", value) for value in column.counts):
+        return _counted(column, most, least, left_out)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - has_missing
     ordered = bool(column.labels) or _are_numbers(named) or _begin_with_numbers(named)
@@ -100,12 +102,9 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     rest = [OTHER] if unnamed and OTHER not in groups else []
     if OTHER in groups:
         groups[OTHER] = tuple(dict.fromkeys((*groups[OTHER], OTHER)))
-    few = [*rest] if unnamed < least else []
     if column.missing and not has_missing and not left_out:
-        few.append(MISSING)
-    if few:
-        _add(groups, OTHER if OTHER in groups else categories[-1], few)
-    size = len(categories) + has_missing + (bool(rest) and unnamed >= least)
+        _add_missing(groups, OTHER if OTHER in groups else categories[-1])
+    size = len(categories) + has_missing + len(rest)
     missing = [MISSING] if column.missing and not left_out else []
     return Coarse(column.name, max(size, 2), (*order, *rest, *missing), groups, complete=True, left_out=left_out)
 
@@ -125,11 +124,36 @@ def _others(
     return {OTHER: tuple(sorted(falling[kept:]))} if kept < len(order) else {}
 
 
-def _add(groups: dict[str, tuple[str, ...]], category: str, few: Sequence[str]) -> None:
-    """Put what is too rare to be a category into one that says so by its name."""
+def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:
+    """Put missing values, which are too rare to be a category, into one that says so by its name."""
     values = groups.pop(category, (category,))
-    told = ["others" if one == OTHER else "missing" for one in few if category != OTHER]
-    groups[" or ".join((category, *told))] = (*values, *few)
+    groups[category if category == OTHER else f"{category} or missing"] = (*values, MISSING)
+
+
+def _counted(column: Column, most: int, least: int, left_out: int) -> Coarse:
+    """Few whole numbers, such as counts: each by itself, and those that few have with their neighbours."""
+    counts = {value: column.counts[value] for value in sorted(column.counts, key=int)}
+    has_missing = column.missing >= least
+    runs = _runs(counts, most - has_missing, least)
+    few = bool(column.missing) and not has_missing and not left_out
+    missing = (MISSING,) if column.missing and not left_out else ()
+    if all(len(run) == 1 for run in runs) and min(counts.values()) >= NAMED and not few:
+        size = len(runs) + has_missing
+        return Coarse(column.name, max(size, 2), (*counts, *missing), complete=True, left_out=left_out)
+    # Bins take in numbers that nobody here has, and name none that few have.
+    edges = tuple(float(run[0]) for run in runs[1:])
+    labels = Recode(bins=edges).bin_labels
+    groups: dict[str, tuple[str, ...]] = {_name(run, runs): (label,) for run, label in zip(runs, labels, strict=True)}
+    if few:
+        _add_missing(groups, next(reversed(groups)))
+    return Coarse(
+        column.name,
+        len(labels) + has_missing,
+        groups=groups,
+        bins=edges,
+        complete=not has_missing,
+        left_out=left_out,
+    )
 
 
 def plain(column: Column) -> Coarse:
@@ -250,9 +274,9 @@ def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
     if len(run) == 1:
         return run[0]
     if _are_numbers(run):
-        if run is runs[-1]:
+        if run == runs[-1]:
             return f"{run[0]} or more"
-        return f"{run[-1]} or less" if run is runs[0] else f"{run[0]} to {run[-1]}"
+        return f"{run[-1]} or less" if run == runs[0] else f"{run[0]} to {run[-1]}"
     return f"{run[0]} or {run[1]}" if len(run) == 2 else f"{run[0]} to {run[-1]}"
 
 

@@ -179,7 +179,7 @@ def people_of(
             "history": f"{who} tells who a person is: one bound holds for all versions about the same people.",
             "wave": f"{changes}, so one {column} is published at a time: change the value for the next version.",
         }
-        return People(rows.columns, (), "same", rows.wave, why, (why["wave"],))
+        return People(rows.columns, (), "same", rows.wave, why, (why["wave"].rstrip("."),))
     if named:
         raise SpecError(
             f"{changes}, and one bound holds for one secret of a person; name a secret that all rows of a person "

@@ -100,6 +100,5 @@ def _numbers(cells: list[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value):
-        return str(int(value))
-    return str(value)
+    number = isinstance(value, float) or type(value) is int
+    return str(int(value)) if number and float(value).is_integer() else str(value)
