@@ -82,7 +82,7 @@ def _typed(values: pd.Series[Any], labels: Mapping[Any, str]) -> pa.Array:
     there = [value for value in cells if value is not None]
     if there and all(isinstance(value, bool) for value in there):
         return pa.array(cells, pa.bool_())
-    if there and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
+    if there and {type(value) for value in there} <= {int, float}:
         return _numbers(cells)
     if there and all(isinstance(value, datetime.date) for value in there):
         stamps = pd.to_datetime(pd.Series(cells, dtype=object))
