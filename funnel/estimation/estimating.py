@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns, parts_of
 from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
@@ -23,7 +24,6 @@ from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
-from funnel.sampling.published import CLASS_COLUMN
 
 _ROUNDING = 1e-12
 
