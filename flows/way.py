@@ -244,6 +244,8 @@ def _go(
         "drawn": isinstance(decision, Draw),
         "cached": cached,
         "warnings": warnings,
+        # Of the columns as the spec asks for them; what is kept is of what this left.
+        **({} if (left := taken.read_codings().grouping_kept) == 1 else {"grouping_kept": left}),
     }
     return told, None if done is None else replace(done, warnings=tuple(warnings))
 
