@@ -182,7 +182,7 @@ def plan_command(
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
     from funnel.rendering import plan_writer
-    from funnel.sample_size import warnings
+    from funnel.sample_size import rare_secrets, warnings
     from funnel.source import settled_columns
     from funnel.spec import ReleaseSpec
 
@@ -204,6 +204,9 @@ def plan_command(
         # Under a published secret, or of whole records, nothing else may be used.
         one_family = described.publishes_secret or described.is_by_class
         mechanisms = (described.mechanism.name,) if one_family else None
+        for bound in () if one_family else bounds:
+            if (rare := rare_secrets(found.settled or described, counted, bound)) is not None:
+                console.progress(f"{WARNING}{rare}", 0, None)
         write_page = None if described.is_by_class else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:

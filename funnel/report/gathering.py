@@ -171,6 +171,11 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
                 f"{column}: {count_of_records(coding.n_missing)} missing values became the category "
                 f"{coding.missing_label!r}."
             )
+    if codings.grouping_kept < 1:
+        said.append(
+            f"Grouping left {codings.grouping_kept:.1%} of the information in the published columns; what this report "
+            "says is kept is of that."
+        )
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)

@@ -105,6 +105,8 @@ class Codings(Mapping[str, Coding]):
         spec.
     by_class : bool
         Whether records are drawn by their class because values would have to be grouped too far otherwise.
+    grouping_kept : float
+        Of the information in the published columns as the spec asks for them, what grouping for a threshold left.
     """
 
     columns: tuple[Coding, ...]
@@ -114,6 +116,7 @@ class Codings(Mapping[str, Coding]):
     learned_delta: float = 0.0
     recode: Mapping[str, str] = field(default_factory=dict)
     by_class: bool = False
+    grouping_kept: float = 1.0
 
     @cached_property
     def _by_name(self) -> dict[str, Coding]:

@@ -95,7 +95,8 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
         return codings
     grouped = replace(codings, recode={**bins, **{column: _written(one) for column, one in recode.items()}})
     made = learn_codings(grouped.settled(spec), source, progress)
-    return replace(made, recode=grouped.recode, by_class=codings.by_class)
+    kept = 1.0 if wide or found is None else found.joint.entropy / joint.entropy
+    return replace(made, recode=grouped.recode, by_class=codings.by_class, grouping_kept=kept)
 
 
 def _written(recode: Recode) -> str:

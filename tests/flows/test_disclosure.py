@@ -14,10 +14,12 @@ from funnel.audit.check import State
 from funnel.audit.recheck import recheck
 from funnel.disclosure.suggest import suggest
 from funnel.errors import DataError, ReleaseRefused
+from funnel.pipeline.flows.commands import _sentence
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
+from funnel.settings.frequencies import FrequencySettings
 from funnel.source import Codings, count_joint, is_wide, misfits, open_source, recoded
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns
@@ -81,8 +83,15 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     )
     assert go(spec, again=False, rotate=False)[0]["status"] == "unchanged"
     told = list(misfits(spec, recoded(spec, open_source(spec), quiet)))
-    assert len(told) == len(spec.disclosure.blank) == 7
-    assert "is published as 'any value' in every record: it tells nothing" in told[0]
+    assert len(told) == 1 + len(spec.disclosure.blank) == 8
+    assert "is published as 'any value' in every record: it tells nothing" in told[1]
+    # What is kept is of the columns as they were asked for.
+    asked = count_joint(spec.model_copy(update={"frequencies": FrequencySettings(protection="none")}), quiet).entropy
+    left = JointDocument.read(release.joint).joint.entropy
+    assert found["grouping_kept"] == pytest.approx(left / asked)
+    assert f"left {left / asked:.1%} of the information in the published columns" in told[0]
+    assert any(f"Grouping left {left / asked:.1%} of the information" in one for one in said)
+    assert f"{left / asked * found['share']:.1%} of the information kept (" in _sentence(found)
 
 
 def test_records_are_whole_where_grouping_would_blank_columns(tmp_path: Path) -> None:
