@@ -105,9 +105,9 @@ def page(outcomes: list[Outcome]) -> str:
         "",
         "Made by `python -m benchmarks.unprepared`: for each table `funnel init SOURCE` with the options shown, then",
         "`funnel release` on the spec as it was written, `funnel audit` and `funnel audit --public`. *Unchanged* is",
-        "the share of records that are true in all columns (of their class, for whole records); *kept* is the share of the",
-        "information in the published columns, as the groups and bins of the spec make them. Seconds are of processor",
-        "time, on a machine that did other things, too.",
+        "the share of records that are true in all columns (of their class, for whole records); *kept* is the share of",
+        "the information in the published columns, as the groups and bins of the spec make them. Seconds are of",
+        "processor time, on a machine that did other things, too.",
         "`benchmarks/unprepared_tables.py` has the tables.",
         "",
         "| table | records | options | guarantee | counts | init | release | audits | unchanged | kept | seconds | "

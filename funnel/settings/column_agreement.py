@@ -62,8 +62,12 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
                 "them; take one of the two out"
             )
     for column in spec.complete:
-        yield from _released(spec, "complete", column)
-        if column not in spec.categories and not spec.has_bins(column):
+        if column not in spec.columns and (spec.publish or not spec.groups.auto):
+            yield (
+                f"complete names {column!r}, which is neither secret nor published; add it to publish, or take it out "
+                "of complete"
+            )
+        elif column not in spec.categories and not spec.has_bins(column):
             yield (
                 f"complete names {column!r}, and nothing says which values it has; list them in [categories], or give "
                 f"bins in [recode.{toml_key(column)}]"
