@@ -35,7 +35,7 @@ def ask(look: Look, roles: Roles) -> Answers | None:
     key = _columns("3. Which column identifies a person (- for none)?", found or "-", names, "-")
     if key == ("-",):
         return Answers(secret, None if publish == ("all",) else publish, people=_later())
-    several = click.confirm("4. Are there several rows of a person?", bool(roles.people) and not roles.keys, err=True)
+    several = _confirmed("4. Are there several rows of a person?", bool(roles.people) and not roles.keys)
     people = _later()
     return Answers(
         secret, None if publish == ("all",) else publish, () if several else key, key if several else (), people
@@ -43,8 +43,12 @@ def ask(look: Look, roles: Roles) -> Answers | None:
 
 
 def _later() -> str:
-    same = click.confirm("5. Will the same people be in later versions?", False, err=True)
-    return "same" if same else "different"
+    return "same" if _confirmed("5. Will the same people be in later versions?", False) else "different"
+
+
+def _confirmed(question: str, default: bool) -> bool:
+    shown = f"{question} (y or n, Enter: {'y' if default else 'n'})"
+    return click.confirm(shown, default, show_default=False, prompt_suffix=" ", err=True)
 
 
 def _columns(question: str, default: str, names: list[str], other: str | None = None) -> tuple[str, ...]:
@@ -60,9 +64,8 @@ def _columns(question: str, default: str, names: list[str], other: str | None = 
         return found
 
     ask_for: Callable[..., tuple[str, ...]] = click.prompt
-    return ask_for(
-        question, default=default, value_proc=parsed, show_default=bool(default), err=True, prompt_suffix=" "
-    )
+    shown = f"{question} (Enter: {default})" if default else question
+    return ask_for(shown, default=default, value_proc=parsed, show_default=False, err=True, prompt_suffix=" ")
 
 
 def columns_in(texts: Iterable[str]) -> tuple[str, ...]:

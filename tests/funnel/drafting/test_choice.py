@@ -201,7 +201,7 @@ class TestCommands:
             return value_proc(next(answers))
 
         monkeypatch.setattr("click.prompt", prompt)
-        monkeypatch.setattr("click.confirm", lambda question, default, err: next(answers))
+        monkeypatch.setattr("click.confirm", lambda question, default, **_: next(answers))
         found = ask(look, roles_of(look))
         assert found == Answers(("smoker",), ("age", "region"), ("interview",), (), "same")
         assert list(answers) == []
