@@ -108,7 +108,7 @@ def approve(spec: Path, by: str, note: str | None, version: str | None, reject: 
 def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     """Print what a run came to."""
     if as_json:
-        warnings = [*result.get("warnings", ()), *console.warned]
+        warnings = [*result.get("warnings", ()), *console.losses]
         console.print_json({**result, "warnings": list(dict.fromkeys(warnings))})
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.

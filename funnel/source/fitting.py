@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from funnel.errors import DataError
+from funnel.progress import LOSS
 from funnel.source.cells import number_in
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
@@ -162,15 +163,16 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
             )
 
     for one in set_aside(spec, codings):
-        yield one.sentence
+        yield f"{LOSS}{one.sentence}"
     if codings.grouping_kept < 1:
         yield (
-            f"grouping so that no combination has fewer than {spec.frequencies.threshold:,} records left "
+            f"{LOSS}grouping so that no combination has fewer than {spec.frequencies.threshold:,} records left "
             f"{codings.grouping_kept:.1%} of the information in the published columns, and what is kept is told of that"
         )
     for column in spec.disclosure.blank:
         if column in codings and len(codings[column].labels) == 1:
-            yield f"column {column!r} is published as {codings[column].labels[0]!r} in every record: it tells nothing"
+            label = codings[column].labels[0]
+            yield f"{LOSS}column {column!r} is published as {label!r} in every record: it tells nothing"
 
 
 @dataclass(frozen=True)

@@ -335,7 +335,7 @@ class TestSelection:
 
     def test_of_a_complete_column_nothing_is(self, spec: ReleaseSpec) -> None:
         names = {"relationship": ("Husband", "Wife"), "race": ("White", "Black")}
-        declared = spec.model_copy(update={"categories": names, "complete": ("race",)})
+        declared = spec.model_copy(update={"categories": {**spec.categories, **names}, "complete": ("race",)})
         assert learned_columns(declared) == ()
         counted = Recount(("race",), (), (), (), {}, 0, 0, "", {})
         whole = {"race": ("White", "Black")}

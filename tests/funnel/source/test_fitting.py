@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from funnel.console import Console
 from funnel.errors import SpecError
-from funnel.progress import quiet
+from funnel.progress import WARNING, quiet
 from funnel.source import Codings, learn_codings, misfits, open_source, recoded, settled_columns
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
@@ -266,3 +267,14 @@ class TestSetAside:
         assert "4 of 100 records (4.0%) are left out: column 's' has values of them that have no category" in message
         kept = workshop.parquet(columns, **changes, limits={"set_aside": 0.04})
         assert recoded(kept, open_source(kept), quiet).n_dropped == 4
+
+
+def test_json_has_what_is_left_out_and_no_value(workshop: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(as_json=True)
+    columns = {"s": AB * 50, "x": ["u", "v"] * 48 + ["hidden", None, "v", "v"]}
+    recode = {"x": {"groups": {"some": ["u", "secret spelling"]}, "minimum_count": 2}}
+    for said in told(workshop.parquet(columns, recode=recode)):
+        console.progress(f"{WARNING}{said}", 0, None)
+    (loss,) = console.losses
+    assert "2 of 100 records (2.0%) become 'Other': column 'x' has values of them that are too rare" in loss
+    assert "secret spelling" in capsys.readouterr().err
