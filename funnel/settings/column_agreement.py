@@ -23,8 +23,14 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
                 f"secret names {alike!r} and publish {column!r}, which readers would take for one column; take one of "
                 "them out, or give one another name in the source"
             )
+    # A column that is misspelt is told of once, whatever sections it has.
+    sections: dict[str, str] = {}
+    for section in ("recode", "categories", "numbers"):
+        for column in getattr(spec, section):
+            sections.setdefault(column, section)
+    for column, section in sections.items():
+        yield from _released(spec, section, column)
     for column, recode in spec.recode.items():
-        yield from _released(spec, "recode", column)
         if _names_other(spec, column):
             if recode.other in recode.bin_labels and recode.other not in recode.group_of:
                 yield f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text"
@@ -55,7 +61,6 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
                 f"{column!r}; set missing_label to another text"
             )
     for column in spec.categories:
-        yield from _released(spec, "categories", column)
         if spec.has_bins(column):
             yield (
                 f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
@@ -77,7 +82,6 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
 def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
     """Numbers that do not fit their bins."""
     for column, numbers in spec.numbers.items():
-        yield from _released(spec, "numbers", column)
         edges = spec.recode[column].edges if column in spec.recode else ()
         if numbers.range is not None and edges:
             low, high = numbers.range
