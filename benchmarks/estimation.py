@@ -1,5 +1,9 @@
 """How often intervals of estimated shares hold the truth, and how far estimates are from it, over simulated releases.
 
+With noise, every release has noisy counts and a protocol of its own, made from these; records and counts are combined
+as `funnel estimate` combines them. The width of their intervals is beside that of the records alone, where these tell
+every share.
+
 ``python -m benchmarks.estimation`` draws releases of each case, estimates every share from each, and counts how many of
 the 95 % intervals hold the true share: over all values, and of the value that is held least often. Errors are root mean
 squares over releases, beside the mean of the standard errors that were told. The rows go to
@@ -12,6 +16,7 @@ import argparse
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +24,9 @@ import numpy as np
 from benchmarks.rows import Row, save_as_they_come
 from funnel import LDP, LIP, Joint, Protocol, fit, optimal
 from funnel.estimation import estimate, expected_errors
+from funnel.estimation.combined import NoisyShares
+from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.noise import Noise
 
 SHARES = (0.32, 0.22, 0.17, 0.11, 0.08, 0.05, 0.03, 0.012, 0.006, 0.002)
 
@@ -110,6 +118,68 @@ def measured(name: str, case: Case, releases: int) -> Row:
     }
 
 
+# Of ten values, the last two of which nobody has, and three that few have.
+NOISY = (0.32, 0.22, 0.17, 0.11, 0.08, 0.06, 0.03, 0.01, 0.0, 0.0)
+# What the noise of counts is by default.
+EPSILON, BETA = 1.0, 0.01
+SIZES = (200, 2_000, 20_000, 300_000)
+
+
+def near_identity(joint: Joint) -> Protocol:
+    """Records hardly change: noise makes some phantom a value that tells too much."""
+    return fit("watchdog-uniform", joint, LIP(1.0))
+
+
+def strong(joint: Joint) -> Protocol:
+    return fit("grr", joint, LDP(1.0))
+
+
+CHANNELS: dict[str, Callable[[Joint], Protocol]] = {"near-identity": near_identity, "strong": strong}
+
+
+def measured_with_noise(channel: str, n: int, releases: int) -> Row:
+    """Coverage of records and noisy counts together, for shares above 2 %; with a protocol of its own each time."""
+    name = f"with noise, {channel}, {n:,} records"
+    random = np.random.default_rng(zlib.crc32(name.encode()))
+    joint = records(n, NOISY)
+    people = joint.counts.sum(axis=0)
+    truth, noise = people / n, Noise(EPSILON, 0.0, BETA)
+    common = truth > 0.02
+    held, off, errors, widths, alone = [], [], [], [], []
+    for _ in range(releases):
+        ratio = np.exp(-1 / noise.scale)
+        drawn = (
+            joint.counts
+            + random.geometric(1 - ratio, joint.counts.shape)
+            - random.geometric(1 - ratio, joint.counts.shape)
+        )
+        public = of_noisy(drawn, joint.secret, joint.inputs, noise, EPSILON, EPSILON).joint
+        protocol = CHANNELS[channel](public)
+        counts = random.multinomial(people, (protocol.matrix / protocol.matrix.sum(axis=0)).T).sum(axis=0)
+        beside = NoisyShares.of_counts(drawn.sum(axis=0), np.full(len(people), len(drawn)), noise.scale, n)
+        found, others = estimate(counts, protocol, beside=beside), estimate(counts, protocol)
+        held.append(((found.lower <= truth) & (truth <= found.upper))[common])
+        off.append((found.frequencies - truth)[common])
+        errors.append(found.errors[common])
+        widths.append((found.upper - found.lower)[common])
+        alone.append((others.upper - others.lower)[common])
+    rates = np.mean(held, axis=0)
+    return {
+        "case": name,
+        "records": n,
+        "outputs": len(protocol.outputs),
+        "condition": None,
+        "releases": releases,
+        "coverage": round(float(rates.mean()), 4),
+        "least": round(float(rates.min()), 4),
+        "most": round(float(rates.max()), 4),
+        "rms": round(float(np.sqrt(np.mean(np.square(off)))), 6),
+        "told": round(float(np.sqrt(np.mean(np.square(errors)))), 6),
+        "width": round(float(np.median(widths)), 6),
+        "width_alone": round(float(np.median(alone)), 6),
+    }
+
+
 def page(rows: list[Row]) -> str:
     """A page of the rows."""
     lines = [
@@ -125,15 +195,27 @@ def page(rows: list[Row]) -> str:
             f"| {row['case']} | {row['records']:,} | {row['outputs']} | {row['condition']} | {row['releases']:,} "
             f"| {row['coverage']:.1%} | {row['least']:.1%} | {row['most']:.1%} | {row['rms']:.5f} | {row['told']:.5f} |"
         )
+    if combined := [row for row in rows if "width" in row]:
+        lines += [
+            "",
+            "Releases with noise: median width of the intervals of shares above 2 %, by records and noisy counts",
+            "together, and by the records alone.",
+            "",
+            "| case | together | records alone |",
+            "| --- | --- | --- |",
+            *(f"| {row['case']} | {row['width']:.5f} | {row['width_alone']:.5f} |" for row in combined),
+        ]
     return "\n".join([*lines, ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", default=2000, type=int, help="simulated releases of each case")
+    parser.add_argument("--noisy", default=500, type=int, help="simulated releases of each case with noise")
     arguments = parser.parse_args()
     rows = (measured(name, made(), arguments.releases) for name, made in cases().items())
-    save_as_they_come(rows, "estimation", page)
+    noisy = (measured_with_noise(channel, n, arguments.noisy) for channel in CHANNELS for n in SIZES)
+    save_as_they_come(chain(rows, noisy), "estimation", page)
 
 
 if __name__ == "__main__":

@@ -189,6 +189,10 @@ def _values(public: Mapping[str, Sequence[str]], counted: Recount, spec: Release
             groups = {} if recode is None or recode.groups is None else recode.groups
             unknown = named - set(counted.values.get(column, {})) - set(groups)
             yield claim(column, not unknown, "has values that no record has, and nobody declared")
+        if column in spec.complete:
+            made = set(labels) - declared if declared is not None and whole else set()
+            yield claim(column, not made, "is declared complete, and has a category for other or missing values")
+            continue
         if column in spec.inputs and whole and not spec.has_bins(column):
             yield claim(column, other in labels, "has no category of other values, which tells that no record has one")
         if column in spec.inputs and whole and spec.source.on_missing == "category":

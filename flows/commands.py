@@ -108,7 +108,8 @@ def approve(spec: Path, by: str, note: str | None, version: str | None, reject: 
 def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     """Print what a run came to."""
     if as_json:
-        console.print_json(result)
+        warnings = [*result.get("warnings", ()), *console.losses]
+        console.print_json({**result, "warnings": list(dict.fromkeys(warnings))})
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
@@ -149,8 +150,7 @@ def _sentence(result: dict[str, Any]) -> str:
     explained = result.get("explained")
     of_numbers = "" if explained is None else f"{explained:.1%} of the variance explained, "
     what = (
-        f"{result['rows']:,} records by {result['mechanism']}, {of_numbers}{result['share']:.1%} of the information "
-        "kept, exact "
+        f"{result['rows']:,} records by {result['mechanism']}, {of_numbers}{_kept(result)}, exact "
         f"level {result['level']:.12g} within {result['guarantee']}{reused}"
     )
     if (history := result.get("history")) is not None:
@@ -159,6 +159,17 @@ def _sentence(result: dict[str, Any]) -> str:
         return f"Held version {version} for approval, unpublished: {what}."
     by = f", approved by {result['approved_by']}" if "approved_by" in result else ""
     return f"Published version {version}: {what}{by}."
+
+
+def _kept(result: dict[str, Any]) -> str:
+    """The share of the information that is kept, of the columns as the spec asks for them."""
+    left = result.get("grouping_kept")
+    if left is None:
+        return f"{result['share']:.1%} of the information kept"
+    return (
+        f"{left * result['share']:.1%} of the information kept ({result['share']:.1%} of what grouping for the "
+        f"threshold left)"
+    )
 
 
 def _of_history(history: dict[str, Any]) -> str:

@@ -56,7 +56,7 @@ from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
-from funnel.sample_size import doubts
+from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, settled_columns
 from funnel.spec import ReleaseSpec
 
@@ -244,6 +244,8 @@ def _go(
         "drawn": isinstance(decision, Draw),
         "cached": cached,
         "warnings": warnings,
+        # Of the columns as the spec asks for them; what is kept is of what this left.
+        **({} if (left := taken.read_codings().grouping_kept) == 1 else {"grouping_kept": left}),
     }
     return told, None if done is None else replace(done, warnings=tuple(warnings))
 
@@ -272,6 +274,11 @@ def _prepare(
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
     settled = snapshot.read_codings().settled(spec)
+    if not spec.is_by_class and not spec.publishes_secret:
+        # Before the optimisation, and to whoever runs this alone: where counts are exact it is about few people.
+        rare = rare_secrets(settled, protected.frequencies.joint, parse_guarantee(spec.guarantee.canonical))
+        if rare is not None:
+            tell(f"{WARNING}{rare}")
     useful = utility_for(settled, protected.frequencies.joint.over_published(spec.publish))
     return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ _ALONE = "This page is about a version that stands alone; what is kept given ear
 
 @main.command("init")
 @click.argument("source")
+@click.option("--secret", "secrets", multiple=True, metavar="A[,B]", help="Columns that are sensitive.")
+@click.option("--publish", multiple=True, metavar="A,B|all", help="Columns to publish, or all that can be.")
+@click.option("--key", multiple=True, metavar="ID", help="Column that identifies a person, who has one row.")
+@click.option("--unit", multiple=True, metavar="ID", help="Column that identifies a person, who may have several rows.")
+@click.option("--people", type=click.Choice(["same", "different"]), help="Whether a person may be in a later version.")
 @click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE.")
 @click.option("--query", help="Of a database: the query to read.")
 @click.option("--format", "kind", help="What SOURCE is written in, where its name does not tell, such as csv.")
@@ -31,21 +37,59 @@ _ALONE = "This page is about a version that stands alone; what is kept given ear
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @json_option
 def init_command(
-    source: str, table: str | None, query: str | None, kind: str | None, output: Path | None, force: bool, as_json: bool
+    source: str,
+    secrets: tuple[str, ...],
+    publish: tuple[str, ...],
+    key: tuple[str, ...],
+    unit: tuple[str, ...],
+    people: str | None,
+    table: str | None,
+    query: str | None,
+    kind: str | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Look at SOURCE and write a spec with comments, to be edited.
+    """Look at SOURCE and write a spec that funnel release takes as it stands.
 
-    SOURCE is what path in [source] may be: a file, a folder, a pattern, a URL, or a database. What its columns hold is
-    found out in one pass: types, texts that mean missing, identifiers, columns with many or rare values, bins for
-    numbers, columns by which records could be joined to others, survey weights, and what publishing all columns takes.
-    Which column is the secret, nobody can find out: the spec names candidates, and a person takes the mark away.
+    SOURCE is what path in [source] may be: a file, a folder, a pattern, a URL, or a database. --secret and --publish
+    say what is sensitive and what is released, --key or --unit which column identifies a person. Without them five
+    questions are asked on a terminal; elsewhere a draft with comments is written, in which a person chooses the secret.
+
+    Guarantee, protection of counts, categories and groups follow from the answers and from what the columns hold, which
+    is found out in one pass: types, texts that mean missing, identifiers, many or rare values. The spec has a line of
+    comment for each that says why.
     """
+    from funnel.drafting.asking import ask, columns_in
+    from funnel.drafting.choice import Answers
     from funnel.drafting.command import draft_file
 
+    answers = None
+    if secrets or publish or key or unit or people:
+        if not secrets or not publish:
+            raise SpecError(
+                "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
+            )
+        every = columns_in(publish)
+        answers = Answers(
+            columns_in(secrets),
+            None if every == ("all",) else every,
+            columns_in(key),
+            columns_in(unit),
+            people,
+        )
+    terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     with Console(as_json) as console:
-        said = draft_file(source, table, query, output, force, console.progress, kind)
+        said = draft_file(
+            source, table, query, output, force, console.progress, kind, answers, ask if terminal else None
+        )
     if as_json:
         click.echo(json_line(said))
+        return
+    for note in said["notes"]:
+        click.echo(f"Note: {printable(note)}.")
+    if said["status"] == "written":
+        click.echo(f"wrote {said['spec']}: look at it, choose its licence, then funnel release {said['spec']}")
     else:
         click.echo(f"wrote {said['spec']}: choose the secret in it, then funnel plan {said['spec']}")
 
@@ -138,7 +182,7 @@ def plan_command(
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
     from funnel.rendering import plan_writer
-    from funnel.sample_size import warnings
+    from funnel.sample_size import rare_secrets, warnings
     from funnel.source import settled_columns
     from funnel.spec import ReleaseSpec
 
@@ -160,6 +204,9 @@ def plan_command(
         # Under a published secret, or of whole records, nothing else may be used.
         one_family = described.publishes_secret or described.is_by_class
         mechanisms = (described.mechanism.name,) if one_family else None
+        for bound in () if one_family else bounds:
+            if (rare := rare_secrets(found.settled or described, counted, bound)) is not None:
+                console.progress(f"{WARNING}{rare}", 0, None)
         write_page = None if described.is_by_class else write_page
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:

@@ -11,6 +11,8 @@ from funnel.wording import nearest, toml_key
 
 # Unknown settings that are named one by one.
 _NAMED = 20
+# Problems that are told in full after the first.
+_TOLD = 5
 
 _PHRASES = {
     "string_type": "must be text in quotes",
@@ -27,7 +29,7 @@ _PHRASES = {
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first problem of a validation of ``model``, as one sentence that ends with where the others are.
+    """The problems of a validation of ``model``, in one sentence that ends with where those are that it does not tell.
 
     Settings that are not known come first, all at once: a misspelt name explains the one that is then missing.
     """
@@ -43,8 +45,15 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     further = len(problems) - 1 - len(also)
     if not further:
         return sentence
-    rest = [_place(detail["loc"], model) for detail in (others if unknown else others[1:])]
-    places = list(dict.fromkeys(place for place in rest if place))
+    rest = others if unknown else others[1:]
+    # What says more than that a setting is missing, or of another type, is told as it is.
+    told = [detail for detail in rest if detail["type"] == "value_error"][:_TOLD]
+    sentence = "; and ".join((sentence, *(_sentence(detail, model) for detail in told)))
+    rest = [detail for detail in rest if detail not in told]
+    further -= len(told)
+    if not further:
+        return sentence
+    places = list(dict.fromkeys(place for detail in rest if (place := _place(detail["loc"], model))))
     named = f": {', '.join(places)}" if 0 < len(places) <= _NAMED else ""
     return f"{sentence} (and {further} more{named})"
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from funnel.progress import WARNING
+from funnel.progress import LOSS, WARNING
 from funnel.wording import printable
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ class Console:
         self._task = self._progress.add_task("starting", total=None)
         self._said, self._said_at = "", 0.0
         self._started = time.perf_counter()
+        # Warnings that name no value of the source: those of records that are left out or merged.
+        self.losses: list[str] = []
         # Whether the table of a plan is on the terminal already.
         self._shown = False
 
@@ -155,6 +157,8 @@ class Console:
         """
         now = time.perf_counter() - self._started
         if what.startswith(WARNING):
+            if what.startswith(WARNING + LOSS):
+                self.losses.append(what.removeprefix(WARNING))
             self._line(what, now)
             return
         self._progress.update(self._task, description=Text(what).markup, completed=done, total=total)
@@ -252,7 +256,7 @@ class Console:
                         "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
                         "estimates": None if exact is None else exact.to_dict(),
                         "page": None if page is None else str(page),
-                        "warnings": list(warnings),
+                        "warnings": [*warnings, *self.losses],
                     }
                 )
             return

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 # How what is told begins where it is to be read, and not only seen passing by.
+# How a warning goes on that is about records which a release leaves out or merges: it names columns, and no values.
+LOSS = "left out or merged: "
 WARNING = "warning: "
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.bounds import Bounds
 from funnel.confidence import confidence_set
+from funnel.disclosure.suggest import made_one
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import RLDP, Guarantee
 from funnel.guarantees.exact import capped_exp
@@ -24,6 +25,8 @@ from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.planning import PlanRow
+from funnel.spec import ReleaseSpec
+from funnel.wording import listed, toml_key, toml_text
 
 # A protocol that keeps a smaller share of H(X) is of no use.
 USELESS = 0.01
@@ -97,6 +100,38 @@ def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
         if _met(grouped(joint, order[:number]), guarantee, matrix):
             return tuple(joint.secret.labels[int(s)] for s in order[:number])
     return ()
+
+
+def rare_secrets(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee) -> str | None:
+    """One sentence, with the setting that merges them, if values of the secret are too rare for a bound; else None.
+
+    They are where GRR keeps half of what it could under known frequencies with these values made one, and not without.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        With one secret column that is not published itself.
+    joint : Joint
+        Public counts; shape (c, a).
+    guarantee : Guarantee
+    """
+    uncertain = isinstance(guarantee, Robust) or over_set(guarantee, joint) is not None
+    if not uncertain or guarantee.is_perfect or joint.entropy == 0 or len(spec.secret) > 1:
+        return None
+    try:
+        matrix, _ = _half_of_grr(joint, guarantee)
+        together = () if _met(joint, guarantee, matrix) else values_to_group(joint, guarantee)
+    except InfeasibleGuarantee:
+        return None
+    if not together:
+        return None
+    (column,) = spec.secret
+    (name, members), *_ = (made_one(spec, joint, column, together).recode[column].groups or {}).items()
+    return (
+        f"the values {listed(together)} of the secret column {column!r} are too rare for {guarantee}, and all other "
+        f"values are told worse for it; to merge them, write groups = {{{toml_text(name)} = "
+        f"[{', '.join(map(toml_text, members))}]}} in [recode.{toml_key(column)}]"
+    )
 
 
 def _half_of_grr(joint: Joint, guarantee: Guarantee) -> tuple[FloatArray, float]:

@@ -18,21 +18,9 @@ from funnel.databases import Database, resolved
 from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
-from funnel.settings.agreement import (
-    classes_agree,
-    columns_agree,
-    disclosure_agrees,
-    invariant_agrees,
-    keys_agree,
-    numbers_agree,
-    require_drawable,
-    require_listed,
-    require_weighable,
-    weight_agrees,
-    why_not_by_class,
-)
+from funnel.settings.agreement import conflicts, together, why_not_by_class
 from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
-from funnel.settings.fields import Columns, Line
+from funnel.settings.fields import Columns, Line, Texts
 from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
@@ -93,6 +81,9 @@ class ReleaseSpec(Section):
         For secret and published columns only.
     categories : mapping of column name to tuple of str
         The values that a secret or published column may have, in order; all others are one category.
+    complete : tuple of str
+        Columns of which every record has one of the listed values, or a number in a bin: under noise they have no
+        category for other or missing values. A record that has none stops the release.
     utility : "information", "variance" or "estimation"
         What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
         the one published column, which then holds numbers.
@@ -113,6 +104,7 @@ class ReleaseSpec(Section):
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
+    complete: Texts = ()
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
@@ -267,10 +259,8 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        keys_agree(self)
-        columns_agree(self)
-        invariant_agrees(self)
-        classes_agree(self)
+        if found := conflicts(self):
+            raise ValueError(together(found))
         return self
 
     @property
@@ -286,36 +276,10 @@ class ReleaseSpec(Section):
         """The name of the category of a column's values that have no name of their own, where there is one."""
         return self.recode[column].other if column in self.recode else OTHER
 
-    @model_validator(mode="after")
-    def _publishes(self) -> Self:
-        if not self.publish and not self.groups.auto:
-            raise ValueError("publish must name at least one column")
-        return self
-
-    @model_validator(mode="after")
-    def _numbers_agree(self) -> Self:
-        weight_agrees(self)
-        numbers_agree(self)
-        return self
-
     @property
     def drawn_columns(self) -> tuple[str, ...]:
         """The published columns of which a number is drawn within the interval of every record, in order."""
         return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
-
-    @model_validator(mode="after")
-    def _order_is_of_the_source(self) -> Self:
-        if self.source.format == "sql" and not self.output.shuffle:
-            raise ValueError(
-                "[output] shuffle = false is for sources whose rows have an order of their own: those of a database "
-                "are read in the order of their values, the secret among them; take shuffle out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _rules_agree(self) -> Self:
-        disclosure_agrees(self)
-        return self
 
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
@@ -394,16 +358,8 @@ class ReleaseSpec(Section):
             If one cannot be published, or a section is of a column that is none of them.
         """
         found = self.model_copy(update={"publish": columns})
-        try:
-            columns_agree(found)
-            for column, numbers in found.numbers.items():
-                require_listed(found, "numbers", column)
-                if numbers.draw is not None:
-                    require_drawable(found, column)
-            if found.weight is not None:
-                require_weighable(found)
-        except ValueError as error:
-            raise SpecError(str(error)) from error
+        if contradictions := conflicts(found):
+            raise SpecError(together(contradictions))
         return found
 
     @property
@@ -548,7 +504,18 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits", "numbers"},
+            include={
+                "secret",
+                "publish",
+                "record_key",
+                "unit",
+                "source",
+                "recode",
+                "categories",
+                "complete",
+                "limits",
+                "numbers",
+            },
         )
         del said["source"]["path"]
         if self.automatic:
@@ -566,6 +533,7 @@ class ReleaseSpec(Section):
                 rules.dominance,
                 rules.unique_share,
                 *rules.ordered,
+                *(f"blank {column}" for column in rules.blank),
             ]
         return _digest(said)
 

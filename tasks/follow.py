@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.followed import ExpectedHistory, FoundHistory
-from funnel.errors import ReleaseRefused, SpecError
+from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
@@ -146,8 +146,7 @@ def follow(
     Raises
     ------
     SpecError
-        If the guarantee, or the mechanism, is none that can be kept over several versions, or the register is about
-        another secret or other keys.
+        If the register is about another secret or other keys.
     ReleaseRefused
         If frequencies drifted and the spec refuses that, or what was held can no longer be drawn.
     LedgerError
@@ -166,10 +165,7 @@ def follow(
     if secret is None or spec.record_key is None or snapshot.key_kinds is None or spec.history is None:
         raise ValueError("people who are followed have record keys")
     if protocol.inputs.columns != counted.inputs.columns:
-        raise SpecError(
-            'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" leave '
-            "reads_secret out of [mechanism]"
-        )
+        raise ValueError("a protocol that is followed reads the published columns alone")
     work = workspace / FOLDER
     key = secret.record_key(spec.record_key, read_from_vault)
     bound = parse_guarantee(spec.guarantee.canonical)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.disclosure.grouping import Grouping, best_grouping, information
 from funnel.disclosure.naming import group_names
+from funnel.disclosure.order import in_order
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.table import Axis, Table
 from funnel.joint import Joint
@@ -140,6 +141,8 @@ def _in_order(spec: ReleaseSpec, column: str, values: Iterable[str]) -> tuple[li
     if column in spec.disclosure.ordered:
         listed = dict.fromkeys(recode.group_of.get(one, one) for one in spec.categories[column])
         return [*[one for one in listed if one in others], *last], set(others) <= set(listed)
+    if not _numeric(others) and (known := in_order(others)) is not None:
+        return [*known, *last], True
     return [*ordered(others), *last], _numeric(others)
 
 
@@ -202,7 +205,8 @@ def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[i
     plain = before is None or (before.groups is None and before.minimum_count is None and before.period is None)
     plain = plain and found.column not in spec.categories
     # Missing values are in no bin.
-    if not found.axis.ordered or not plain or (len(at) < len(of) and of.count(of[-1]) > 1):
+    numbered = _numeric([found.axis.values[k] for k in at]) or (before is not None and bool(before.edges))
+    if not found.axis.ordered or not plain or not numbered or (len(at) < len(of) and of.count(of[-1]) > 1):
         return []
     firsts = [found.axis.values[k] for k in at[1:] if of[k] != of[k - 1]]
     if before is not None and before.edges:

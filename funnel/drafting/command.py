@@ -1,14 +1,19 @@
-"""``funnel init``: from a source to a file with a draft of a spec, which overwrites nothing unasked."""
+"""``funnel init``: from a source to a file with a spec, or the draft of one, which overwrites nothing unasked."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from funnel.databases import names_database
-from funnel.drafting.draft import draft_spec, file_name
-from funnel.drafting.look import look_at
+from funnel.drafting.choice import Answers, Choice, choose
+from funnel.drafting.draft import draft_spec, file_name, written_spec
+from funnel.drafting.look import Look, look_at
+from funnel.drafting.people import RowsOfPeople, rows_of_people
+from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import OutputError, SpecError
 from funnel.progress import Progress
 from funnel.source.formats import format_of, names
@@ -24,8 +29,10 @@ def draft_file(
     force: bool,
     progress: Progress,
     kind: str | None = None,
+    answers: Answers | None = None,
+    ask: Callable[[Look, Roles], Answers | None] | None = None,
 ) -> dict[str, Any]:
-    """Look at a source and write a draft of a spec for it.
+    """Look at a source and write a spec for it: one that is released as it stands, or a draft where nobody answers.
 
     Parameters
     ----------
@@ -39,11 +46,16 @@ def draft_file(
     progress : callable
     kind : str or None
         The format, where the name of the source does not tell.
+    answers : Answers or None
+        What the person said of the table.
+    ask : callable or None
+        Asks the person, where there are no answers yet.
 
     Returns
     -------
     dict
-        ``spec``, the file; ``rows`` and ``columns`` that were looked at.
+        ``status``, "written" or "drafted"; ``spec``, the file; ``rows`` and ``columns`` that were looked at; ``notes``,
+        sentences for the person.
 
     Raises
     ------
@@ -67,7 +79,15 @@ def draft_file(
     given = {"table": table, "query": query, "format": kind}
     settings = {"path": _path(source, file), **{name: value for name, value in given.items() if value is not None}}
     look = look_at(settings, file.parent, progress)
-    text = draft_spec(look, title)
+    roles = roles_of(look)
+    if answers is None and ask is not None:
+        answers = ask(look, roles)
+    notes: tuple[str, ...] = ()
+    if answers is not None:
+        choice = _chosen(look, roles, answers, file.parent, progress)
+        text, notes = written_spec(look, roles, choice, title), choice.notes
+    else:
+        text = draft_spec(look, roles, _proposed(look, roles), title)
     try:
         with file.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
@@ -75,7 +95,28 @@ def draft_file(
         raise SpecError(f"there is a file {file} already; name another with --output") from None
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror}") from None
-    return {"status": "drafted", "spec": str(file), "rows": look.rows, "columns": len(look.columns)}
+    said = {"spec": str(file), "rows": look.rows, "columns": len(look.columns), "notes": list(notes)}
+    return {"status": "drafted" if answers is None else "written", **said}
+
+
+def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: Progress) -> Choice:
+    """The choice for a person's answers, with what the rows of a person tell."""
+    known = {column.name for column in look.columns}
+    named = answers.unit or answers.key
+    who = named or tuple(column.name for column in roles.people[:1] if column.named_as_person())
+    rows: RowsOfPeople | None = None
+    if who and {*who, *answers.secret} <= known and not {*who} & {*answers.secret}:
+        rows = rows_of_people(look, folder, who, answers.secret, progress)
+    return choose(look, roles, answers, rows)
+
+
+def _proposed(look: Look, roles: Roles) -> Choice | None:
+    """What would be chosen for the likeliest secret, as a beginning; the people are left to the person."""
+    if not roles.secrets or not roles.published:
+        return None
+    secret, published = roles.secrets[0].name, tuple(column.name for column in roles.published)
+    choice = choose(look, roles, Answers((secret,), published), None)
+    return replace(choice, coarse=tuple(one for one in choice.coarse if one.column != secret), present=())
 
 
 def _path(source: str, file: Path) -> str:

@@ -18,6 +18,7 @@ from funnel.progress import Progress
 from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import NUMBER, is_number
 from funnel.source.days import day_of
+from funnel.source.formats.loaded import labels_of
 from funnel.source.reader import open_source
 from funnel.source.source import Source
 from funnel.spec import ReleaseSpec
@@ -50,10 +51,20 @@ MARKERS = frozenset(
         "none",
     )
 )
+# Names of what tells people apart; those that counts have too only at the end, as in "case number".
 _IDENTIFIER = re.compile(
-    r"(^|[^a-z])(id|ids|key|uuid|guid|ssn|bsn|nin|nr|no|number|email|e-?mail|phone|tel|mobile|iban|passport|licen[cs]e|"
-    r"(first|last|sur|full|family)[ _-]?name|name|address|street|ip|token|url)([^a-z]|$)"
+    r"(^|[^a-z])(id|ids|key|uuid|guid|ssn|bsn|nin|email|e-?mail|phone|tel|mobile|iban|passport|licen[cs]e|"
+    r"(first|last|sur|full|family)[ _-]?name|name|address|street|ip|token|url)([^a-z]|$)|"
+    r"(^|[^a-z])(nr|no|number)$"
 )
+# Names of columns that say whose record it is, where a person has several.
+_PERSON = re.compile(
+    r"(^|[^a-z])(id|pid|idnr|pers(on)?(nr|no|id)?|patient|pat|client|customer|member|subject|respondent|resp|participant|"
+    r"student|pupil|employee|worker|citizen|insured|household|hh|user|case|bsn|ssn|nin)"
+    r"([ _-]?(id|ids|nr|no|number|key|code))?$"
+)
+# Values of a column that could be whose record it is, at least; and the records that one may have.
+_PEOPLE, _ROWS_OF_ONE = 20, 200
 
 
 @dataclass
@@ -75,6 +86,8 @@ class Column:
         Whether all different values were counted.
     decimal : bool
         Whether its numbers have a decimal comma.
+    labels : tuple of str
+        Where the source has labels of values: these, in its order.
     """
 
     name: str
@@ -84,16 +97,41 @@ class Column:
     markers: set[str] = field(default_factory=set)
     complete: bool = True
     decimal: bool = False
+    labels: tuple[str, ...] = ()
 
     @property
     def values(self) -> int:
         """Different values, missing ones not among them."""
         return len(self.counts)
 
-    @property
-    def named_as_identifier(self) -> bool:
-        """Whether the name is one that columns have which tell people apart."""
-        return _IDENTIFIER.search(self.name.lower()) is not None
+    def is_identifier(self, rows: int) -> bool:
+        """Whether its name is one that columns have which tell people apart, and its values are as many."""
+        return _IDENTIFIER.search(self.name.lower()) is not None and self.values > max(_PEOPLE, rows / 500)
+
+    def named_as_person(self) -> bool:
+        """Whether the name is one of columns that say whose record it is."""
+        return _PERSON.search(self.name.lower()) is not None
+
+    def repeats(self, rows: int) -> bool:
+        """Whether it may say whose record it is, of people who have several.
+
+        That is where its name is one of that kind, or its values are whole numbers without large gaps that about as
+        many records have each.
+        """
+        if (
+            self.kind not in ("text", "number")
+            or not self.complete
+            or not max(_PEOPLE, rows / 200) < self.values < rows
+        ):
+            return False
+        if not self._whole() or max(self.counts.values()) > _ROWS_OF_ONE:
+            return False
+        if self.named_as_person():
+            return True
+        if self.kind != "number" or self.values < 100 or self.values < rows / 50:
+            return False
+        numbers = sorted(int(value) for value in self.counts)
+        return numbers[-1] - numbers[0] < 2 * len(numbers) and max(self.counts.values()) <= 20 * rows / self.values
 
     def unique(self, rows: int) -> bool:
         """Whether every record has a value of its own."""
@@ -152,10 +190,10 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     SpecError, DataError
         If it cannot be opened or read, or has no rows.
     """
-    spec = _spec(settings, folder)
+    spec = spec_about(settings, folder)
     if spec.source.format == "csv":
         settings = {**guessed(spec.source_address), **settings}
-        spec = _spec(settings, folder)
+        spec = spec_about(settings, folder)
     names = open_source(spec.model_copy(update={"secret": (), "publish": ()})).names
     left_out: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -165,7 +203,7 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
             left_out[name] = "its name is not one line of text"
     source, unreadable = _opened(spec, [name for name in names if name not in left_out])
     left_out.update(unreadable)
-    seen = [_Seen(Column(name), source.schema.field(name).type) for name in source.schema.names]
+    seen = [_Seen(Column(field.name, labels=labels_of(field)), field.type) for field in source.schema]
     rows = 0
     for batch in source.batches(source.schema.names):
         kept = batch.slice(0, MOST_ROWS - rows)
@@ -194,7 +232,7 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
 
 
-def _spec(settings: Mapping[str, Any], folder: Path) -> ReleaseSpec:
+def spec_about(settings: Mapping[str, Any], folder: Path) -> ReleaseSpec:
     """A spec that says nothing but where the source is."""
     said = {"name": "x", "title": "x", "secret": ["s"], "publish": ["p"], "guarantee": "perfect"}
     return ReleaseSpec.of({**said, "source": dict(settings), "metadata": {"licence": "x"}}, folder)

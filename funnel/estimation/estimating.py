@@ -10,13 +10,14 @@ import numpy as np
 from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns, parts_of
+from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
-from funnel.estimation.linear import variances
+from funnel.estimation.linear import rounding_off, variances
 from funnel.estimation.methods import Method, method_for
-from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_counts import PlainCounts, to_whole_records
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.share_estimate import Estimate, Together
@@ -41,6 +42,7 @@ def estimate(
     seed: int | None = None,
     at_most: AtMost | None = None,
     rounded: float = 0.0,
+    beside: NoisyShares | None = None,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -80,6 +82,9 @@ def estimate(
     rounded : float
         By how much a probability of the protocol can be off, as ``protocol.json`` says of versions about the same
         people; every interval has room for it.
+    beside : NoisyShares, optional
+        Noisy shares of the protocol's values among these records, as a release with noise publishes them. Records and
+        noisy shares are then combined, and every share is told.
 
     Returns
     -------
@@ -143,17 +148,23 @@ def estimate(
     cells, cell_of = cells_of(protocol.inputs, inner)
     part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
     rare = RareValues.of(protocol, at_most, rounded)
+    if beside is not None and (given or bootstrap is not None):
+        raise SpecError("noisy shares are of all these records, with computed errors; leave them out, or groups")
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
     records = sum(int(counts.sum()) for counts in grouped.values())
     found = []
     for group, counts in grouped.items():
-        fit = Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
+        here = rare.in_part(int(counts.sum()) / records)
         if parts:
-            shares = np.array(shares_within(fit, counts, cell_of, part_of_cell, sampling, each))
+            one = fit_of(here, method, beside)
+            shares = np.array(shares_within(one, counts, cell_of, part_of_cell, sampling, each))
             found.append((group, _Part(shares[:, 0], shares[:, 1], shares[:, 2], shares[:, 3], ())))
+        elif beside is not None:
+            found.append((group, _combined(CombinedFit(here, beside), counts, cell_of, len(cells), sampling, each)))
         else:
+            fit = Fit(here, cell_of, len(cells), method)
             found.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
@@ -180,7 +191,7 @@ def estimate(
             for places, *figures in part.together
         ),
         records,
-        method,
+        method if beside is None else "combined",
         sampling,
         confidence,
         simultaneous,
@@ -197,6 +208,24 @@ class _Part:
     lower: FloatArray
     upper: FloatArray
     together: tuple[tuple[tuple[int, ...], float, float, float, float], ...]
+
+
+def _combined(
+    fit: CombinedFit, counts: IntArray, cell_of: IntArray, cells: int, sampling: bool, confidence: float
+) -> _Part:
+    aims = np.zeros((cells, len(cell_of)))
+    aims[cell_of, np.arange(len(cell_of))] = 1.0
+    aimed, n = fit.aimed(counts, aims, sampling), int(counts.sum())
+    variances = np.maximum(0.0, np.diag(aimed.covariance))
+    errors = np.sqrt(variances)
+    half = fit.reach(counts, aims, variances, confidence) * errors
+    off = rounding_off(aimed.weights, aimed.rounded) + _ROUNDING
+    lower = np.minimum(aimed.unbiased - half, aimed.fitted) - off
+    upper = np.maximum(aimed.unbiased + half, aimed.fitted) + off
+    if not sampling:
+        lower, upper = to_whole_records(lower, upper, n * n * variances, n)
+    lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    return _Part(aimed.fitted, errors, lower, upper, ())
 
 
 def _part(

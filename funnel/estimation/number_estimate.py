@@ -38,7 +38,8 @@ class NumberEstimate:
         Whether the interval of the mean, that of the total and those of the quantiles leave anything out. An interval
         of all numbers there are says nothing, whatever stands beside it.
     records : int
-    method : "count", "em" or "inverse"
+    method : "count", "em", "inverse" or "combined"
+        The last is of records and noisy counts together.
     sampling : bool
         Whether errors are of the population that the records are a sample of, or of these records.
     confidence : float

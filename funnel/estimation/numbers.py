@@ -10,8 +10,9 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns, published_columns
+from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import Fit, too_many
+from funnel.estimation.fit import too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.number_categories import Categories, NumbersOfCell, StandFor
@@ -37,6 +38,7 @@ def estimate_numbers(
     confidence: float = 0.95,
     at_most: AtMost | None = None,
     rounded: float = 0.0,
+    beside: NoisyShares | None = None,
 ) -> NumberEstimate:
     """Estimate means, totals and quantiles of a column of numbers, from what was drawn for it.
 
@@ -55,7 +57,7 @@ def estimate_numbers(
         written as none have none.
     quantiles : sequence of float
         Between 0 and 1.
-    method, sampling, confidence, at_most, rounded
+    method, sampling, confidence, at_most, rounded, beside
         As of `funnel.estimate`.
 
     Raises
@@ -105,6 +107,8 @@ def estimate_numbers(
     stands = _stands(protocol.inputs, of, numbers)
     cells, cell_of = cells_of(protocol.inputs, inner)
     rare = RareValues.of(protocol, at_most, rounded)
+    if beside is not None and given:
+        raise SpecError("noisy shares are of all these records; leave them out, or groups")
     grouped = output_counts_by(released, protocol, given)
     records = sum(int(counts.sum()) for counts in grouped.values())
     aims = np.zeros((len(cells), stands.size, a))
@@ -114,7 +118,7 @@ def estimate_numbers(
     names, found = [], []
     for group, counts in grouped.items():
         n = int(counts.sum())
-        fit = Fit(rare.in_part(n / records), np.arange(a), a, method)
+        fit = fit_of(rare.in_part(n / records), method, beside)
         aimed = fit.aimed(counts, aims.reshape(-1, a), sampling)
         for cell, values in enumerate(cells):
             whole = (*group, *values)
@@ -127,7 +131,7 @@ def estimate_numbers(
         cells=tuple(names),
         at=at,
         records=records,
-        method=method,
+        method=method if beside is None else "combined",
         sampling=sampling,
         confidence=confidence,
         **_together(found, at),

@@ -164,10 +164,7 @@ class PlainCounts:
             sizes = in_part / (1 + r if sampling else r)
         lower, upper = wilson(shares, np.where(there, sizes, 0.0), z)
         if not sampling:
-            # What is hardly ever changed is off by a whole record or not at all.
-            thin = there & (given > 0) & (given < _THIN)
-            lower[thin] = np.floor(lower[thin] * in_part[thin]) / in_part[thin]
-            upper[thin] = np.ceil(upper[thin] * in_part[thin]) / in_part[thin]
+            lower, upper = to_whole_records(lower, upper, np.where(there, given, 0.0), in_part)
         return Shares(shares, errors, lower, upper, r)
 
     def aimed(self, aims: Any, sampling: bool) -> Aimed:
@@ -181,6 +178,25 @@ class PlainCounts:
         none = np.zeros((len(found), 0))
         told = np.ones(len(found), dtype=np.bool_)
         return Aimed(found, found, whole, none, none[0], told, np.zeros((len(found), 1)), 0.0)
+
+
+def to_whole_records(
+    lower: FloatArray, upper: FloatArray, variances: FloatArray, records: IntArray | int
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals of shares, extended to whole records where a count has a variance that is small, but not nothing.
+
+    What is hardly ever changed is off by a whole record or not at all.
+
+    Parameters
+    ----------
+    lower, upper : ndarray, shape (k,)
+    variances : ndarray, shape (k,)
+        Of counts of records.
+    records : int or ndarray of int, shape (k,)
+        What the shares are of.
+    """
+    thin, size = (variances > 0) & (variances < _THIN), np.maximum(records, 1)
+    return np.where(thin, np.floor(lower * size) / size, lower), np.where(thin, np.ceil(upper * size) / size, upper)
 
 
 def ratios(given: FloatArray, whole: FloatArray) -> FloatArray:

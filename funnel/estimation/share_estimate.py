@@ -50,7 +50,8 @@ class Estimate:
     together : tuple of Together
         Cells that are told only in sum.
     records : int
-    method : "count", "em" or "inverse"
+    method : "count", "em", "inverse" or "combined"
+        The last is of records and noisy counts together.
     sampling : bool
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
@@ -95,20 +96,25 @@ class Estimate:
     @property
     def about(self) -> str:
         """What errors are of, in one sentence."""
-        randomness = errors_of("answers" if self.r is None else "changes", self.sampling)
+        random = "answers and of the noise" if self.method == "combined" else "answers"
+        randomness = errors_of(random if self.r is None else "changes", self.sampling)
         together = ", all of them together" if self.simultaneous else ""
         groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
         usual = "" if self.r is None else ", counted as usual"
-        told = f"{self.records:,} records{usual}{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        noisy = ", with their noisy counts" if self.method == "combined" else ""
+        of = f"{self.records:,} records{usual}{noisy}{groups}"
+        told = f"{of}; {randomness}; intervals at {self.confidence:.0%}{together}"
         if self.r is not None:
             told += "; usual standard errors for the population are multiplied by √(1 + r)"
         if self.chi_square_r is not None:
             told += f", chi-square of independence is divided by {1 + self.chi_square_r:.3f}"
         if not self.rare:
             return told
-        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
         most = sum(share for _, share in self.rare)
-        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
+        number = "a value" if len(self.rare) == 1 else f"{len(self.rare):,} values"
+        return (
+            f"{told}; {number} with at most {most:.2%} of the records in all cannot be told, and intervals allow for it"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""

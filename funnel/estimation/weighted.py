@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import Fit, normal_quantile, too_many
+from funnel.estimation.fit import normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
 from funnel.estimation.plain_counts import PlainCounts
@@ -142,6 +143,7 @@ def estimate_weighted(
     confidence: float = 0.95,
     at_most: AtMost | None = None,
     rounded: float = 0.0,
+    beside: NoisyShares | None = None,
 ) -> WeightedEstimate:
     """Estimate how common true values are in the population that survey weights stand for.
 
@@ -160,7 +162,7 @@ def estimate_weighted(
         nothing.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all that the protocol reads but the weights.
-    sampling, confidence, at_most, rounded
+    sampling, confidence, at_most, rounded, beside
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here.
 
@@ -219,7 +221,7 @@ def estimate_weighted(
     if counts_as_usual:
         told = PlainCounts.of(protocol, counts).aimed(aims, sampling)
     else:
-        told = Fit(RareValues.of(protocol, at_most, rounded), cell_of, len(known), "em").aimed(counts, aims, sampling)
+        told = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed(counts, aims, sampling)
     _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
     z, c = normal_quantile(confidence), len(known)
     ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from funnel.estimation.combined import CombinedFit
 from funnel.estimation.fit import Fit, normal_quantile
 from funnel.estimation.ratio import Ratio, ratio
 from funnel.joint import FloatArray, IntArray
 
 
 def shares_within(
-    fit: Fit, counts: IntArray, cell_of: IntArray, part_of_cell: IntArray, sampling: bool, confidence: float
+    fit: Fit | CombinedFit,
+    counts: IntArray,
+    cell_of: IntArray,
+    part_of_cell: IntArray,
+    sampling: bool,
+    confidence: float,
 ) -> list[Ratio]:
     """The share of every cell among the records of its part.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fit or CombinedFit
     counts : ndarray of int, shape (b,)
     cell_of : ndarray of int, shape (a,)
         The cell of every value.

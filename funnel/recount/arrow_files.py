@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import Kind
+from funnel.recount.loaded_files import FORMATS, loaded_table
 from funnel.recount.rows import EXPRESSIONS, KINDS, ROWS, Cells, failure
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def _schema(form: str, file: Path) -> Any:
     import pyarrow.dataset as ds
     from pyarrow import ipc
 
+    if form in FORMATS:
+        return loaded_table(form, file).schema
     if form == "arrow" and not _has_footer(file):
         with ipc.open_stream(str(file)) as reader:
             return reader.schema
@@ -133,7 +136,9 @@ def _batches(form: str, file: Path, columns: Sequence[str]) -> Any:
     )
 
     def found() -> Iterator[Any]:
-        if form == "arrow" and not _has_footer(file):
+        if form in FORMATS:
+            yield from loaded_table(form, file).select(list(columns)).to_batches()
+        elif form == "arrow" and not _has_footer(file):
             with ipc.open_stream(str(file)) as reader:
                 yield from reader
         else:

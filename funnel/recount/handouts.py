@@ -27,8 +27,7 @@ _README = """# {title}
 
 ## What this is
 
-Records about people, one a line. What stands under {published} need not be true: before it was published every record \
-was changed at random, with known probabilities, to protect the secret: {secret}.
+Records about people, one a line. {drawn}
 
 **What is promised.** {meaning} That is meant {scope}.
 
@@ -47,6 +46,10 @@ was changed at random, with known probabilities, to protect the secret: {secret}
 | CITATION.cff | how to cite this release |
 | signature.json | the digests of all these files, signed by the publisher |
 """
+_DRAWN = """What stands under {published} need not be true: every record was drawn at random, with known \
+probabilities that can leave it as it is, to protect the secret: {secret}."""
+_NOT_DRAWN = """What stands under {published} was not changed at random: the same true values are always published \
+alike, which is enough to protect the secret: {secret}."""
 _OF_SETS = """## How to read a value
 
 {reading}
@@ -240,8 +243,8 @@ def of_sets(reading: str, estimating: str) -> str:
     return _OF_SETS.format(reading=reading, estimating=estimating)
 
 
-def readme_again(package: Json, work: str, files: str) -> str:
-    """What README.md has to be, with what is special to a release: chapters on its use and lines about files."""
+def readme_again(package: Json, work: str, files: str, drawn: bool) -> str:
+    """What README.md has to be, with what is special to a release: chapters on its use, lines about files, chance."""
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
@@ -255,8 +258,9 @@ def readme_again(package: Json, work: str, files: str) -> str:
         records=block["records"],
         licence=shown_text(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
-        published=quoted_names(block["published"]),
-        secret=quoted_names(block["secret"]),
+        drawn=(_DRAWN if drawn else _NOT_DRAWN).format(
+            published=quoted_names(block["published"]), secret=quoted_names(block["secret"])
+        ),
         meaning=shown_text(block["meaning"]),
         scope=block["scope"],
         frequencies=(
@@ -274,6 +278,7 @@ def readme_again(package: Json, work: str, files: str) -> str:
 def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
     behind = package["funnel:privacy"]["frequencies"]
     noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
+    drawn = any(len(row) > 1 for row in cells.values())
     if protocol["mechanism"] == "invariant":
         up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
         by_class = (
@@ -283,7 +288,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
         work = _AS_USUAL.format(up_to=up_to, instead=donors)
-        return readme_again(package, work, files)
+        return readme_again(package, work, files, drawn)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     estimating = _ESTIMATING.format(
@@ -293,7 +298,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         steps=STEPS,
     )
     files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE, classes="")
-    return readme_again(package, of_sets(_READING, estimating), files)
+    return readme_again(package, of_sets(_READING, estimating), files, drawn)
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:
@@ -359,7 +364,7 @@ def catalogue_again(package: Json, previous: str | None) -> str:
     """What dcat.jsonld has to be, which the data package alone tells."""
     block, (name, email) = package["funnel:privacy"], _contact(package)
     about = package.get("description") or (
-        f"Records with {', '.join(block['published'])}, changed at random to protect what they tell of people."
+        f"Records with {', '.join(block['published'])}, published by a protocol that protects people."
     )
     people: dict[str, Any] = {}
     if name:
@@ -379,7 +384,7 @@ def catalogue_again(package: Json, previous: str | None) -> str:
         "From " + ", ".join(source[key] for key in ("title", "version", "path") if key in source)
         for source in package.get("sources", [])
     ]
-    labels = [f"Changed at random to protect people. {block['meaning']}", *origins]
+    labels = [f"Published by a protocol that protects people. {block['meaning']}", *origins]
     dataset = {
         "@id": "./",
         "@type": "dcat:Dataset",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from funnel.errors import DataError
 from funnel.recount.arrow_files import arrow_cells, arrow_kinds, arrow_names, arrow_rows
 from funnel.recount.cells import TEXT, Kind
+from funnel.recount.loaded_files import FORMATS
 from funnel.recount.rows import (
     Cells,
     connect,
@@ -61,7 +62,7 @@ def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
             yield _Csv(spec.source.delimiter, spec.source.encoding)
         elif kind == "parquet":
             yield _Parquet(stack.enter_context(connect(scratch)))
-        elif kind in ("arrow", "orc"):
+        elif kind in ("arrow", "orc", *FORMATS):
             yield _Arrow(stack.enter_context(connect(scratch)), kind)
         else:
             raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")

@@ -26,7 +26,7 @@ def learned_columns(spec: ReleaseSpec) -> tuple[str, ...]:
         rare = recode is not None and recode.minimum_count is not None
         bins = bool(edges_of(spec, column))
         without = bins and column in spec.secret and spec.source.on_missing == "category"
-        if without and spec.source.missing_label in groups_of(spec, column):
+        if column in spec.complete or (without and spec.source.missing_label in groups_of(spec, column)):
             without = False
         if rare or without or not (bins or column in spec.categories):
             found.append(column)

@@ -335,6 +335,8 @@ def _learn(
             labels.append(final_labels(spec, column, found, n_missing))
         else:
             labels.append(labels_of_public(spec, column, found, public.get(column, ())))
+        if column in spec.complete and not {*found, *([None] if n_missing else [])} <= labels[-1].keys():
+            raise DataError(f"column {column!r} is declared complete, and has records with another value or none")
     return labels, values, kept, dropped
 
 

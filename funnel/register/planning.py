@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from funnel.errors import SpecError
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
@@ -61,8 +60,7 @@ def plan_version(
     Raises
     ------
     SpecError
-        If the guarantee or the mechanism is none that histories can keep, or the register is about another secret or
-        other keys.
+        If the register is about another secret or other keys.
     LedgerError
         If the secret, or a file of the register, is gone or was changed.
     DataError
@@ -161,10 +159,7 @@ def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanR
     if row is None or row.protocol is None:
         return None
     if row.protocol.inputs.columns != joint.inputs.columns:
-        raise SpecError(
-            'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" '
-            "leave reads_secret out of [mechanism]"
-        )
+        raise ValueError("a protocol that is followed reads the published columns alone")
     return coarsened(joint, bound, row.protocol)
 
 

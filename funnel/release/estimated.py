@@ -10,6 +10,7 @@ import numpy as np
 
 from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
+from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.number_categories import StandFor
@@ -37,10 +38,11 @@ def estimate_release(
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """`funnel.estimate` of a whole release, with values taken to be rare that are published to be.
+    """`funnel.estimate` of a whole release, with what is published of its true values beside the records.
 
-    That is only done where the records alone leave something untold, with values that are published to be `RARE` at
-    most, and with no more of them than it takes for all that can be told then.
+    Where noisy counts of them are published, these and the records are combined. Elsewhere values are taken to be rare
+    where the records alone leave something untold: those that are published to be `RARE` at most, and no more of them
+    than it takes for all that can be told then. A method that is asked for is one of the records alone.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ def estimate_release(
         "confidence": confidence,
         "rounded": rounded,
     }
-    found = estimate(counts, protocol, by, **settings)
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
+    found = estimate(counts, protocol, by, **settings, beside=beside)
     # Plain counts tell everything but shares of parts that have no records.
     if found.method == "count" or not _untold(found):
         return found
@@ -172,8 +175,10 @@ def estimate_numbers_of(
             confidence=confidence,
             at_most=rare,
             rounded=rounded,
+            beside=beside,
         )
 
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     found = taking({})
     if method_for(protocol, (), method) == "count" or not np.isnan(found.mean_errors).any():
         return found
@@ -233,6 +238,35 @@ def estimate_versions(
 
 def _untold(found: Estimate) -> int:
     return int(np.isnan(found.errors).sum())
+
+
+def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyShares | None:
+    """What the noisy counts of a release tell of its true values; None where there are none, or they are not needed.
+
+    Every count has the variance of the discrete Laplace law; an input of the protocol has those of all its counts.
+
+    Parameters
+    ----------
+    folder, protocol, rows
+        As of `published_limits`.
+    """
+    if protocol.is_invariant or protocol.is_sparse or not folder.frequencies.exists():
+        return None
+    said = FrequenciesDocument.read(folder.frequencies)
+    public = said.frequencies
+    if said.rows is not None or public.noisy is None or public.noise is None:
+        # Of units with several rows only the first ones are counted.
+        return None
+    joint = public.joint
+    columns = (*joint.secret.columns, *joint.inputs.columns)
+    places = [columns.index(column) for column in protocol.inputs.columns]
+    order = {symbol: place for place, symbol in enumerate(protocol.inputs.symbols)}
+    cells = ((*s, *x) for s in joint.secret.symbols for x in joint.inputs.symbols)
+    of = np.array([order.get(tuple(cell[i] for i in places), -1) for cell in cells])
+    if set(of.tolist()) != set(range(len(order))):
+        return None
+    counts = np.bincount(of, public.noisy.ravel(), len(order)).astype(np.float64)
+    return NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
 
 
 def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:

@@ -218,6 +218,7 @@ class InternalReport(Document):
     """All evidence on a release, exact, with what attackers could do and what was judged; internal.
 
     ``within`` is whether the exact counts are within the bounds that the noise leaves open; None without noise.
+    ``set_aside`` has a sentence for all records that are left out or merged, by column and reason.
     """
 
     described: ClassVar[str] = "the internal report"
@@ -252,3 +253,4 @@ class InternalReport(Document):
     estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
     unchanged: Unchanged | None = None
+    set_aside: tuple[str, ...] = ()

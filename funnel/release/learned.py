@@ -17,6 +17,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.sampling import RecordKey
 from funnel.sampling.unit_order import first_rows
 from funnel.source import Codings, Source, learn_codings, recoded
+from funnel.source.fitting import require_few_set_aside
 from funnel.source.naming import columns_to_learn
 from funnel.spec import ReleaseSpec
 
@@ -57,7 +58,9 @@ def learned_codings(
     cache = Cache(workspace / "values")
     found = cache.find(key)
     if found is not None:
-        return learn_codings(spec, source, progress, known=json.loads(found[_FILE]))
+        codings = learn_codings(spec, source, progress, known=json.loads(found[_FILE]))
+        require_few_set_aside(spec, codings)
+        return codings
     naming = None
     if spec.follows_units:
         if record_key is None:
@@ -66,6 +69,8 @@ def learned_codings(
         naming = first_rows(source.batches(record_key.columns), record_key, spec.source.missing)
     codings = learn_codings(spec, source, progress, naming=naming)
     cache.keep(key, {_FILE: dump(codings.labels)})
+    # After they are kept: another run does not pay for them again.
+    require_few_set_aside(spec, codings)
     return codings
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.release.estimated import RARE, published_limits, told_protocol
+from funnel.release.estimated import RARE, noisy_shares, published_limits, told_protocol
 from funnel.release.layout import ReleaseFolder
 
 
@@ -24,7 +24,7 @@ def estimate_release_weighted(
 ) -> WeightedEstimate:
     """`funnel.estimate_weighted` of a whole release that publishes classes of survey weights.
 
-    Where the records alone leave something untold, values are taken to be rare that are published to be `RARE` at most.
+    Noisy counts and rare values are taken as `estimate_release` takes them.
 
     Parameters
     ----------
@@ -61,8 +61,10 @@ def estimate_release_weighted(
             confidence=confidence,
             at_most=at_most,
             rounded=rounded,
+            beside=beside,
         )
 
+    beside = noisy_shares(folder, protocol, int(counts.sum()))
     plain = found(None)
     if not (untold := np.isnan(plain.errors).sum()):
         return plain

@@ -154,10 +154,16 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         if recode is not None and recode.groups is not None:
             said.append(f"{column}: values that the spec lists were put into {len(recode.groups):,} groups.")
-        if recode is not None and recode.minimum_count is not None and coding.n_grouped:
+        if coding.n_grouped and recode is not None and recode.minimum_count is not None:
             said.append(
                 f"{column}: {coding.n_grouped_values:,} values, the rarest, became {coding.other_label!r}, so that no "
                 f"category has fewer than {recode.minimum_count:,} records."
+            )
+        elif coding.n_grouped:
+            said.append(
+                f"{column}: {things(coding.n_grouped_values, 'value')} that the publisher did not list became "
+                f"{coding.other_label!r}; {count_of_records(coding.n_grouped)} records have "
+                f"{'it' if coding.n_grouped_values == 1 else 'them'}."
             )
         # Those of the category of rarer values are too few to be told apart.
         if coding.n_missing and coding.missing_label not in (None, coding.other_label):
@@ -165,6 +171,11 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
                 f"{column}: {count_of_records(coding.n_missing)} missing values became the category "
                 f"{coding.missing_label!r}."
             )
+    if codings.grouping_kept < 1:
+        said.append(
+            f"Grouping left {codings.grouping_kept:.1%} of the information in the published columns; what this report "
+            "says is kept is of that."
+        )
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)
@@ -178,16 +189,19 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
         if recode is not None and recode.bins is not None:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         elif column in spec.categories:
+            rest = "no record has another" if column in spec.complete else "all others are one category"
             said.append(
                 f"{column}: the {len(spec.categories[column]):,} values that the publisher declared keep their names; "
-                "all others are one category."
+                f"{rest}."
             )
         else:
             rest = "all others are one category"
             if column in spec.secret:
                 rest = "records with others are one category, or left out if they seem too few for one"
             said.append(f"{column}: values whose noisy count exceeds a threshold keep their names; {rest}.")
-    if spec.source.on_missing == "category":
+    if all(column in spec.complete for column in spec.whole.columns):
+        said.append("No value is missing.")
+    elif spec.source.on_missing == "category":
         said.append(f"A missing value is the category {spec.source.missing_label!r}.")
     else:
         said.append("Records with a missing value were left out.")

@@ -20,6 +20,7 @@ from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public
 from funnel.source.beside import look_beside
+from funnel.source.fitting import set_aside
 from funnel.spec import ReleaseSpec
 
 
@@ -95,6 +96,7 @@ def write_internal_report(
         software=software(),
         history=history_figures(content.findings, together, earlier, f"{spec.name}/{decision.version}"),
         drift=drift_figures(content.findings),
+        set_aside=tuple(one.sentence for one in set_aside(spec.whole, snapshot.read_codings())),
     )
     write_whole(folder.internal_numbers, numbers.to_bytes())
     write_whole(folder.internal_report, render_internal(numbers).encode())

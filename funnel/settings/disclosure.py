@@ -35,7 +35,9 @@ class DisclosureSettings(Section):
         frequencies are protected by noise: there it is only told what they leave beyond doubt.
     ordered : tuple of str
         Columns of which only neighbours may be grouped, in the order in which [categories] lists their values; of
-        numbers and bins it is so anyway.
+        numbers, dates, bins and labels such as 30-39 it is so anyway.
+    blank : tuple of str
+        Columns that may be published as one value, "any value", where grouping for a threshold leaves no two.
     """
 
     minimum_cell: Annotated[StrictInt, Field(ge=1)] = 10
@@ -43,6 +45,7 @@ class DisclosureSettings(Section):
     unique_share: Share = 0.0
     on_breach: Literal["refuse", "report"] | None = None
     ordered: Texts = ()
+    blank: Texts = ()
 
     @property
     def rules(self) -> Rules:

@@ -13,9 +13,6 @@ from funnel.settings.section import Section
 # Beyond this the noise is zero for all purposes, and "none" would say so.
 MAX_EPSILON = 20.0
 
-# Which settings mean anything with which protection.
-_FOR = {"epsilon": "noise", "beta": "noise", "delta": "noise", "total": "noise", "threshold": "threshold"}
-
 
 class FrequencySettings(Section):
     """``[frequencies]``: how the frequencies are protected that every public document is a function of.
@@ -45,11 +42,6 @@ class FrequencySettings(Section):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        for name, protection in _FOR.items():
-            if name in self.model_fields_set and self.protection != protection:
-                raise ValueError(
-                    f'gives {name}, which is for protection = "{protection}"; set protection or take {name} out'
-                )
         if self.total is not None and self.total < self.epsilon:
             raise ValueError(
                 f"total {self.total:g} is below epsilon {self.epsilon:g}, so that not one version could be made; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from funnel.settings.fields import Line, Texts, read_columns
 from funnel.settings.section import Section
@@ -41,12 +41,6 @@ class GroupSettings(Section):
     exclude: Texts = ()
     classes: Line | None = None
     auto: StrictBool = False
-
-    @model_validator(mode="after")
-    def _fitting(self) -> GroupSettings:
-        if self.exclude and not self.auto:
-            raise ValueError('exclude names columns to leave out, which is for publish = "auto"; take exclude out')
-        return self
 
 
 def read_groups(settings: Mapping[str, Any]) -> Mapping[str, Any]:

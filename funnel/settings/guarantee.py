@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     ConfigDict,
@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from funnel.errors import SpecError
-from funnel.protocol import INVARIANT
 from funnel.settings.fields import Line, Positive
 from funnel.settings.section import Section
 from funnel.wording import did_you_mean, listed, nearest
@@ -167,15 +166,6 @@ class MechanismSettings(Section):
             hint = did_you_mean(value, known) or "; known are " + listed(known)
             raise ValueError(f"{value!r} is not a mechanism{hint}")
         return value
-
-    @model_validator(mode="after")
-    def _weighted(self) -> Self:
-        if self.weights != "root" and self.name != INVARIANT:
-            raise ValueError(
-                f'weights = "{self.weights}" is for records that an invariant protocol leaves unchanged, and name is '
-                f'"{self.name}"; write name = "{INVARIANT}", or take weights out'
-            )
-        return self
 
 
 class ConfidenceSettings(Section):

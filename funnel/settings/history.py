@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictStr, field_validator, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictStr, field_validator
 
 from funnel.settings.section import Section
 
@@ -65,13 +65,3 @@ with warnings.catch_warnings():
         @classmethod
         def _a_folder(cls, value: str | None) -> str | None:
             return None if value is None else folder_name(value, "household-panel")
-
-        @model_validator(mode="after")
-        def _of_the_same_people(self) -> Self:
-            for name in ("register", "reserve", "robust"):
-                if self.people == "different" and name in self.model_fields_set:
-                    raise ValueError(
-                        f'gives a {name}, which is for people = "same"; take it out, or set people if versions are '
-                        "about the same people"
-                    )
-            return self

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, field_validator, model_validator
+from pydantic import Field, StrictFloat, StrictInt, field_validator, model_validator
 
 from funnel.settings.fields import Line
 from funnel.settings.section import Section
@@ -20,10 +20,14 @@ class LimitSettings(Section):
         Categories of one column, after recoding.
     max_inputs : int
         Combinations of categories that occur in the columns a protocol reads.
+    set_aside : float
+        The largest share of the records that may be left out, or be in the category of other values, for their value
+        of one column alone, where no setting says so.
     """
 
     max_symbols: Annotated[StrictInt, Field(ge=2)] = 1000
     max_inputs: Annotated[StrictInt, Field(ge=2)] = 1_000_000
+    set_aside: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.01
 
 
 # What Dask listens on.
@@ -59,9 +63,3 @@ class EngineSettings(Section):
         if value is not None and not _SCHEDULER.fullmatch(value):
             raise ValueError(f"{value!r} is no address of a scheduler; give one such as tcp://10.0.0.5:8786")
         return value
-
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.scheduler is not None and self.kind != "dask":
-            raise ValueError('names a scheduler, which is for kind = "dask"; set kind or take scheduler out')
-        return self

@@ -302,6 +302,7 @@ class _Search:
 
     def _know(self, spaces: FloatArray) -> None:
         self._spaces, self._all = np.vstack([self._spaces, spaces]), np.vstack([self._all, spaces])
+        self._held = np.pad(self._held, ((0, 0), (0, len(spaces))))
 
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""

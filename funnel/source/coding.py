@@ -43,6 +43,8 @@ class Coding:
     missing_label, other_label : str or None
         The labels of the categories of missing and of other values, where there are such: one and the same where
         missing values are too rare to be a category of their own.
+    n_left_out : int
+        Records that have no category in this column, and are left out of the release for it.
     leaves_out : bool
         Whether records whose value has no category are left out of the release: only under noise.
     unmet : tuple of str
@@ -60,6 +62,7 @@ class Coding:
     n_grouped_values: int = 0
     missing_label: str | None = None
     other_label: str | None = None
+    n_left_out: int = 0
     leaves_out: bool = False
     unmet: tuple[str, ...] = ()
     ungrouped: int = 0
@@ -100,6 +103,10 @@ class Codings(Mapping[str, Coding]):
     recode : mapping of column to str
         As JSON, the recoding of columns whose values were grouped so that no count is small, in place of that of the
         spec.
+    by_class : bool
+        Whether records are drawn by their class because values would have to be grouped too far otherwise.
+    grouping_kept : float
+        Of the information in the published columns as the spec asks for them, what grouping for a threshold left.
     """
 
     columns: tuple[Coding, ...]
@@ -108,6 +115,8 @@ class Codings(Mapping[str, Coding]):
     learned_epsilon: float = 0.0
     learned_delta: float = 0.0
     recode: Mapping[str, str] = field(default_factory=dict)
+    by_class: bool = False
+    grouping_kept: float = 1.0
 
     @cached_property
     def _by_name(self) -> dict[str, Coding]:

@@ -17,6 +17,7 @@ from funnel.protocol import INVARIANT
 from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
+from funnel.source.fitting import require_few_set_aside
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
@@ -75,17 +76,27 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     bins = {column: _written(one) for column, one in automatic_bins(spec, source, progress).items()}
     spec = Codings((), 0, recode=bins).settled(spec)
     codings = replace(learn_codings(spec, source, progress), recode=bins)
+    require_few_set_aside(spec, codings)
     if spec.frequencies.protection != "threshold":
         return codings
     # Imported here: what is suggested is about codings.
-    from funnel.disclosure.threshold import threshold_recode
+    from funnel.disclosure.threshold import blank_columns, class_recode, threshold_recode, why_blank
 
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
-    recode = threshold_recode(spec, joint, is_wide(spec, joint, codings))
+    found, wide = None, is_wide(spec, joint, codings)
+    if not wide and (blank := blank_columns(spec, found := threshold_recode(spec, joint))):
+        # A record keeps its columns where whole ones are drawn.
+        wide = _draws_classes(spec) and spec.not_by_class is None
+        if not wide:
+            raise DataError(why_blank(spec, blank))
+        codings = replace(codings, by_class=True)
+    recode = class_recode(spec, joint) if wide else {} if found is None else dict(found.recode)
     if not recode:
         return codings
     grouped = replace(codings, recode={**bins, **{column: _written(one) for column, one in recode.items()}})
-    return replace(learn_codings(grouped.settled(spec), source, progress), recode=grouped.recode)
+    made = learn_codings(grouped.settled(spec), source, progress)
+    kept = 1.0 if wide or found is None else found.joint.entropy / joint.entropy
+    return replace(made, recode=grouped.recode, by_class=codings.by_class, grouping_kept=kept)
 
 
 def _written(recode: Recode) -> str:
@@ -109,9 +120,9 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
 
 def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
-    if spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret:
+    if not _draws_classes(spec):
         return False
-    if spec.groups.classes is not None:
+    if codings.by_class or spec.groups.classes is not None:
         return True
     # Where nothing is asked for, what is usual is done where that is possible.
     if spec.mechanism.name == "auto" and spec.not_by_class is not None:
@@ -120,6 +131,11 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     if spec.frequencies.protection == "noise":
         combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
     return spec.groups.auto or combinations > (MOST_OUTPUTS if spec.mechanism.name == INVARIANT else MOST_BY_DEFAULT)
+
+
+def _draws_classes(spec: ReleaseSpec) -> bool:
+    """Whether a spec has a mechanism that draws classes of records."""
+    return spec.mechanism.name in (INVARIANT, "auto") and not spec.mechanism.reads_secret
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:

@@ -14,7 +14,12 @@ from funnel.progress import Progress, quiet
 from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
-from funnel.source.fitting import require_numbers, unmet_values
+from funnel.source.fitting import (
+    require_complete,
+    require_numbers,
+    require_spelt,
+    unmet_values,
+)
 from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
@@ -169,6 +174,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
             )
     require_numbers(spec, column, counts, tally.met)
     unmet = unmet_values(spec, column, counts, tally.met)
+    require_spelt(spec, column, counts, tally.met)
+    require_complete(spec, column, counts, tally.n_missing)
     may_miss = spec.source.on_missing == "category"
     n_missing = tally.n_missing if may_miss else 0
     group_of = spec.recode[column].group_of if column in spec.recode else {}
@@ -188,10 +195,11 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
     if len(named.labels) > spec.limits.max_symbols:
         raise too_many(spec, column, tally.occurring())
     of_label = dict.fromkeys(named.labels, 0)
-    n_grouped = n_grouped_values = 0
+    n_grouped = n_grouped_values = n_left_out = 0
     for value, count in [*counts.items(), *([(None, n_missing)] if n_missing else [])]:
         label = named.missing if value is None else value if value in of_label else named.other
         if label is None:
+            n_left_out += count
             continue
         of_label[label] += count
         if label == named.other:
@@ -205,9 +213,11 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
         n_missing=tally.n_missing,
         n_grouped=n_grouped,
         n_grouped_values=n_grouped_values,
+        n_left_out=n_left_out,
         missing_label=named.missing,
         other_label=named.other,
         leaves_out=has_noise
+        and column not in spec.complete
         and ((named.other is None and not spec.has_bins(column)) or (may_miss and named.missing is None)),
         unmet=unmet,
         ungrouped=len({*counts} - {*group_of.values()}) if column in spec.hierarchies else 0,

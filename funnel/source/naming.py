@@ -47,6 +47,8 @@ def is_selected(spec: ReleaseSpec, column: str) -> bool:
 def _is_learned(spec: ReleaseSpec, column: str) -> bool:
     if column in spec.recode and spec.recode[column].minimum_count is not None:
         return True
+    if column in spec.complete:
+        return False
     if spec.has_bins(column):
         in_group = spec.source.missing_label in spec.recode[column].group_of
         return column in spec.secret and spec.source.on_missing == "category" and not in_group
@@ -99,7 +101,8 @@ def public_names(
     A published column always has a category for other values, and one for missing values where these are one, whether
     anybody is in it or not. A secret that nobody has would have to be protected like any other, so a secret column has
     these two only where they are listed in ``[categories]``, or where noisy counts tell that there are records in
-    them; records that then have no category are left out of the release.
+    them; records that then have no category are left out of the release. A column that the spec declares complete has
+    them where they are listed, and nowhere else.
 
     Parameters
     ----------
@@ -137,7 +140,7 @@ def public_names(
         rest = with_noise(rest, of_rest.epsilon)
         of_other, of_missing = (rest.get(label, 0) >= of_rest.threshold for label in (other, missing))
         noisy |= {missing: rest[missing]} if apart else {}
-    if is_secret:
+    if is_secret or column in spec.complete:
         has_other = of_other or other in (*names.listed, *names.groups)
         has_missing = apart and (of_missing or missing in names.listed)
     else:

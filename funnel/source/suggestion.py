@@ -47,8 +47,11 @@ def _setting(recode: Recode | None, counts: Mapping[str, int], limit: int) -> tu
     return f"minimum_count = {least}", "group its rarer values"
 
 
-def round_edges(counts: Mapping[str, int]) -> list[float]:
-    """Round numbers near the quintiles, so that no value of a record is told; none if the categories are no numbers."""
+def round_edges(counts: Mapping[str, int], parts: int = 5) -> list[float]:
+    """Round numbers near the quintiles, so that no value of a record is told; none if the categories are no numbers.
+
+    With ``parts`` near the limits of as many equal parts.
+    """
     if not all(re.fullmatch(NUMBER, category) for category in counts):
         return []
     # Counts are zero where counting was given up in the first batch.
@@ -59,7 +62,7 @@ def round_edges(counts: Mapping[str, int]) -> list[float]:
         return []
     digits = 1 - math.floor(math.log10(half))
     sums = list(accumulate(count for _, count in values))
-    quintiles = [values[bisect_left(sums, k * sums[-1] / 5)][0] for k in range(1, 5)]
+    quintiles = [values[bisect_left(sums, k * sums[-1] / parts)][0] for k in range(1, parts)]
     # An edge at or below the lowest value would leave a bin empty; the middle does where most values are alike.
     edges = {round(value, digits) for value in quintiles}
     return sorted(edge for edge in edges if low < edge <= high) or [round(low + half, digits)]

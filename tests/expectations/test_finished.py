@@ -22,6 +22,8 @@ from funnel.pipeline.expectations.finished import _stated_level
 from funnel.pipeline.expectations.finished_suite import declare_finished
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
 from funnel.pipeline.flows.way import go
+from funnel.recount.handouts import handouts_again
+from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
@@ -368,6 +370,22 @@ def test_one_byte_more_in_a_handout_is_found(finished: Finished, name: str) -> N
     assert set(failures(finished, "handouts")) == {name}
     path.unlink()
     assert failures(finished, "public_files") == {"all public files": f"{name} is missing"}
+
+
+def test_a_channel_without_chance_is_not_said_to_draw(finished: Finished) -> None:
+    package, protocol = (json.loads(path.read_bytes()) for path in (finished.folder.package, finished.folder.protocol))
+    drawn = "every record was drawn at random, with known probabilities that can leave it as it is"
+    assert drawn in handouts_again(package, protocol, None)["README.md"].decode()
+    # Every true value has its likeliest output alone.
+    columns = [[int(row[x]) for row in protocol["weights"]] for x in range(len(protocol["inputs"]["symbols"]))]
+    likeliest = [column.index(max(column)) for column in columns]
+    whole = protocol["denominator"]
+    protocol["weights"] = [
+        [whole if likeliest[x] == y else "0" for x in range(len(columns))] for y in range(len(protocol["weights"]))
+    ]
+    said = handouts_again(package, protocol, None)["README.md"].decode()
+    assert said == handouts(package, protocol)["README.md"].decode()
+    assert "was not changed at random: the same true values are always published alike" in said
 
 
 def test_handouts_follow_the_documents_and_the_version_before(finished: Finished) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from funnel.frequencies import frequencies
 from funnel.pipeline.expectations import Finished, judge
-from funnel.pipeline.expectations.frequency_claims import frequency_claims
+from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
 from funnel.pipeline.flows.way import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
@@ -332,6 +332,17 @@ class TestSelection:
     def test_what_is_learned_costs_a_quarter(self, spec: ReleaseSpec) -> None:
         assert learned_columns(spec) == selected_columns(spec) == ("relationship", "race")
         assert 0.2499999 < learning_cost(spec) <= 0.25
+
+    def test_of_a_complete_column_nothing_is(self, spec: ReleaseSpec) -> None:
+        names = {"relationship": ("Husband", "Wife"), "race": ("White", "Black")}
+        declared = spec.model_copy(update={"categories": {**spec.categories, **names}, "complete": ("race",)})
+        assert learned_columns(declared) == ()
+        counted = Recount(("race",), (), (), (), {}, 0, 0, "", {})
+        whole = {"race": ("White", "Black")}
+        assert not [claim for claim in _values(whole, counted, declared) if claim.failure]
+        more = {"race": ("White", "Black", "Other")}
+        (failed,) = [claim for claim in _values(more, counted, declared) if claim.failure]
+        assert "category for other or missing values" in str(failed.failure)
 
     def test_common_values_are_named_and_rare_ones_are_not(self, spec: ReleaseSpec) -> None:
         values = {f"common {k}": 5000 for k in range(5)} | {f"rare {k}": 1 for k in range(30)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 from funnel.audit.check import State
 from funnel.audit.recheck import recheck
 from funnel.disclosure.suggest import suggest
-from funnel.errors import ReleaseRefused
+from funnel.errors import DataError, ReleaseRefused
+from funnel.pipeline.flows.commands import _sentence
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
-from funnel.source import count_joint
+from funnel.settings.frequencies import FrequencySettings
+from funnel.source import Codings, count_joint, is_wide, misfits, open_source, recoded
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns
 from tests.projects import make_project
@@ -60,7 +63,14 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
 
 def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) -> None:
     table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
-    spec = ReleaseSpec.load(make_project(tmp_path, EIGHT_SPEC.replace('"none"', '"threshold"\nthreshold = 15'), table))
+    grouped = EIGHT_SPEC.replace('"none"', '"threshold"\nthreshold = 15')
+    path = make_project(tmp_path, grouped.replace("[source]", 'mechanism = "optimal"\n\n[source]'), table)
+    # No column becomes one value in silence.
+    with pytest.raises(DataError, match='would be one, "any value" in every record') as refused:
+        go(ReleaseSpec.load(path), again=False, rotate=False)
+    (accepted,) = re.findall(r"write (blank = \[.*\]) in \[disclosure\]", str(refused.value))
+    path.write_text(f"{path.read_text()}\n[disclosure]\n{accepted}\n", encoding="utf-8")
+    spec = ReleaseSpec.load(path)
     found, _ = go(spec, again=False, rotate=False)
     assert found["status"] == "published"
     release = find_release(Path(found["folder"]))
@@ -72,3 +82,26 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
         "so that no combination of secret and published values has fewer than 15 records." in one for one in said
     )
     assert go(spec, again=False, rotate=False)[0]["status"] == "unchanged"
+    told = list(misfits(spec, recoded(spec, open_source(spec), quiet)))
+    assert len(told) == 1 + len(spec.disclosure.blank) == 8
+    assert "is published as 'any value' in every record: it tells nothing" in told[1]
+    # What is kept is of the columns as they were asked for.
+    asked = count_joint(spec.model_copy(update={"frequencies": FrequencySettings(protection="none")}), quiet).entropy
+    left = JointDocument.read(release.joint).joint.entropy
+    assert found["grouping_kept"] == pytest.approx(left / asked)
+    assert f"left {left / asked:.1%} of the information in the published columns" in told[0]
+    assert any(f"Grouping left {left / asked:.1%} of the information" in one for one in said)
+    assert f"{left / asked * found['share']:.1%} of the information kept (" in _sentence(found)
+
+
+def test_records_are_whole_where_grouping_would_blank_columns(tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(eight_columns(2000)[["disease", "age", "region", "sex"]], preserve_index=False)
+    text = EIGHT_SPEC.replace('"none"', '"threshold"').replace(
+        ', "occupation", "education", "household", "sex", "status", "origin"', ', "sex"'
+    )
+    spec = ReleaseSpec.load(make_project(tmp_path, text, table))
+    codings = recoded(spec, open_source(spec), quiet)
+    assert codings.by_class
+    assert Codings.from_json(codings.to_json()) == codings
+    assert all(len(codings[column].labels) > 1 for column in spec.publish)
+    assert is_wide(spec, count_joint(spec, quiet, codings=codings), codings)

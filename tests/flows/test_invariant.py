@@ -40,7 +40,7 @@ NOISY = """
 [categories]
 income = ["<=50K", ">50K"]
 sex = ["Female", "Male"]
-race = ["White", "Black"]
+race = ["White", "Black", "Other"]
 """
 ROWS = 12_000
 WITHOUT = (

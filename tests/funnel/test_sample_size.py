@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +16,21 @@ from funnel import LIP, RLDP, InfeasibleGuarantee, Joint, fit, measures, plan
 from funnel.bounds import Bounds
 from funnel.cli import main
 from funnel.console import Console
+from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.sample_size import _times as times
-from funnel.sample_size import doubts, records_needed, too_few, values_to_group, warnings
+from funnel.sample_size import (
+    doubts,
+    grouped,
+    rare_secrets,
+    records_needed,
+    too_few,
+    values_to_group,
+    warnings,
+)
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, make_project
+from tests.projects import SPEC, make_project, spec_of
 from tests.public import UNPROTECTED
 from tests.releases import make_release
 
@@ -119,3 +131,32 @@ def test_rare_values_that_would_do_as_one_are_named() -> None:
     said = too_few(joint, guarantee, [])
     assert said is not None
     assert f"with the values {', '.join(found)} of S made one" in said
+
+
+class TestRareSecrets:
+    COUNTS = (((7_000, 7_000), (1_500, 1_600), (40, 35), (30, 32), (5, 4)), ("none", "asthma", "cancer", "hiv", "tb"))
+
+    def joint(self, scale: int = 1) -> Joint:
+        counts, secrets = self.COUNTS
+        exact = Joint.from_counts(np.array(counts) * scale, list(secrets), ["clerk", "farmer"])
+        noise = Noise(1.0, 0.0, 0.01)
+        return of_noisy(exact.counts, exact.secret, exact.inputs, noise, 1.0, 1.0).joint
+
+    def test_are_named_with_the_setting_that_merges_them(self, tmp_path: Path) -> None:
+        joint, spec = self.joint(), spec_of("t", tmp_path, secret=["S"], publish=["X"])
+        said = rare_secrets(spec, joint, LIP(1.0))
+        assert said is not None
+        assert "the values tb, hiv" in said
+        # What is merged then is told of no more.
+        (merged,) = re.findall(r"write groups = (\{.*\}) in \[recode.S\]", said)
+        members = next(iter(tomllib.loads(f"groups = {merged}")["groups"].values()))
+        apart = [k for k, label in enumerate(joint.secret.labels) if label in members]
+        assert rare_secrets(spec, grouped(joint, np.array(apart)), LIP(1.0)) is None
+
+    def test_of_many_records_none_are(self, tmp_path: Path) -> None:
+        spec = spec_of("t", tmp_path, secret=["S"], publish=["X"])
+        assert rare_secrets(spec, self.joint(1000), LIP(1.0)) is None
+
+    def test_of_known_frequencies_none_are(self, tmp_path: Path) -> None:
+        spec = spec_of("t", tmp_path, secret=["S"], publish=["X"])
+        assert rare_secrets(spec, Joint.from_counts(np.array(self.COUNTS[0])), LIP(1.0)) is None

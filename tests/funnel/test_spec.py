@@ -149,7 +149,11 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("source", "adult.parquet", "[source] must be a table of settings"),
         ("source/path", None, "[source] path is missing"),
         ("source/path", "adult.xls", "cannot tell the format by '.xls'"),
-        ("source/format", "excel", "[source] format must be 'parquet', 'csv', 'arrow', 'orc' or 'sql'"),
+        (
+            "source/format",
+            "word",
+            "[source] format must be 'parquet', 'csv', 'arrow', 'orc', 'stata', 'spss', 'sas', 'excel' or 'sql'",
+        ),
         ("source/on_missing", "ignore", "[source] on_missing must be 'category' or 'drop'"),
         ("source/missing", [9], "[source] missing must be a list of texts"),
         ("source/missing_label", "25 to under 45.5", "missing_label '25 to under 45.5' is also a category"),
@@ -351,7 +355,7 @@ def test_a_ledger_changes_no_release_and_holds_no_password() -> None:
 def test_further_problems_are_counted_and_their_places_named() -> None:
     message = complaint({**GOOD, "name": "A B", "title": "", "publish": []})
     assert message.startswith("name 'A B' must be")
-    assert message.endswith("(and 2 more: title, publish)")
+    assert message.endswith("; and title must not be empty; and publish must name at least one column")
     without = {name: value for name, value in GOOD.items() if name not in ("secret", "publish")}
     assert complaint(without) == "secret is missing; every spec must state it (and 1 more: publish)"
     assert complaint({**GOOD, "metadata": {}, "limits": {"max_symbols": 1}}).endswith(

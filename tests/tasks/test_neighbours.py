@@ -54,7 +54,7 @@ DECLARED = (
     + """
 [categories]
 marital-status = ["Never-married", "Married-civ-spouse", "Divorced", "Other"]
-relationship = ["Husband", "Not-in-family", "Own-child", "Unmarried", "Wife"]
+relationship = ["Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "Other"]
 """
 )
 # What noise could have selected of either source, where nobody declares it.

@@ -107,9 +107,7 @@ def _distribution(package: Mapping[str, Any], resource: Mapping[str, Any]) -> di
 def _description(package: Mapping[str, Any]) -> str:
     if package.get("description"):
         return str(package["description"])
-    return (
-        f"Records with {', '.join(package[KEY]['published'])}, changed at random to protect what they tell of people."
-    )
+    return f"Records with {', '.join(package[KEY]['published'])}, published by a protocol that protects people."
 
 
 def _people(package: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +128,10 @@ def _people(package: Mapping[str, Any]) -> dict[str, Any]:
 
 def _provenance(package: Mapping[str, Any]) -> list[str]:
     parts = [[one[key] for key in ("title", "version", "path") if key in one] for one in package.get("sources", [])]
-    return [f"Changed at random to protect people. {package[KEY]['meaning']}", *(f"From {', '.join(p)}" for p in parts)]
+    return [
+        f"Published by a protocol that protects people. {package[KEY]['meaning']}",
+        *(f"From {', '.join(p)}" for p in parts),
+    ]
 
 
 def _namespaced(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from funnel.release.handouts.channel_table import likely_pairs
@@ -88,7 +89,7 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     parts = [f"# {plain(package['title'])}"]
     if package.get("description"):
         parts.append(plain(package["description"]))
-    parts += [imprint(package), "## What this is", *promise(package[KEY])]
+    parts += [imprint(package), "## What this is", *promise(package[KEY], protocol)]
     if published_values(protocol["mechanism"]).estimator:
         parts += ["## How to read a value", *_reading()]
         parts += ["## How to estimate from it", *_estimating(package[KEY], protocol)]
@@ -132,18 +133,28 @@ def _in_brackets(text: str | None) -> str:
     return f" ({text})" if text else ""
 
 
-def promise(privacy: Mapping[str, Any]) -> Iterator[str]:
+def promise(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
     """What the records are, what is promised of them, and what protects the frequencies."""
     published, secret = listed(privacy["published"]), listed(privacy["secret"])
-    yield (
-        f"Records about people, one a line. What stands under {published} need not be true: before it was published "
-        f"every record was changed at random, with known probabilities, to protect the secret: {secret}."
+    what = (
+        f"What stands under {published} need not be true: every record was drawn at random, with known probabilities "
+        f"that can leave it as it is, to protect the secret: {secret}."
+        if _is_random(protocol)
+        else f"What stands under {published} was not changed at random: the same true values are always published "
+        f"alike, which is enough to protect the secret: {secret}."
     )
+    yield f"Records about people, one a line. {what}"
     yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
     behind, meaning = privacy["frequencies"], privacy["frequencies"]["meaning"]
     # What a threshold does is told as a sentence, what the others are as a property.
     grouped = behind["protection"] == "threshold"
     yield f"Of the frequencies behind it, {meaning}." if grouped else f"The frequencies behind it are {meaning}."
+
+
+def _is_random(protocol: Mapping[str, Any]) -> bool:
+    """Whether any true value can be published in more than one way."""
+    pairs = likely_pairs(protocol)
+    return any(before == x for (before, *_), (x, *_) in pairwise(pairs))
 
 
 def _reading() -> Iterator[str]:

@@ -53,6 +53,7 @@ def internal_report(
     software: Mapping[str, str],
     history: HistoryFigures | None = None,
     drift: DriftFigures | None = None,
+    set_aside: tuple[str, ...] = (),
 ) -> InternalReport:
     """Every figure of the internal report; the attacks are those of `funnel.report.internal.attacks`.
 
@@ -85,6 +86,7 @@ def internal_report(
         compared=tuple(compared),
         frequencies=protected_frequencies(content),
         unchanged=content.unchanged,
+        set_aside=set_aside,
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,

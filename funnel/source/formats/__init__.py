@@ -9,12 +9,15 @@ from funnel.errors import SpecError
 from funnel.source.formats.arrow import Arrow
 from funnel.source.formats.base import Columnar, Format, OpenFile
 from funnel.source.formats.delimited import PACKED, Delimited
+from funnel.source.formats.excel import Excel
 from funnel.source.formats.orc import Orc
 from funnel.source.formats.parquet import Parquet
 from funnel.source.formats.sql import Sql
+from funnel.source.formats.statistics import Sas, Spss, Stata
 from funnel.wording import did_you_mean, listed
 
-_FORMATS: dict[str, Format] = {kind.name: kind() for kind in (Parquet, Delimited, Arrow, Orc, Sql)}
+_KINDS: tuple[type[Format], ...] = (Parquet, Delimited, Arrow, Orc, Stata, Spss, Sas, Excel, Sql)
+_FORMATS: dict[str, Format] = {kind.name: kind() for kind in _KINDS}
 
 
 def names() -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.source.files import SourceFile, SourceFiles, find_files
+from funnel.source.formats.loaded import LABELS
 from funnel.source.source import Source
 from funnel.source.types import agreed, alike, gathered
 from funnel.spec import ReleaseSpec
@@ -86,6 +87,7 @@ class Columnar(Format):
         files = find_files(address, self.name, self.suffixes)
         first = files.files[0]
         types: dict[str, pa.DataType] = {}
+        said: dict[str, dict[bytes, bytes]] = {}
         all_names: tuple[str, ...] = ()
         rows: int | None = 0
         for file in files.files:
@@ -96,11 +98,15 @@ class Columnar(Format):
             names = (*full.names, *stated)
             check_columns(spec, shown, names)
             for column in spec.columns:
+                if column not in stated and not files.dataset and LABELS in (full.field(column).metadata or {}):
+                    said[column] = full.field(column).metadata
                 kind = pa.string() if column in stated else full.field(column).type
                 types[column] = _merged(types[column], kind, column, shown, first.name) if column in types else kind
             all_names = all_names or names
             rows = None if rows is None or file_rows is None else rows + file_rows
-        schema = pa.schema([pa.field(name, _read_as(types[name], files)) for name in spec.columns])
+        schema = pa.schema(
+            [pa.field(name, _read_as(types[name], files), metadata=said.get(name)) for name in spec.columns]
+        )
 
         def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
             if files.dataset:

@@ -27,7 +27,7 @@ CATEGORIES = """
 [categories]
 income = ["<=50K", ">50K"]
 sex = ["Female", "Male"]
-race = ["White", "Black"]
+race = ["White", "Black", "Other"]
 """
 PLAIN = (
     SPEC.replace('["marital-status"]', '["income"]')

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from funnel.alphabet import Alphabet
 from funnel.disclosure import Disclosure
 from funnel.disclosure.naming import group_names
+from funnel.disclosure.order import in_order
 from funnel.disclosure.suggest import Suggestion, made_one, suggest
 from funnel.joint import Joint
 from funnel.progress import quiet
@@ -232,3 +233,36 @@ def test_an_order_that_nobody_gave(tmp_path: Path) -> None:
 
     with pytest.raises(SpecError, match="ordered names 'x', whose values"):
         spec_of("t.parquet", tmp_path, disclosure={"ordered": ["x"]})
+
+
+class TestOrder:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ["under 20", "20-44", "45-49", "80 or older"],
+            ["[0–10)", "[10–20)", "[90–100)"],
+            ["<5", "5-9", "10+"],
+            ["0", "1", "2", "3 or more"],
+            ["2025-Q4", "2026-Q1"],
+            ["2025-12-31", "2026-01-01"],
+            ["-5 to 0", "0 to 5"],
+        ],
+    )
+    def test_is_read_from_texts_that_have_one(self, values: list[str]) -> None:
+        assert in_order(values[::-1]) == values
+        assert in_order(sorted(values)) == values
+
+    @pytest.mark.parametrize("values", [["no", "yes"], ["9th", "10th"], ["30-39", "unknown"], ["9-5", "5-6"], ["7"]])
+    def test_is_of_no_others(self, values: list[str]) -> None:
+        assert in_order(values) is None
+
+    def test_only_neighbours_of_labels_are_grouped(self, tmp_path: Path) -> None:
+        # The two rare ages are the first and the last: as texts without an order they would be one.
+        ages = ["15-19", "20-29", "30-39", "40-49", "80 or older"]
+        rows = {(s, x): n for s in ("ill", "well") for x, n in zip(ages, (3, 60, 60, 60, 4), strict=True)}
+        found, after = suggested(tmp_path, table(rows))
+        assert found.recode["x"].groups == {
+            "15-19 or 20-29": ("15-19", "20-29"),
+            "40-49 or 80 or older": ("40-49", "80 or older"),
+        }
+        assert same_counts(found.joint, after)

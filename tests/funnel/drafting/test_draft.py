@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.drafting.command import draft_file
 from funnel.drafting.guess import guessed
@@ -24,13 +23,11 @@ from funnel.drafting.look import look_at
 from funnel.errors import DataError, FunnelError, SpecError
 from funnel.joint import Joint
 from funnel.progress import quiet
-from funnel.source import count_joint, settled_columns
+from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
-from tests.audits import recheck
 from tests.funnel.source.databases import postgres_table, sqlite_table
 from tests.ledger.servers import Server
 from tests.projects import ADULT, adult_rows, run_funnel
-from tests.releases import make_release
 
 
 def drafted(folder: Path, source: str | Path, **given: Any) -> str:
@@ -57,13 +54,6 @@ def counted(spec: ReleaseSpec) -> Joint:
     return count_joint(plain, quiet)
 
 
-def wide(text: str, secret: str) -> str:
-    """The draft after a person took away all marks that publishing every column takes."""
-    text = re.sub(r"(?m)^publish = .*$", 'publish = "auto"', text)
-    text = re.sub(r"(?m)^# secret = .*$", f'secret = ["{secret}"]', text)
-    return re.sub(r"(?m)^# (?=\[(groups|recode.*)\]|exclude =|bins =|period =|minimum_)", "", text)
-
-
 class TestRealTables:
     def test_adult(self, tmp_path: Path) -> None:
         text = drafted(tmp_path, ADULT)
@@ -76,15 +66,14 @@ class TestRealTables:
         # Whatever else is chosen of the candidates does, with the marks of its section taken away.
         assert len(counted(chosen_again(tmp_path, "income")).secret) == 2
 
-    def test_all_columns_of_adult_by_taking_marks_away(self, tmp_path: Path) -> None:
+    def test_weights_are_no_column_to_begin_with(self, tmp_path: Path) -> None:
         text = drafted(tmp_path, ADULT)
         assert "# Named like survey weights, of which classes can be published for weighted estimates: fnlwgt." in text
         assert "fnlwgt" not in tomllib.loads(text)["publish"]
-        (tmp_path / "draft.toml").write_text(wide(text, "income"), encoding="utf-8")
-        spec = settled_columns(ReleaseSpec.load(tmp_path / "draft.toml"))
-        assert spec.groups.exclude == ("fnlwgt",)
-        assert len(spec.publish) == 14
-        assert {"age", "capital-gain", "native-country"} <= set(spec.recode)
+        # Nothing is named that is not in the clone, and the licence is seen at once.
+        assert "docs/" not in text
+        assert 'metadata.licence = "CC-BY-4.0"' in text.splitlines()[6]
+        assert "exclude" not in text
 
     def test_a_plan_of_some_of_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         people = adult_rows(0, 4000).select(["income", "sex", "relationship"])
@@ -97,20 +86,6 @@ class TestRealTables:
         path.write_text(path.read_text().replace("# secret = ", "secret = "))
         planned = CliRunner().invoke(main, ["plan", "people.toml", "--guarantee", "lip:1.0", "--json"])
         assert planned.exit_code == 0, planned.output
-
-    def test_a_draft_is_released_as_it_stands(self, tmp_path: Path) -> None:
-        people = adult_rows(0, 12_000).select(["income", "sex", "age", "fnlwgt"])
-        pq.write_table(people, tmp_path / "people.parquet")
-        text = drafted(tmp_path, tmp_path / "people.parquet")
-        spec = chosen(tmp_path, '["income"]')
-        assert (spec.mechanism.name, spec.guarantee.canonical) == ("invariant", "lip:1.0")
-        assert '# guarantee = ["rlip:1.0,0.05", "srlip:1.0"]' in text
-        assert spec.frequencies.protection == "noise"
-        release = make_release(tmp_path / "draft.toml")
-        assert overall(recheck(release)) == State.PASSED
-        records = pq.read_table(release.data)
-        assert records.column_names == ["sex", "age"]
-        assert set(records["sex"].to_pylist()) <= {"Female", "Male", "Other", "(missing)"}
 
     def test_a_panel(self, tmp_path: Path) -> None:
         people = pa.table(
@@ -125,9 +100,6 @@ class TestRealTables:
         text = drafted(tmp_path, tmp_path / "panel.parquet")
         assert "# id has 1,000 values in 4,000 records" in text
         assert '# unit = ["id"]' in text
-        # Invariant releases of units are not there.
-        assert "mechanism" not in tomllib.loads(text)
-        assert tomllib.loads(text)["guarantee"] == "rlip:1.0,0.05"
         assert "id" not in chosen(tmp_path).publish
         assert counted(ReleaseSpec.load(tmp_path / "draft.toml")).n == 4000
 
@@ -183,7 +155,7 @@ class TestHostile:
             return
         said = tomllib.loads(text)
         settings_drafted = {"name", "title", "publish", "mechanism", "guarantee"}
-        assert set(said) <= settings_drafted | {"source", "recode", "output", "metadata"}
+        assert set(said) <= settings_drafted | {"source", "frequencies", "categories", "recode", "output", "metadata"}
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u2028]", text)
         assert set(said.get("publish", ())) <= set(names)
         if "publish" in said and "# secret = " in text:
@@ -207,14 +179,6 @@ class TestHostile:
         assert counted(spec).n == 600
         assert re.search(r'(?m)^(# )?\[recode\."Einkommen \(€\)"\]$', text)
         assert re.search(r'(?m)^(# )?period = "month"$', text)
-
-    def test_columns_that_tell_people_apart_are_left_out_of_all_columns(self, tmp_path: Path) -> None:
-        rows = [f"{k},p{k}@x.org,{k % 2},{k % 3},{k % 5},{k % 4},{k % 6}" for k in range(60)]
-        (tmp_path / "t.csv").write_text("\n".join(["person_id,email,income,a,b,c,d", *rows]))
-        text = drafted(tmp_path, tmp_path / "t.csv")
-        assert '# record_key = ["person_id"]' in text
-        (tmp_path / "draft.toml").write_text(wide(text, "income"), encoding="utf-8")
-        assert settled_columns(ReleaseSpec.load(tmp_path / "draft.toml")).publish == ("a", "b", "c", "d")
 
     def test_days_that_are_no_dates_and_a_record_as_header(self, tmp_path: Path) -> None:
         rows = [f"{1 + k % 28}.{1 + k % 12}.24,{k % 2},1" for k in range(600)]

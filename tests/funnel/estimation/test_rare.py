@@ -38,7 +38,7 @@ def test_a_value_that_hardly_occurs_leaves_nothing_told_until_it_is_known_to_be_
     for share in (0.0, 0.005, 0.01):
         first = (0.52 - 0.55 * share - 0.3 * (1 - share)) / 0.5
         assert known.lower[0] <= first <= known.upper[0]
-    assert "w: known to be rare, at most 1.00% in all" in known.about
+    assert "a value with at most 1.00% of the records in all cannot be told" in known.about
     assert known.to_dict()["rare"] == [{"values": ["w"], "at_most": 0.01}]
 
 

@@ -18,7 +18,7 @@ from funnel.frequencies.noise import Noise
 from funnel.frequencies.rows import NoisyRows
 from funnel.protocol import DENOMINATOR
 from funnel.release import estimated
-from funnel.release.estimated import estimate_numbers_of, estimate_release, published_limits
+from funnel.release.estimated import estimate_numbers_of, estimate_release, noisy_shares, published_limits
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
@@ -49,11 +49,8 @@ def _release(root: Path, protection: str, noisy: np.ndarray = _NOISY) -> tuple[R
     return folder, protocol
 
 
-@pytest.mark.parametrize("protection", ["noise", "none"])
-def test_values_that_hardly_occur_are_taken_to_be_as_rare_as_is_published_and_no_others(
-    tmp_path: Path, protection: str
-) -> None:
-    folder, protocol = _release(tmp_path, protection)
+def test_values_that_hardly_occur_are_taken_to_be_as_rare_as_is_published_and_no_others(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "none")
     alone = estimate(np.array([4_810, 4_380, 10]), protocol)
     found = estimate_release(folder)
     assert np.isnan(alone.frequencies).tolist() == [True, True, False, True]
@@ -80,12 +77,22 @@ def test_limits_of_rounded_shares_are_above_the_true_ones(tmp_path: Path) -> Non
     assert most[3] < 0.005
 
 
-def test_without_a_limit_what_is_not_told_stays_so(tmp_path: Path) -> None:
-    folder, _ = _release(tmp_path, "noise", np.array([[5_000, 100, 3, 300], [100, 4_000, 3, 300]]))
+def test_noisy_counts_tell_what_records_leave_open(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "noise", np.array([[5_000, 100, 3, 300], [100, 4_000, 3, 300]]))
     found = estimate_release(folder)
-    assert (found.rare, int(np.isnan(found.frequencies).sum())) == ((), 3)
+    assert (found.method, found.rare) == ("combined", ())
+    # 606 noisy records of "d", with a standard deviation of two.
+    assert np.abs(found.frequencies * 9_200 - [4_870, 3_724, 6, 600]).max() < 800
+    assert found.errors.max() * 9_200 < 10
+    cells = estimate_release(folder, method="em")
+    assert int(np.isnan(cells.frequencies).sum()) == 3
+    noisy = noisy_shares(folder, protocol, 9_200)
+    assert noisy is not None
+    assert noisy.shares * 9_200 == pytest.approx([5_100, 4_100, 6, 600])
+    # Two counts each, of noise of scale 1.
+    assert noisy.variances * 9_200**2 == pytest.approx([4 * math.exp(-1) / (1 - math.exp(-1)) ** 2] * 4)
     folder.frequencies.unlink()
-    assert estimate_release(folder).rare == ()
+    assert estimate_release(folder).method == "em"
 
 
 def test_where_records_tell_everything_nothing_else_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,22 +124,15 @@ def test_shares_of_published_values_limit_no_input_that_has_a_secret(tmp_path: P
     assert published_limits(folder, protocol, joint.n).tolist() == [1.0] * len(protocol.inputs)
 
 
-@pytest.mark.parametrize("width", [4, 3])
-def test_means_are_told_where_values_hardly_occur_and_left_open_where_they_may_not(tmp_path: Path, width: int) -> None:
-    # "c" is nobody's answer by chance, and the fourth value, published like any, keeps the first two from being told.
-    noisy = np.array([[5_000, 100, 2, 2], [100, 4_000, 3, 1]])
-    if width == 3:
-        noisy = np.array([[5_000, 100, 3, 300], [100, 4_000, 3, 300]])
-    folder, protocol = _release(tmp_path, "noise", noisy)
+def test_means_are_of_the_noisy_counts_as_well(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "noise")
     (name,) = protocol.inputs.columns
     intervals = dict(zip("abcd", ([0, 10], [10, 20], [20, 30], [30, 40]), strict=True))
     field = {"name": name, "funnel:numbers": {"intervals": intervals}}
     folder.package.write_text(json.dumps({"resources": [{"schema": {"fields": [field]}}]}))
-    found = estimate_numbers_of(folder, name)
-    # 4,810 and 4,380 answers through the first two columns: 52 % a.
-    assert np.isnan(found.mean_errors).tolist() == [width == 3]
-    if width == 4:
-        assert found.mean_lower[0] < 5 + 10 * 4_100 / 9_200 < found.mean_upper[0]
+    found, alone = estimate_numbers_of(folder, name), estimate_numbers_of(folder, name, method="em")
+    assert 0 < 5 * found.mean_errors[0] < alone.mean_errors[0]
+    assert found.means[0] == pytest.approx(5 + 10 * 4_100 / 9_200, abs=0.02)
 
 
 def test_means_that_records_tell_are_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

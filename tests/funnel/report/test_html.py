@@ -526,3 +526,18 @@ def test_a_very_large_protocol_gives_a_small_page(
         assert "50 most common published values of 200; the other 150 published values are left out" in protocol_text
         assert "the 50 strongest lifts of 8,000; the other 7,950 lifts are left out" in leakage
         assert "protocol.json" in leakage
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_can_be_estimated_comes_before_what_is_kept(lip: ReportContent, told: bool) -> None:
+    report = public_report(lip)
+    if not told:
+        nothing = {"typical": None, "largest": None, "unknown": 4}
+        report = report.model_copy(update={"estimated": tuple(t.model_copy(update=nothing) for t in report.estimated)})
+    page = render_public(report)
+    summary = page[page.index('<section id="summary"') : page.index('<section id="person"')]
+    line = "shares are told with a standard error of" if told else "the records tell no share."
+    assert 0 < summary.index(line) < summary.index("Information kept")
+    # Green is of releases from which something can be estimated.
+    assert ('class="verdict pass"' in summary, 'class="verdict warn"' in summary) == (told, not told)
+    assert ("records tell no share</span>" in summary) is not told

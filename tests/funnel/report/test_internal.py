@@ -165,3 +165,11 @@ def test_hostile_texts_do_nothing(make_content: Builder, read_page: Reader) -> N
 def test_observations_are_words_and_digits() -> None:
     assert observed({"a": [1234, None], "b": True}) == "a: 1,234, , b: yes"
     assert observed(0.25) == "0.25"
+
+
+def test_records_that_are_left_out_or_merged_are_told(content: ReportContent, read_page: Reader) -> None:
+    told = ("250 of 10,000 records (2.5%) are left out: column 's' has values of them that have no category",)
+    page = read_page(render_internal(document(content, set_aside=told)))
+    assert "set-aside" in page.sections
+    assert told[0] in render_internal(document(content, set_aside=told)).replace("&#39;", "'")
+    assert "set-aside" not in read_page(render_internal(document(content))).sections

@@ -19,11 +19,13 @@ from funnel.bounds import Bounds
 from funnel.frequencies import frequencies
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray
+from funnel.progress import quiet
 from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
 from funnel.solver import invariant
 from funnel.solver.balance import IMBALANCE, imbalance
+from funnel.solver.budget import Budget
 from funnel.solver.conditions import Conditions
 from funnel.solver.invariant import counted
 from tests.funnel.guarantees.known import noisy_tables
@@ -332,3 +334,15 @@ def test_a_limit_of_time_returns_a_protocol_that_holds() -> None:
     assert funnel.LIP(1.0).holds(joint, found.protocol)
     assert off_balance(joint, found.protocol) <= IMBALANCE
     assert found.utility <= found.bound
+
+
+def test_conditions_that_are_learned_late_are_held_as_the_others() -> None:
+    counts = np.random.default_rng(5).integers(20, 200, (2, 6))
+    joint = Joint.from_counts(counts)
+    search = invariant._Search(joint, funnel.RLIP(1.0, 0.05), np.ones(6) / 6, 1e-4, Budget.of(None), quiet)
+    # Pairs as needed learn half-spaces of the worst laws, and interior points may take over after that.
+    learned, _ = search._conditions.beyond(np.eye(6))
+    assert len(learned)
+    search._know(learned)
+    search._run_inside()
+    assert 0 < float(np.trace(search._best)) <= 1

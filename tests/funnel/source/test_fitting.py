@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from funnel.console import Console
 from funnel.errors import SpecError
-from funnel.progress import quiet
-from funnel.source import Codings, learn_codings, misfits, open_source, settled_columns
+from funnel.progress import WARNING, quiet
+from funnel.source import Codings, learn_codings, misfits, open_source, recoded, settled_columns
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 
@@ -174,3 +176,105 @@ def test_the_first_version_of_feather_says_what_to_do(tmp_path: Path, refusal: R
     (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100) + b"FEA1")
     spec = spec_of("t.feather", tmp_path)
     assert "is a Feather file of version 1; write it as version 2" in refusal(lambda: open_source(spec))
+
+
+class TestDeclaredValues:
+    def test_a_misspelt_one_is_refused_with_what_was_meant(self, workshop: Any, refusal: Refusal) -> None:
+        columns = {"s": AB * 3, "x": ["Married", "Single", "Single", "Widowed", "Widowed", "Married"]}
+        listing = {"x": ["Married", "single", "Widowed"]}
+        message = refusal(lambda: told(workshop.csv(columns, categories=listing)))
+        assert "[categories] x lists 'single', which no record has" in message
+        assert "did you mean 'Single'?" in message
+
+    @pytest.mark.parametrize("known", [["2018", "2019", "2021"], ["married", "never", "other"]])
+    def test_others_that_do_not_occur_are_not(self, workshop: Any, known: list[str]) -> None:
+        columns = {"s": AB * 2, "x": [known[0], known[1], "2020", known[0]]}
+        assert len(told(workshop.csv(columns, categories={"x": known}, limits={"set_aside": 1.0}))) == 1
+
+    def test_that_are_in_a_group_occur_there(self, workshop: Any) -> None:
+        recode = {"x": {"groups": {"Women": ["F", "V"], "Men": ["M"]}}}
+        spec = workshop.csv({"s": AB * 2, "x": ["F", "V", "M", "M"]}, recode=recode, categories={"x": ["F", "V", "M"]})
+        assert told(spec) == []
+
+
+class TestComplete:
+    @pytest.mark.parametrize("protection", ["none", "noise"])
+    @pytest.mark.parametrize(
+        ("cell", "said"), [(None, "values of it are missing"), ("c", "records have other values of it")]
+    )
+    def test_a_record_without_a_declared_value_is_refused(
+        self, workshop: Any, refusal: Refusal, protection: str, cell: str | None, said: str
+    ) -> None:
+        spec = workshop.parquet(
+            {"s": AB * 2, "x": ["a", "b", "a", cell]},
+            categories={"s": AB, "x": AB},
+            complete=["x"],
+            frequencies={"protection": protection},
+            disclosure={"on_breach": "report"},
+        )
+        assert f"complete names 'x', and {said}" in refusal(lambda: told(spec))
+
+    def test_so_is_a_missing_one_that_would_be_dropped(self, workshop: Any, refusal: Refusal) -> None:
+        columns = {"s": AB * 2, "x": ["a", "b", "a", None]}
+        spec = workshop.parquet(columns, categories={"x": AB}, complete=["x"], source={"on_missing": "drop"})
+        assert "values of it are missing" in refusal(lambda: told(spec))
+
+    def test_of_bins_none_is_missing(self, workshop: Any, refusal: Refusal) -> None:
+        changes: dict[str, Any] = {"recode": {"x": {"bins": [5]}}, "complete": ["x"]}
+        assert told(workshop.parquet({"s": AB, "x": [1, 9]}, **changes)) == []
+        assert "missing" in refusal(lambda: told(workshop.parquet({"s": AB * 2, "x": [1, 9, 3, None]}, **changes)))
+
+    def test_what_is_listed_may_occur(self, workshop: Any) -> None:
+        columns = {"s": AB * 2, "x": ["a", "b", "z", None]}
+        listing = {"x": ["a", "b", "Other", "(missing)"]}
+        assert len(told(workshop.parquet(columns, categories=listing, complete=["x"]))) == 1
+
+    @pytest.mark.parametrize(
+        ("column", "said"), [("x", "list them in [categories]"), ("elsewhere", "neither secret nor published")]
+    )
+    def test_nothing_says_which_values_there_are(self, column: str, said: str) -> None:
+        with pytest.raises(SpecError, match=re.escape(said)):
+            spec_of("a.csv", ".", complete=[column])
+
+
+ODD = {"s": AB * 50, "x": ["a", "b"] * 48 + ["y", "z", None, "a"]}
+
+
+class TestSetAside:
+    def test_each_is_told_with_its_column_and_reason(self, workshop: Any) -> None:
+        spec = workshop.parquet(ODD, categories={"x": AB})
+        (merged,) = told(spec)
+        assert "2 of 100 records (2.0%) become 'Other': column 'x' has values of them that [categories]" in merged
+        dropping = workshop.parquet(ODD, source={"on_missing": "drop"})
+        (dropped,) = told(dropping)
+        assert "1 of 100 records (1.0%) are left out: column 'x' has no value" in dropped
+
+    def test_too_many_need_a_setting(self, workshop: Any, refusal: Refusal) -> None:
+        def taken(listing: list[str], **changes: Any) -> Codings:
+            spec = workshop.parquet(ODD, categories={"x": listing}, **changes)
+            return recoded(spec, open_source(spec), quiet)
+
+        assert "or write set_aside = 0.02 in [limits]" in (message := refusal(lambda: taken(AB)))
+        assert "list 'Other' there to accept it" in message
+        for codings in (taken(AB, limits={"set_aside": 0.02}), taken([*AB, "Other"])):
+            assert codings["x"].n_grouped == 2
+
+    def test_so_do_records_whose_secret_has_no_category(self, workshop: Any, refusal: Refusal) -> None:
+        columns = {"s": ["a", "b"] * 48 + ["c"] * 4, "x": AB * 50}
+        changes: dict[str, Any] = {"categories": {"s": AB, "x": AB}, "frequencies": {"protection": "noise"}}
+        spec = workshop.parquet(columns, **changes)
+        message = refusal(lambda: recoded(spec, open_source(spec), quiet))
+        assert "4 of 100 records (4.0%) are left out: column 's' has values of them that have no category" in message
+        kept = workshop.parquet(columns, **changes, limits={"set_aside": 0.04})
+        assert recoded(kept, open_source(kept), quiet).n_dropped == 4
+
+
+def test_json_has_what_is_left_out_and_no_value(workshop: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(as_json=True)
+    columns = {"s": AB * 50, "x": ["u", "v"] * 48 + ["hidden", None, "v", "v"]}
+    recode = {"x": {"groups": {"some": ["u", "secret spelling"]}, "minimum_count": 2}}
+    for said in told(workshop.parquet(columns, recode=recode)):
+        console.progress(f"{WARNING}{said}", 0, None)
+    (loss,) = console.losses
+    assert "2 of 100 records (2.0%) become 'Other': column 'x' has values of them that are too rare" in loss
+    assert "secret spelling" in capsys.readouterr().err

@@ -126,6 +126,23 @@ class TestUnderNoise:
         assert (codings.learned_epsilon, codings.learned_delta) == (0, 0)
         consistent(spec, codings)
 
+    def test_a_complete_column_has_no_category_for_others_or_missing_values(self, workshop: Any) -> None:
+        columns = {"s": ["u", "v"] * 4, "x": ["b", "a"] * 4, "z": [1, 9] * 4}
+        spec = workshop.parquet(
+            columns,
+            publish=["x", "z"],
+            categories={"s": ["u", "v"], "x": ["a", "b", "never"]},
+            recode={"z": {"bins": [5]}},
+            complete=["s", "x", "z"],
+            frequencies=NOISE,
+        )
+        assert columns_to_learn(spec) == ()
+        codings = learn(spec)
+        assert codings["x"].labels == ("a", "b", "never")
+        assert codings["z"].labels == ("under 5", "5 and over")
+        assert not any(coding.leaves_out for coding in codings.columns)
+        assert len(consistent(spec, codings)) == 8
+
     def test_the_alphabet_does_not_tell_what_occurs(self, workshop: Any, noise: Noises) -> None:
         declared: dict[str, Any] = {"categories": {"x": ["b", "a"], "s": ["v", "u"]}, "frequencies": NOISE}
         first = learn(workshop.parquet({"s": ["u", "v", "u"], "x": ["b", "z", "a"]}, **declared))

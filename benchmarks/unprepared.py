@@ -1,0 +1,174 @@
+"""Tables that nobody prepared: `funnel init` with a few options, `funnel release`, and both audits.
+
+Of each table it is noted whether the spec was written, released as it stands, and passed `funnel audit` with and
+without `--public`; what stayed unchanged, and what of the information was kept; seconds of processor time; and bytes of
+the public files beside the records.
+
+    python -m benchmarks.unprepared            # FUNNEL_TABLES=FOLDER: real tables too that are not in the project
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.unprepared_tables import CASES, SHARED, Case
+
+_RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a table.
+
+    Attributes
+    ----------
+    case, options : str
+    rows : int
+    init, release : bool
+    audit, audit_public : bool
+    guarantee : str
+    protection : str
+    unchanged : float or None
+        Share of the records; of invariant releases.
+    kept : float or None
+        Of the information in the published columns.
+    seconds_init, seconds_release : float
+        Of processor time.
+    bytes_records, bytes_documents : int
+    said : str
+        The last line of the command that failed.
+    """
+
+    case: str
+    options: str
+    rows: int
+    init: bool = False
+    release: bool = False
+    audit: bool = False
+    audit_public: bool = False
+    guarantee: str = ""
+    protection: str = ""
+    unchanged: float | None = None
+    kept: float | None = None
+    seconds_init: float = 0.0
+    seconds_release: float = 0.0
+    bytes_records: int = 0
+    bytes_documents: int = 0
+    said: str = ""
+
+
+def measure(case: Case, folder: Path) -> Outcome:
+    """Run the commands on one table."""
+    table = case.table()
+    source, spec = folder / f"table.{case.suffix}", folder / "spec.toml"
+    if case.suffix == "csv":
+        table.to_csv(source, index=False)
+    else:
+        table.to_parquet(source)
+    found: dict[str, Any] = {"case": case.name, "options": " ".join(case.options), "rows": len(table)}
+    done, found["seconds_init"] = _run("init", str(source), *case.options, "-o", str(spec))
+    found["init"] = done.returncode == 0
+    if not found["init"]:
+        return Outcome(**found, said=_last(done))
+    text = spec.read_text(encoding="utf-8")
+    found["guarantee"] = re.findall("(?m)^guarantee = (.*)$", text)[0].replace('"', "")
+    found["protection"] = re.findall('(?m)^protection = "(.*)"$', text)[0]
+    done, found["seconds_release"] = _run("release", str(spec), "--json")
+    found["release"] = done.returncode == 0
+    if not found["release"]:
+        return Outcome(**found, said=_last(done))
+    said = json.loads(done.stdout)
+    found["kept"], found["unchanged"] = said["share"], (said.get("unchanged") or {}).get("share")
+    release = Path(said["folder"])
+    audits = [_run("audit", *options, str(release))[0] for options in ([], ["--public"])]
+    found["audit"], found["audit_public"] = (one.returncode == 0 for one in audits)
+    files = [one for one in release.rglob("*") if one.is_file() and "audit" not in one.relative_to(release).parts]
+    records = [one for one in files if one.parent.name == "data"]
+    found["bytes_records"] = sum(one.stat().st_size for one in records)
+    found["bytes_documents"] = sum(one.stat().st_size for one in files) - found["bytes_records"]
+    return Outcome(**found, said=next((_last(one) for one in audits if one.returncode), ""))
+
+
+def page(outcomes: list[Outcome]) -> str:
+    """The results as a page."""
+    lines = [
+        "# Tables that nobody prepared",
+        "",
+        "Made by `python -m benchmarks.unprepared`: for each table `funnel init SOURCE` with the options shown, then",
+        "`funnel release` on the spec as it was written, `funnel audit` and `funnel audit --public`. *Unchanged* is",
+        "the share of records that are true in all columns (of their class, for whole records); *kept* is the share of",
+        "the information in the published columns, as the groups and bins of the spec make them. Seconds are of",
+        "processor time, on a machine that did other things, too.",
+        "`benchmarks/unprepared_tables.py` has the tables.",
+        "",
+        "| table | records | options | guarantee | counts | init | release | audits | unchanged | kept | seconds | "
+        "kB beside the records |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in outcomes:
+        audits = "both" if one.audit and one.audit_public else "**no**" if one.release else ""
+        cells = (
+            one.case,
+            f"{one.rows:,}",
+            f"`{one.options}`",
+            f"`{one.guarantee}`" if one.guarantee else "",
+            one.protection,
+            "yes" if one.init else f"refused: {one.said}",
+            "yes" if one.release else (f"**no**: {one.said}" if one.init else ""),
+            audits,
+            "" if one.unchanged is None else f"{one.unchanged:.1%}",
+            "" if one.kept is None else f"{one.kept:.1%}",
+            f"{one.seconds_init:.0f} + {one.seconds_release:.0f}",
+            f"{one.bytes_documents / 1000:,.0f}" if one.release else "",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    released = sum(one.release for one in outcomes)
+    passed = sum(one.audit and one.audit_public for one in outcomes)
+    written = sum(one.init for one in outcomes)
+    lines += [
+        "",
+        f"{written} of {len(outcomes)} specs were written, {released} released, and {passed} passed both audits.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _run(*arguments: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    """A command of funnel, and its seconds of processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "funnel", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stderr.splitlines() or done.stdout.splitlines() or [""])[-1].removeprefix("funnel: ")
+
+
+def main() -> None:
+    """Measure every table that is not in the results yet, and write them."""
+    kept = _RESULTS / "unprepared.json"
+    known = {one["case"]: Outcome(**one) for one in json.loads(kept.read_text())} if kept.is_file() else {}
+    cases = (*CASES, *(SHARED if "FUNNEL_TABLES" in os.environ else ()))
+    for case in cases:
+        if case.name in known:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            known[case.name] = measure(case, Path(folder))
+        print(known[case.name], flush=True)
+        outcomes = [known[one.name] for one in (*CASES, *SHARED) if one.name in known]
+        kept.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
+        (_RESULTS / "unprepared.md").write_text(page(outcomes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Order: which values of a column are neighbours, where their texts say it: numbers, dates and labels of ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
+# "30-39", "30–39", "30 to 39", "[30, 40)", "30 to under 40", "30 < 40"; a dash is no sign where a number is before it.
+_RANGE = re.compile(
+    rf"[\[(\]]?\s*({_NUMBER})\s*(?:-|–|—|,|\.\.|to(?:\s+under)?|<|until|through)\s*({_NUMBER})\s*[\])\[]?(?:\s*[a-z%€$]+)?",
+    re.I,
+)
+_BELOW = re.compile(rf"(?:under|below|less than|up to|<=?|≤)\s*({_NUMBER})(?:\s*[a-z%€$]+)?", re.I)
+_FROM = re.compile(
+    rf"(?:(?:over|above|more than|from|at least|>=?|≥)\s*({_NUMBER})(?:\s*[a-z%€$]+)?"
+    rf"|({_NUMBER})\s*(?:\+|(?:years?\s+)?(?:or|and)\s+(?:over|older|more|above)))",
+    re.I,
+)
+_PERIOD = re.compile(r"(\d{4})(?:-(\d{2}|Q[1-4])(?:-(\d{2}))?)?", re.I)
+
+
+def in_order(values: Sequence[str]) -> list[str] | None:
+    """The values in order, where every one of them is a number, a range of numbers, or a date or period; else None.
+
+    Examples
+    --------
+    >>> in_order(["80 or older", "45-49", "under 20", "20-44"])
+    ['under 20', '20-44', '45-49', '80 or older']
+    >>> in_order(["2026-Q3", "2025-Q4"])
+    ['2025-Q4', '2026-Q3']
+    >>> in_order(["no", "yes"]) is None
+    True
+    """
+    if len(values) < 2:
+        return None
+    for place_of in (_period, _range):
+        places = [place_of(value.strip()) for value in values]
+        if None not in places and len(set(places)) == len(places):
+            return [value for _, value in sorted(zip(places, values, strict=True), key=lambda pair: pair[0] or ())]
+    return None
+
+
+def _period(value: str) -> tuple[float, ...] | None:
+    found = _PERIOD.fullmatch(value)
+    if found is None:
+        return None
+    return tuple(float(part.upper().lstrip("Q")) for part in found.groups(default="0"))
+
+
+def _range(value: str) -> tuple[float, ...] | None:
+    """Where a range of numbers begins and ends."""
+    if re.fullmatch(_NUMBER, value):
+        return (_number(value), _number(value))
+    if found := _BELOW.fullmatch(value):
+        return (float("-inf"), _number(found[1]))
+    if found := _FROM.fullmatch(value):
+        return (_number(found[1] or found[2]), float("inf"))
+    if found := _RANGE.fullmatch(value):
+        low, high = _number(found[1]), _number(found[2])
+        return (low, high) if low <= high else None
+    return None
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "."))

@@ -1,0 +1,300 @@
+"""Coarse: how the values of one column become few categories, each of enough records, and the lines that say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from funnel.drafting.look import Column
+from funnel.drafting.roles import is_wide
+from funnel.settings.recode import OTHER, Recode
+from funnel.settings.source import SourceSettings
+from funnel.source.days import forms_of, written_day
+from funnel.source.suggestion import round_edges
+
+MISSING: str = SourceSettings.model_fields["missing_label"].default
+# Values that fewer records have are not named in a spec.
+NAMED = 10
+# Of texts: how many may be listed one by one.
+_LISTED = 1000
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """The categories of a column, as settings of a spec say them.
+
+    Attributes
+    ----------
+    column : str
+    size : int
+        How many categories it has.
+    listed : tuple of str
+        Its values, as [categories] lists them; none where it has bins or periods, or where values are to be learned.
+    groups : mapping of str to tuple of str
+        New categories with their values.
+    bins : tuple of numbers
+    period, form : str or None
+        Of dates.
+    minimum_count : int or None
+    complete : bool
+        Whether every record has one of the listed values, or a number in a bin.
+    left_out : int
+        Records without a value that are too few to be a category.
+    """
+
+    column: str
+    size: int
+    listed: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bins: tuple[float, ...] = ()
+    period: str | None = None
+    form: str | None = None
+    minimum_count: int | None = None
+    complete: bool = False
+    left_out: int = 0
+
+    @property
+    def recodes(self) -> bool:
+        """Whether [recode] has a section for it."""
+        return bool(self.groups or self.bins or self.period or self.minimum_count)
+
+
+def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False) -> Coarse:
+    """At most ``most`` categories (two at least), each of at least a share of the records.
+
+    All there may be is listed, so that nothing is learned from the records and no category is there for nothing; values
+    that fewer than ten records have are "Other". Neighbours are joined where values have an order, and else the rarest.
+
+    Parameters
+    ----------
+    column : Column
+    rows : int
+    most : int
+    share : float
+        Of all records.
+    secret : bool
+        Whether it is sensitive: records without a value are then left out, where they are too few to protect.
+    """
+    most, least = max(most, 2), max(NAMED, round(share * rows))
+    if (dated := _dated(column, most)) is not None:
+        return dated
+    has_missing = column.missing >= least
+    left_out = column.missing if secret and not has_missing else 0
+    if is_wide(column) and column.kind == "number":
+        return _binned(column, most, least, left_out)
+    named = {value: count for value, count in column.counts.items() if count >= NAMED}
+    if len(named) < 2:
+        # Of a table of few records the two most common ones, so that there is something to tell.
+        named = dict(column.counts.most_common(2))
+    if len(named) > _LISTED:
+        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
+    if column.kind == "number" and not column.labels and all(re.fullmatch("[0-9]+", value) for value in column.counts):
+        return _counted(column, most, least, left_out)
+    unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
+    room = most - has_missing
+    ordered = bool(column.labels) or _are_numbers(named) or _begin_with_numbers(named)
+    order = [value for value in column.labels if value in named] or _in_order(named) if ordered else sorted(named)
+    groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
+    inside = {value for values in groups.values() for value in values}
+    categories = [value for value in order if value not in inside] + [*groups]
+    rest = [OTHER] if unnamed and OTHER not in groups else []
+    if OTHER in groups:
+        groups[OTHER] = tuple(dict.fromkeys((*groups[OTHER], OTHER)))
+    if column.missing and not has_missing and not left_out:
+        _add_missing(groups, OTHER if OTHER in groups else categories[-1])
+    size = len(categories) + has_missing + len(rest)
+    missing = [MISSING] if column.missing and not left_out else []
+    return Coarse(column.name, max(size, 2), (*order, *rest, *missing), groups, complete=True, left_out=left_out)
+
+
+def _neighbours(order: Sequence[str], counts: Mapping[str, int], most: int, least: int) -> dict[str, tuple[str, ...]]:
+    """Neighbours that are joined, by the name of both."""
+    runs = _runs({value: counts[value] for value in order}, most, least)
+    return {_name(run, runs): tuple(run) for run in runs if len(run) > 1}
+
+
+def _others(
+    order: Sequence[str], counts: Mapping[str, int], unnamed: int, most: int, least: int
+) -> dict[str, tuple[str, ...]]:
+    """The rarest values as one category, where there are too many values or too few records of some."""
+    falling = sorted(order, key=lambda value: (-counts[value], value))
+    kept = _kept([counts[value] for value in falling], unnamed, most, least)
+    return {OTHER: tuple(sorted(falling[kept:]))} if kept < len(order) else {}
+
+
+def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:
+    """Put missing values, which are too rare to be a category, into one that says so by its name."""
+    values = groups.pop(category, (category,))
+    groups[category if category == OTHER else f"{category} or missing"] = (*values, MISSING)
+
+
+def _counted(column: Column, most: int, least: int, left_out: int) -> Coarse:
+    """Few whole numbers, such as counts: each by itself, and those that few have with their neighbours."""
+    counts = {value: column.counts[value] for value in sorted(column.counts, key=int)}
+    has_missing = column.missing >= least
+    runs = _runs(counts, most - has_missing, least)
+    few = bool(column.missing) and not has_missing and not left_out
+    missing = (MISSING,) if column.missing and not left_out else ()
+    if all(len(run) == 1 for run in runs) and min(counts.values()) >= NAMED and not few:
+        size = len(runs) + has_missing
+        return Coarse(column.name, max(size, 2), (*counts, *missing), complete=True, left_out=left_out)
+    # Bins take in numbers that nobody here has, and name none that few have.
+    edges = tuple(float(run[0]) for run in runs[1:])
+    labels = Recode(bins=edges).bin_labels
+    groups: dict[str, tuple[str, ...]] = {_name(run, runs): (label,) for run, label in zip(runs, labels, strict=True)}
+    if few:
+        _add_missing(groups, next(reversed(groups)))
+    return Coarse(
+        column.name,
+        len(labels) + has_missing,
+        groups=groups,
+        bins=edges,
+        complete=not has_missing,
+        left_out=left_out,
+    )
+
+
+def plain(column: Column) -> Coarse:
+    """What a column of whole records needs: bins or periods of many values, and values that few have as one."""
+    if (dated := _dated(column, 12)) is not None:
+        return dated
+    if is_wide(column) and column.kind == "number":
+        return replace(_binned(column, 6, NAMED), complete=False)
+    if column.values > 200:
+        return Coarse(column.name, column.values, minimum_count=50)
+    return Coarse(column.name, column.values)
+
+
+def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:
+    """Round edges near equal parts; where most records have one and the same lowest number, that one apart."""
+    mark = "," if column.decimal else "."
+    counts: dict[str, int] = {}
+    for value, count in column.counts.items():
+        text = value.strip().replace(mark, ".").lstrip("+")
+        if text not in ("nan", "inf", "-inf"):
+            counts[text] = counts.get(text, 0) + count
+    missing = column.missing >= least
+    edges = _edges(counts, max(2, most - missing))
+    if not edges:
+        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
+    edges = _apart(counts, edges, least)
+    labels = Recode(bins=tuple(edges)).bin_labels
+    few = column.missing and not missing and not left_out
+    return Coarse(
+        column.name,
+        len(labels) + missing,
+        groups={f"{labels[0]} or missing": (labels[0], MISSING)} if few else {},
+        bins=tuple(edges),
+        complete=not missing,
+        left_out=left_out,
+    )
+
+
+def _edges(counts: Mapping[str, int], parts: int) -> list[float]:
+    most = max(counts, key=lambda value: counts[value], default="")
+    rest = {value: count for value, count in counts.items() if value != most}
+    if 2 * counts.get(most, 0) <= sum(counts.values()) or not rest or float(most) > min(map(float, rest)):
+        return round_edges(counts, min(parts, 5))
+    above = float(most) + 1
+    further = [edge for edge in round_edges(rest, min(parts - 1, 5)) if edge > above] if parts > 2 else []
+    return [above, *further] if min(map(float, rest)) >= above else further or round_edges(counts, 2)
+
+
+def _apart(counts: Mapping[str, int], edges: Sequence[float], least: int) -> list[float]:
+    """The edges between which there are enough records; one at least."""
+    ends = [float("-inf"), *edges, float("inf")]
+    sizes = {
+        str(k): sum(count for value, count in counts.items() if low <= float(value) < high)
+        for k, (low, high) in enumerate(pairwise(ends))
+    }
+    return [edges[int(run[0]) - 1] for run in _runs(sizes, len(sizes), least)[1:]]
+
+
+def _dated(column: Column, most: int) -> Coarse | None:
+    """Periods of dates, the shortest of which there are not too many; None for what is no date."""
+    form = None
+    if column.kind == "date":
+        days = [value[:10] for value in column.counts]
+        years, months = {day[:4] for day in days}, {day[:7] for day in days}
+    else:
+        forms = day_forms(column)
+        if len(forms) != 1:
+            return None
+        form = forms[0]
+        found = [day for text in column.counts if (day := written_day(text, form)) is not None]
+        years, months = {f"{day:%Y}" for day in found}, {f"{day:%Y-%m}" for day in found}
+    if column.kind == "date" and column.values <= most:
+        return None
+    by_month = len(months) <= max(most, 2) or len(years) == 1
+    size = len(months) if by_month else len(years)
+    missing = bool(column.missing)
+    return Coarse(column.name, size + missing, period="month" if by_month else "year", form=form)
+
+
+def day_forms(column: Column) -> list[str]:
+    """The forms in which all values of a column are days, which no number is by chance; none if they are no days."""
+    if column.kind not in ("text", "number"):
+        return []
+    forms: list[str] | None = None
+    for text in column.counts:
+        found = [form for form in forms_of(text) if "%d" in form]
+        if column.kind == "number":
+            found = [form for form in found if form == "%Y%m%d" and text.strip()[:2] in ("19", "20")]
+        forms = found if forms is None else [form for form in forms if form in found]
+        if not forms:
+            return []
+    return forms or []
+
+
+def _kept(counts: Sequence[int], unnamed: int, most: int, least: int) -> int:
+    """How many of values by falling counts stay by themselves, so that what is left is one category with enough."""
+    if not unnamed and len(counts) <= most and counts[-1] >= least:
+        return len(counts)
+    kept = sum(count >= least for count in counts[: most - 1])
+    while kept > 1 and sum(counts[kept:]) + unnamed < least:
+        kept -= 1
+    return max(kept, 1)
+
+
+def _runs(counts: Mapping[str, int], most: int, least: int) -> list[list[str]]:
+    """Neighbours joined, the smallest first, until there are not too many and each has enough; two at least."""
+    runs, sizes = [[value] for value in counts], list(counts.values())
+    while len(runs) > 2 and (len(runs) > most or min(sizes) < least):
+        k = min(range(len(runs)), key=sizes.__getitem__)
+        with_next = k == 0 or (k + 1 < len(runs) and sizes[k + 1] <= sizes[k - 1])
+        first = k if with_next else k - 1
+        runs[first : first + 2] = [runs[first] + runs[first + 1]]
+        sizes[first : first + 2] = [sizes[first] + sizes[first + 1]]
+    return runs
+
+
+def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
+    if len(run) == 1:
+        return run[0]
+    if _are_numbers(run):
+        if run == runs[-1]:
+            return f"{run[0]} or more"
+        return f"{run[-1]} or less" if run == runs[0] else f"{run[0]} to {run[-1]}"
+    return f"{run[0]} or {run[1]}" if len(run) == 2 else f"{run[0]} to {run[-1]}"
+
+
+def _are_numbers(values: Sequence[str] | Mapping[str, int]) -> bool:
+    return all(re.fullmatch(r"[+-]?[0-9]+([.,][0-9]+)?", value.strip()) for value in values)
+
+
+def _begin_with_numbers(values: Mapping[str, int]) -> bool:
+    """Whether values have an order that all of them tell, as 30-39 and 80+ do."""
+    return (
+        len(values) > 2 and sum(re.match(r"\W?[0-9]", value.strip()) is not None for value in values) >= len(values) - 1
+    )
+
+
+def _in_order(values: Mapping[str, int]) -> list[str]:
+    def first(value: str) -> tuple[float, str]:
+        found = re.search(r"-?[0-9]+([.,][0-9]+)?" if _are_numbers([value]) else r"[0-9]+", value)
+        number = float(found[0].replace(",", ".")) if found else float("-inf")
+        return (number, value)
+
+    return sorted(values, key=first)

@@ -1,0 +1,192 @@
+"""People: how many rows the people of a source have, what changes between them, and how a spec says who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from funnel.drafting.look import MOST_ROWS, Look, spec_about
+from funnel.errors import SpecError
+from funnel.progress import Progress
+from funnel.source.reader import open_source
+from funnel.wording import listed
+
+# A column of rounds, years or visits has so many values at most.
+_WAVES = 60
+
+
+@dataclass(frozen=True)
+class RowsOfPeople:
+    """How rows and people belong together.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        That identify a person.
+    people : int
+    is_unique : bool
+        Whether every person has one row.
+    varying : int
+        People whose rows have several values of the secret.
+    wave : pair of str, or None
+        A column that with these identifies a row, such as a year, and its last value.
+    """
+
+    columns: tuple[str, ...]
+    people: int
+    is_unique: bool
+    varying: int
+    wave: tuple[str, str] | None
+
+
+def rows_of_people(
+    look: Look, folder: Path, columns: Sequence[str], secret: Sequence[str], progress: Progress
+) -> RowsOfPeople:
+    """Read the source once more, at most its first million rows, and count the rows of its people.
+
+    Parameters
+    ----------
+    look : Look
+    folder : Path
+        Where relative paths start.
+    columns, secret : sequence of str
+        That identify a person; that are sensitive.
+    progress : callable
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    waves = [
+        column.name
+        for column in look.columns
+        if 1 < column.values <= _WAVES and column.kind in ("number", "date") and column.name not in (*columns, *secret)
+    ]
+    table = _read(look.settings, folder, (*columns, *secret, *waves), progress)
+    counted = table.group_by(list(columns)).aggregate([([], "count_all")])
+    people = counted.num_rows
+    if people == table.num_rows:
+        return RowsOfPeople(tuple(columns), people, True, 0, None)
+    pairs = table.select([*columns, *secret]).group_by([*columns, *secret]).aggregate([]).num_rows
+    varying = 0
+    if pairs > people:
+        values = table.select([*columns, *secret]).group_by([*columns, *secret]).aggregate([])
+        varying = int(
+            pc.sum(pc.greater(values.group_by(list(columns)).aggregate([([], "count_all")])["count_all"], 1)).as_py()
+        )
+    found = None
+    for name in waves:
+        if table.group_by([*columns, name]).aggregate([]).num_rows == table.num_rows:
+            found = (name, str(pc.max(pc.unique(table[name].combine_chunks())).as_py()))
+            break
+    return RowsOfPeople(tuple(columns), people, False, varying, found)
+
+
+def _read(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], progress: Progress) -> pa.Table:
+    names = tuple(dict.fromkeys(columns))
+    spec = spec_about(settings, folder).model_copy(update={"secret": (), "publish": names})
+    source = open_source(spec)
+    batches, rows = [], 0
+    for batch in source.batches(names):
+        batches.append(batch.slice(0, MOST_ROWS - rows))
+        rows += batches[-1].num_rows
+        progress("looking whose records they are", rows, source.n_rows)
+        if rows >= MOST_ROWS:
+            break
+    table = pa.Table.from_batches(batches)
+    plain = [one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in table.columns]
+    return pa.table(dict(zip(names, plain, strict=True)))
+
+
+@dataclass(frozen=True)
+class People:
+    """Who the records are of."""
+
+    key: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
+    people: str | None = None
+    wave: tuple[str, str] | None = None
+    why: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def people_of(
+    n_rows: int, secret: Sequence[str], named: Sequence[str], people: str | None, rows: RowsOfPeople | None
+) -> People:
+    """Record key, unit and history, as the answers and the rows allow them.
+
+    Parameters
+    ----------
+    n_rows : int
+        Records of the source.
+    secret, named : sequence of str
+        Sensitive columns; those that were named as identifying a person.
+    people : "same", "different" or None
+        Whether the same people will be in later versions.
+    rows : RowsOfPeople or None
+        Of the columns that were named, or found.
+
+    Raises
+    ------
+    SpecError
+        If no spec can be as was answered, in one sentence with what to answer instead.
+    """
+    if rows is None:
+        if people == "same":
+            raise SpecError(
+                "the same people in later versions are known again by a column that identifies them; name it with --key"
+            )
+        why = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
+        return People(people=people, why=why if people else {})
+    who = listed(rows.columns)
+    if rows.is_unique:
+        if people == "different" or not named:
+            why = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
+            return People(rows.columns if named else (), (), people, why=why if people else {})
+        why = {"history": f"{who} tells who a person is: one bound holds for all versions about the same people."}
+        notes = (
+            ()
+            if people
+            else (
+                f"{who} identifies people, so one bound is kept over all versions; if no person is in two, --people "
+                "different publishes the values themselves",
+            )
+        )
+        return People(rows.columns, (), "same", why=why, notes=notes)
+    several = f"{rows.people:,} values of {who} in {n_rows:,} records"
+    if not rows.varying:
+        if people == "different":
+            raise SpecError(
+                f"{several}: rows of one person are kept under one bound, as those of the same people are; take "
+                "--people different out, or write a table with one row for each person"
+            )
+        why = {
+            "unit": f"{several}: rows of one person are drawn under one bound.",
+            "history": "Needed for several rows of a person; one bound holds for all rows, and all versions.",
+        }
+        notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
+        return People((), rows.columns, "same", why=why, notes=notes)
+    changes = f"{listed(secret)} changes between the rows of {rows.varying:,} of {rows.people:,} people by {who}"
+    if rows.wave is not None and (named or people == "same"):
+        column = rows.wave[0]
+        why = {
+            "history": f"{who} tells who a person is: one bound holds for all versions about the same people.",
+            "wave": f"{changes}, so one {column} is published at a time: change the value for the next version.",
+        }
+        return People(rows.columns, (), "same", rows.wave, why, (why["wave"].rstrip("."),))
+    if named:
+        raise SpecError(
+            f"{changes}, and one bound holds for one secret of a person; name a secret that all rows of a person "
+            "share, or write a table with one row for each, such as whether it ever occurs"
+        )
+    warning = (
+        f"{changes}, so this bound is about one row: all rows of a person together tell more; write a table with one "
+        "row for each person to bound what is told of them"
+    )
+    return People(people=people, why={"rows": warning}, notes=(warning,))

@@ -1,0 +1,207 @@
+"""Specs that `funnel init` writes from a few answers: what they choose and why, and that they are released so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pyreadstat
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.unprepared_tables import missing, panel, survey, visits
+from funnel.audit.check import State, overall
+from funnel.cli import main
+from funnel.drafting import Answers, look_at, roles_of
+from funnel.drafting.asking import ask
+from funnel.drafting.command import draft_file
+from funnel.errors import SpecError
+from funnel.progress import quiet
+from funnel.source import count_joint
+from funnel.spec import ReleaseSpec
+from tests.audits import recheck
+from tests.projects import ADULT
+from tests.releases import make_release
+
+
+def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str | None, **more: Any) -> ReleaseSpec:
+    """The spec for a table, as `funnel init` writes it; its text says why."""
+    path = source if isinstance(source, Path) else folder / "table.csv"
+    if isinstance(source, pd.DataFrame):
+        source.to_csv(path, index=False)
+    columns = None if publish is None else tuple(publish.split(","))
+    file = folder / "spec.toml"
+    draft_file(str(path), None, None, file, True, quiet, answers=Answers((secret,), columns, **more))
+    return ReleaseSpec.load(file)
+
+
+def text_of(folder: Path) -> str:
+    return " ".join((folder / "spec.toml").read_text(encoding="utf-8").replace("\n#", "").split())
+
+
+class TestGuarantees:
+    def test_few_combinations_have_both_bounds_and_say_for_whom(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "income", "education,sex,age")
+        assert spec.guarantee.parts == ("rlip:1.0,0.05", "srlip:1.0")
+        assert (spec.mechanism.name, spec.frequencies.protection) == ("invariant", "noise")
+        assert spec.complete == ("income", "education", "sex", "age")
+        assert len(count_joint(spec, quiet).inputs) <= 48
+        assert "those who know some of its columns (srlip): 40 combinations of published values and 2" in text_of(
+            tmp_path
+        )
+
+    def test_many_have_the_first_and_say_for_whom_not(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "marital-status", "education,sex,age")
+        assert spec.guarantee.canonical == "rlip:1.0,0.05"
+        assert "Not for those who know some of its columns, which srlip:1.0 is for" in text_of(tmp_path)
+
+    def test_one_column_has_no_others_to_know(self, tmp_path: Path) -> None:
+        assert written(tmp_path, ADULT, "income", "education").guarantee.canonical == "rlip:1.0,0.05"
+
+    def test_a_published_secret_has_attribute_protection(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "income", "sex,income,education")
+        assert (spec.guarantee.canonical, spec.publish) == ("attribute:1.0", ("income", "sex", "education"))
+
+    def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "income", None)
+        assert (spec.guarantee.canonical, spec.mechanism.name) == ("lip:1.0", "invariant")
+        assert (spec.frequencies.protection, spec.groups.min_records) == ("threshold", 50)
+        # Named one by one, so that a column that comes later is not published unasked.
+        assert not spec.groups.auto
+        assert len(spec.publish) == 14
+        assert "fnlwgt" not in spec.publish
+        assert {"age", "capital-gain", "hours-per-week"} <= set(spec.recode)
+        assert spec.not_by_class is None
+
+
+class TestPeople:
+    def test_several_rows_of_a_person_are_under_one_bound(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, visits(600), "chronic", "ward,age,sex", unit=("patient",))
+        assert (spec.unit, spec.record_key, spec.register) == (("patient",), ("patient",), "table")
+        assert (spec.guarantee.canonical, spec.mechanism.name) == ("lip:1.0", "auto")
+        assert "rows of one person are drawn under one bound" in text_of(tmp_path)
+        # Nobody named the column: its name says it.
+        assert written(tmp_path, visits(600), "chronic", "ward,age,sex").unit == ("patient",)
+
+    def test_a_secret_that_changes_between_rows(self, tmp_path: Path) -> None:
+        with pytest.raises(SpecError, match=r"diagnosis changes between the rows of .* of 600 people by patient"):
+            written(tmp_path, visits(600), "diagnosis", "ward,age", unit=("patient",))
+        spec = written(tmp_path, visits(600), "diagnosis", "ward,age")
+        assert spec.unit is None
+        assert "so this bound is about one row" in text_of(tmp_path)
+
+    def test_of_a_panel_one_wave_at_a_time(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, panel(500), "unemployed", "born,region,children", unit=("pid",))
+        assert (spec.record_key, spec.unit) == (("pid",), None)
+        assert spec.source.where["year"].one_of == ("2022",)
+        assert spec.history is not None
+        assert spec.history.people == "same"
+        assert count_joint(spec, quiet).n == 500
+
+    def test_a_key_is_known_again_unless_nobody_comes_again(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, survey(900), "smoker", "age,region", key=("interview",))
+        assert (spec.record_key, spec.register, spec.guarantee.kind) == (("interview",), "table", "lip")
+        spec = written(tmp_path, survey(900), "smoker", "age,region", key=("interview",), people="different")
+        assert (spec.record_key, spec.register, spec.mechanism.name) == (("interview",), None, "invariant")
+        assert written(tmp_path, survey(900), "smoker", "age,region").history is None
+
+    @pytest.mark.parametrize(
+        ("answers", "said"),
+        [
+            ({"secret": "smokr"}, "--secret names 'smokr', which the source does not have; did you mean smoker"),
+            ({"publish": "interview,age"}, "--publish names 'interview', which tells whose record it is"),
+            ({"people": "same"}, "name it with --key"),
+            (
+                {"key": ("interview",), "publish": "smoker,age"},
+                "'smoker' is secret and published, which is not there yet",
+            ),
+        ],
+    )
+    def test_answers_that_cannot_be(self, tmp_path: Path, answers: dict[str, Any], said: str) -> None:
+        with pytest.raises(SpecError) as caught:
+            written(tmp_path, survey(300), **{"secret": "smoker", "publish": "age,region", **answers})
+        assert said in str(caught.value)
+
+
+class TestColumns:
+    def test_what_columns_are_for(self, tmp_path: Path) -> None:
+        survey(2000).to_csv(tmp_path / "t.csv", index=False)
+        roles = roles_of(look_at({"path": "t.csv"}, tmp_path, quiet))
+        assert [one.name for one in roles.keys] == ["interview"]
+        # A number of children is no identifier, and an outcome with two values may be the secret.
+        assert "number_of_children" in [one.name for one in roles.free]
+        assert {"party", "smoker"} <= {one.name for one in roles.secrets}
+        assert [one.name for one in roles.weights] == ["weight"]
+
+    @pytest.mark.parametrize("name", ["patient", "pid", "number"])
+    def test_a_number_that_repeats_says_whose_record_it_is(self, tmp_path: Path, name: str) -> None:
+        visits(800).rename(columns={"patient": name}).to_csv(tmp_path / "t.csv", index=False)
+        roles = roles_of(look_at({"path": "t.csv"}, tmp_path, quiet))
+        assert [one.name for one in roles.people] == [name]
+        assert "no_of_tests" in [one.name for one in roles.free]
+        assert name not in [one.name for one in roles.published]
+
+    def test_neighbours_are_joined_and_rare_texts_are_others(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, survey(3000), "party", "age_group,region,number_of_children")
+        assert spec.categories["age_group"] == ("18-29", "30-39", "40-49", "50-59", "60-69", "70+")
+        groups = spec.recode["number_of_children"].groups or {}
+        assert "2 or more" in groups
+        assert "Other" in (spec.recode["region"].groups or {})
+        # A rare value of the secret would have to be protected like any other.
+        assert "E" in (spec.recode["party"].groups or {})["Other"]
+        joint = count_joint(spec, quiet)
+        assert joint.n == 3000
+        assert joint.counts.sum(axis=1).min() >= 30
+
+    def test_missing_values_stay_or_are_left_out_openly(self, tmp_path: Path) -> None:
+        table = missing(3000)
+        spec = written(tmp_path, table, "disabled", "sex,education,income")
+        assert spec.source.where["disabled"].missing is False
+        assert "left out: too few to protect" in text_of(tmp_path)
+        assert "(missing)" in spec.categories["education"]
+        joint = count_joint(spec, quiet)
+        assert joint.n == int((table["disabled"] != "?").sum())
+
+    def test_labels_of_values_become_categories_in_their_order(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"ill": [0, 1, 0, 0] * 50, "health": [1, 2, 3, 2] * 50})
+        labels = {"ill": {0: "no", 1: "yes"}, "health": {1: "very good", 2: "fair", 3: "bad"}}
+        pyreadstat.write_sav(table, tmp_path / "t.sav", variable_value_labels=labels)
+        spec = written(tmp_path, tmp_path / "t.sav", "ill", "health")
+        assert spec.categories["health"] == ("very good", "fair", "bad")
+        assert count_joint(spec, quiet).inputs.labels == ("very good", "fair", "bad")
+
+
+class TestCommands:
+    def test_one_command_line_and_the_release(self, tmp_path: Path) -> None:
+        pq.write_table(pq.read_table(ADULT).slice(0, 8000), tmp_path / "people.parquet")
+        given = ["init", str(tmp_path / "people.parquet"), "--secret", "income", "--publish", "sex,relationship"]
+        done = CliRunner().invoke(main, [*given, "-o", str(tmp_path / "spec.toml")])
+        assert done.exit_code == 0, done.output
+        assert "choose its licence, then funnel release" in done.output
+        release = make_release(tmp_path / "spec.toml")
+        assert overall(recheck(release)) == State.PASSED
+        records = pq.read_table(release.data)
+        assert records.num_rows == 8000
+        # No value that nobody has.
+        assert set(records["sex"].to_pylist()) == {"Female", "Male"}
+
+    def test_half_an_answer(self, tmp_path: Path) -> None:
+        done = CliRunner().invoke(main, ["init", str(ADULT), "--secret", "income", "-o", str(tmp_path / "s.toml")])
+        assert done.exit_code == 3
+        assert "needs --secret and --publish" in done.output
+
+    def test_five_questions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        survey(500).to_csv(tmp_path / "t.csv", index=False)
+        look = look_at({"path": "t.csv"}, tmp_path, quiet)
+        answers = iter(["smoker", "age,region", "interview", False, True])
+
+        def prompt(question: str, value_proc: Any = None, **_: Any) -> Any:
+            return value_proc(next(answers))
+
+        monkeypatch.setattr("click.prompt", prompt)
+        monkeypatch.setattr("click.confirm", lambda question, default, **_: next(answers))
+        found = ask(look, roles_of(look))
+        assert found == Answers(("smoker",), ("age", "region"), ("interview",), (), "same")
+        assert list(answers) == []

@@ -1,0 +1,111 @@
+"""What goes with what: every contradiction of a spec is told, all at once, before a source is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from funnel.errors import SpecError
+from funnel.settings.agreement import RULES, conflicts
+from funnel.spec import ReleaseSpec
+from tests.projects import spec_of
+
+SAME = {"history": {"people": "same"}, "record_key": ["id"]}
+
+
+def refusal(**changes: Any) -> str:
+    # There is no such source: nothing is read before settings are compared.
+    with pytest.raises(SpecError) as caught:
+        spec_of("nowhere.parquet", ".", **changes)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({**SAME, "guarantee": "rlip:1.5,0.05"}, ['"rlip:1.5,0.05"', "same people", 'write guarantee = "lip:1.5"']),
+        ({**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]}, ['write guarantee = "lip:1.0"']),
+        ({**SAME, "guarantee": "srlip:0.5", "publish": ["x", "y"]}, ['write guarantee = "lip:0.5"']),
+        ({**SAME, "mechanism": "invariant"}, ['mechanism = "invariant"', "same people", 'mechanism = "optimal"']),
+        ({**SAME, "mechanism": {"name": "optimal", "reads_secret": True}}, ["reads_secret", "take reads_secret out"]),
+        ({"guarantee": "srlip:1.0"}, ["srlip:1.0", "only 'x' is published", 'write guarantee = "lip:1.0"']),
+        ({"guarantee": "mi:0.1", "mechanism": "invariant"}, ["mi:0.1 is not", 'mechanism = "auto"']),
+        ({"guarantee": "rldp:1.0,0.05,chi2", "mechanism": "invariant"}, ["is not; write"]),
+        ({"guarantee": "rldp:1.0,0.05", "mechanism": "polyopt"}, ["polyopt reads the secret", "reads_secret = true"]),
+        (
+            {"publish": "auto", "mechanism": "invariant", "frequencies": {"protection": "noise"}},
+            ['publish = "auto"', "exact counts", 'protection = "threshold" in [frequencies]'],
+        ),
+        (
+            {
+                "groups": {"classes": "classes.json"},
+                "mechanism": "invariant",
+                "guarantee": "srlip:1.0",
+                "publish": ["x", "y"],
+            },
+            ["[groups] classes", "srlip:1.0 is no bound on what a class of records tells"],
+        ),
+        ({"groups": {"exclude": ["z"]}}, ["[groups] exclude", 'publish = "auto"', "take exclude out"]),
+        ({"history": {"people": "different", "reserve": 0.5}}, ["[history] gives a reserve", "take it out"]),
+        ({"engine": {"scheduler": "tcp://10.0.0.5:8786"}}, ["[engine] names a scheduler", "take scheduler out"]),
+        ({"mechanism": {"name": "optimal", "weights": "share"}}, ['weights = "share"', "take weights out"]),
+    ],
+)
+def test_a_contradiction_names_its_settings_and_what_to_change(changes: dict[str, Any], named: list[str]) -> None:
+    said = refusal(**changes)
+    assert [text for text in named if text not in said] == []
+    assert "contradictions" not in said
+
+
+def test_all_contradictions_are_told_at_once() -> None:
+    said = refusal(
+        history={"people": "same"},
+        guarantee="rlip:1.0,0.05",
+        mechanism={"name": "invariant", "reads_secret": True},
+        frequencies={"protection": "noise", "threshold": 5},
+        groups={"exclude": ["z"]},
+        categories={"z": ["a"]},
+        disclosure={"on_breach": "refuse"},
+        unit=["x"],
+    )
+    assert said.startswith("9 contradictions: (1) ")
+    for text in (
+        "the column 'x' is a record key",
+        "the column 'x' is a unit",
+        "[categories] 'z' is neither secret nor published",
+        'mechanism = "invariant" is not there yet',
+        '"rlip:1.0,0.05" cannot be kept',
+        "reads_secret = true",
+        "[groups] exclude",
+        "[frequencies] gives threshold",
+        'on_breach = "refuse"',
+    ):
+        assert text in said
+    assert "\n" not in said
+
+
+def test_what_is_wrong_with_single_settings_is_told_together() -> None:
+    said = refusal(recode={"x": {"bins": [2, 1]}}, source={"encoding": "utf-99"}, limits={"max_symbols": 1})
+    assert "[recode.x] bins must increase" in said
+    assert "[source] encoding 'utf-99' is not known" in said
+    assert "[limits] max_symbols" in said
+
+
+def test_the_rules_are_about_settings_that_there_are() -> None:
+    sections = {name: field.annotation for name, field in ReleaseSpec.model_fields.items()}
+    for rule in RULES:
+        for setting in rule.settings:
+            head, _, part = setting.partition(" ")
+            name = head.strip("[]")
+            assert name in sections, setting
+            assert not part or part in str(getattr(_model(sections[name]), "model_fields", {}).keys()), setting
+
+
+def _model(annotation: Any) -> Any:
+    return next((one for one in getattr(annotation, "__args__", ()) if hasattr(one, "model_fields")), annotation)
+
+
+def test_a_spec_that_agrees_breaks_no_rule() -> None:
+    assert conflicts(spec_of("nowhere.parquet", ".")) == ()
+    assert conflicts(spec_of("nowhere.parquet", ".", **SAME)) == ()

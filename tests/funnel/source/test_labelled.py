@@ -1,0 +1,131 @@
+"""Sources of statistics packages and Excel: labels, user-missing codes and types, and a second reader that agrees."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyreadstat
+import pytest
+
+from funnel.errors import DataError, SpecError
+from funnel.progress import quiet
+from funnel.recount.loaded_files import loaded_table
+from funnel.recount.source import recount
+from funnel.source import count_joint
+from funnel.source.formats import format_of
+from funnel.source.formats.loaded import column_of, labels_of
+from funnel.source.reader import open_source
+from tests.projects import spec_of
+
+SEX, PARTY = {1: "male", 2: "female"}, {3: "Greens", 1: "Reds", 2: "Blues", 9: "refused"}
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "sex": [1, 2] * 30,
+            "party": [1.0, 2, 3, 9, 2, 1] * 10,
+            "age": [20.0 + k for k in range(59)] + [None],
+            "height": [150.5 + k for k in range(60)],
+            "born": [date(1990, 1 + k % 12, 1) for k in range(60)],
+            "town": [["Delft", "Gouda", ""][k % 3] for k in range(60)],
+        }
+    )
+
+
+def written(folder: Path, ending: str) -> Path:
+    """The same people in a file of each kind; 9 is user-missing in SPSS, 97 the label of one of many ages."""
+    path, table = folder / f"people{ending}", people()
+    labels: dict[str, Any] = {"sex": SEX, "party": PARTY, "age": {97: "97 or older"}}
+    if ending in (".sav", ".zsav"):
+        pyreadstat.write_sav(
+            table, path, variable_value_labels=labels, missing_ranges={"party": [9]}, compress=ending == ".zsav"
+        )
+    elif ending == ".dta":
+        pyreadstat.write_dta(table, path, variable_value_labels=labels)
+    elif ending == ".xpt":
+        pyreadstat.write_xport(table, path)
+    else:
+        table.to_excel(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta", ".xpt", ".xlsx"])
+def test_values_types_and_labels(tmp_path: Path, ending: str) -> None:
+    path = written(tmp_path, ending)
+    labelled = ending in (".sav", ".zsav", ".dta")
+    spec = spec_of(path.name, tmp_path, secret=["party"], publish=["sex", "age", "height", "born", "town"])
+    source = open_source(spec)
+    kinds = dict(zip(source.schema.names, source.schema.types, strict=True))
+    assert (kinds["age"], kinds["height"], kinds["born"]) == (pa.int64(), pa.float64(), pa.date32())
+    assert kinds["sex"] == (pa.string() if labelled else pa.int64())
+    assert labels_of(source.schema.field("party")) == (("Reds", "Blues", "Greens", "refused") if labelled else ())
+    table = pa.Table.from_batches(source.batches(source.schema.names))
+    parties = table["party"].to_pylist()
+    # What the file says is missing is missing, and has no label.
+    assert parties.count(None) == (10 if ending in (".sav", ".zsav") else 0)
+    assert set(parties) - {None} <= ({*PARTY.values()} if labelled else {1, 2, 3, 9})
+    assert table["age"].null_count == 1
+    second = loaded_table(spec.source.format, path)
+    assert second.select(table.column_names).to_pydict() == table.to_pydict()
+    assert [second.schema.field(name).type for name in table.column_names] == source.schema.types
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx"])
+def test_both_computations_count_the_same(tmp_path: Path, ending: str) -> None:
+    path = written(tmp_path, ending)
+    spec = spec_of(path.name, tmp_path, secret=["party"], publish=["sex", "town"])
+    counted = count_joint(spec, quiet)
+    assert counted.n == 60
+    again = recount(spec)
+    assert sorted(again.counts.values()) == sorted(counted.counts[counted.counts > 0].tolist())
+
+
+def test_labels_of_most_values_take_the_place_of_codes() -> None:
+    array, told = column_of([1.0, 2.0, 7.0, None], {1.0: "yes", 2.0: "no"})
+    assert (array.to_pylist(), told) == (["yes", "no", "7", None], ["yes", "no"])
+    array, told = column_of([1.0, 2.0, 3.0, 97.0], {97.0: "97 or older"})
+    assert (array.to_pylist(), told) == ([1, 2, 3, 97], [])
+
+
+def test_a_workbook_whose_first_sheet_is_odd(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["s", None, "x"], ["a", 1, 5], [None, None, None], ["b", 2, "six"]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    source = open_source(spec_of("t.xlsx", tmp_path))
+    assert source.names == ("s", "x")
+    assert pa.Table.from_batches(source.batches(["x"]))["x"].to_pylist() == ["5", "six"]
+    sheet["A1"], sheet["B1"] = "x", "s"
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(DataError, match="two columns named 'x'"):
+        open_source(spec_of("t.xlsx", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("t.sav", "a file of spss"),
+        ("t.dta", "a file of stata"),
+        ("t.sas7bdat", "a file of sas"),
+        ("t.xlsx", "a workbook"),
+    ],
+)
+def test_what_is_none_of_them_is_said(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_bytes(b"s,x\n1,2\n" * 99)
+    with pytest.raises(DataError, match=f"{name} cannot be read as {said}"):
+        open_source(spec_of(name, tmp_path))
+
+
+def test_formats_are_told_by_names_and_others_are_listed() -> None:
+    assert [format_of(f"t{ending}") for ending in (".dta", ".zsav", ".SAS7BDAT", ".xlsm")] == [
+        *("stata", "spss", "sas", "excel")
+    ]
+    with pytest.raises(SpecError, match=r"cannot tell the format by '\.xls', as by .*\.sav.*\.xlsx"):
+        spec_of("t.xls", ".")
