@@ -13,16 +13,14 @@ from funnel.solver.greedy import greedy_weights
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request
-from funnel.solver.search import HUNDREDS
+from funnel.solver.search import MANY
 from funnel.solver.work import Deciding
 
-# Of a budget, what is set aside for merging, where there are many inputs, hundreds of them, and where there are not;
-# and seconds of work that it may take whatever the limit.
-_FLOOR_OF_MANY, _FLOOR_OF_HUNDREDS, _FLOOR, _MERGING = 0.25, 0.1, 0.05, 0.5
+# Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
+# that it may take whatever the limit.
+_FLOOR_OF_MANY, _FLOOR, _MERGING = 0.1, 0.05, 0.5
 # The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
 _GREEDY, _CLASSES = 0.8, 0.8
-# From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
-_MANY_INPUTS = 64
 
 
 class Best:
@@ -57,7 +55,7 @@ class Best:
 
 def set_aside(budget: Budget, inputs: int) -> Budget:
     """What merging may take: a share of the budget, and in any case half a second's work."""
-    share = _FLOOR_OF_HUNDREDS if inputs >= HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
+    share = _FLOOR_OF_MANY if inputs >= MANY else _FLOOR
     aside = budget.reserve(share)
     least = Budget.of(_MERGING)
     return aside if aside.remaining > least.remaining else least
@@ -86,4 +84,4 @@ def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:
 
 
 def _starts_greedily(problem: Problem) -> bool:
-    return len(problem.law) >= _MANY_INPUTS and problem.region.goal is ENTROPY
+    return len(problem.law) >= MANY and problem.region.goal is ENTROPY
