@@ -28,7 +28,7 @@ _GROUPS, _MOST_VALUES = 16, 60
 # Combinations that occur, of a joint table that is measured; secrets of so many values.
 _LEAST, _MOST, _SECRETS = 100, 400, 50
 # Joint tables for each secret, seconds, and the gap that is asked for, as a share of H(X).
-_EACH, _LIMIT, _ASKED = 1, 30.0, 0.002
+_EACH, _LIMIT, _ASKED = 1, 30.0, 0.01
 # The gap that nine tenths are to reach, and the largest that any may leave.
 NINE_TENTHS, WORST = 0.02, 0.05
 

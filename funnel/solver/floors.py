@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from funnel.joint import FloatArray
@@ -9,7 +11,7 @@ from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import rounded_weights
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY
-from funnel.solver.greedy import greedy_weights
+from funnel.solver.greedy import greedy_weights, partition_weights
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request
@@ -21,6 +23,10 @@ from funnel.solver.work import Deciding
 _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.1, 0.05, 0.5
 # The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
 _GREEDY, _CLASSES = 0.8, 0.8
+# Of what the greedy way leaves, for columns of X as they are.
+_COLUMNS = 0.25
+# Columns of X that are published as they are, at most.
+_MOST_COLUMNS = 3
 
 
 class Best:
@@ -66,7 +72,29 @@ def greedy_start(problem: Problem, best: Best, budget: Budget) -> list[FloatArra
     if not _starts_greedily(problem):
         return []
     best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+    propose_columns(problem, best, budget.part(_COLUMNS))
     return [problem.posteriors(best.protocol.weights)]
+
+
+def propose_columns(problem: Problem, best: Best, budget: Budget) -> None:
+    """Propose to publish some of the columns of X as they are: those that keep most of all that hold."""
+    joint = problem.joint
+    columns = range(len(joint.inputs.columns))
+    deciding = Deciding(problem.read, problem.guarantee, budget)
+    ways = []
+    for size in columns[1 : _MOST_COLUMNS + 1]:
+        for some in itertools.combinations(columns, size):
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for x in np.flatnonzero(joint.counts.any(axis=0)):
+                groups.setdefault(tuple(joint.inputs.symbols[x][j] for j in some), []).append(int(x))
+            subsets = tuple(tuple(group) for group in groups.values())
+            mass = np.array([joint.p_input[list(group)].sum() for group in subsets])
+            ways.append((float(-(mass @ np.log(mass))), subsets))
+    for kept, subsets in sorted(ways, key=lambda way: -way[0]):
+        if kept <= best.utility or budget.expired:
+            break
+        if deciding.holds(weights := partition_weights(joint, subsets)):
+            best.propose(weights)
 
 
 def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:

@@ -20,6 +20,8 @@ _BEGINNING, _MIXING = 0.25, 0.7
 _FINER, _FINER_OF_FEW = 0.8, 0.25
 # From so many inputs on prices are kept near those of the best bound, and boxes are tightened.
 HUNDRED = 100
+# A smaller budget of the guarantee, as a share, whose mixture is one here as well; and the share of work for it.
+_LESS, _SMALLER = 0.5, 0.15
 # A column that gains less than this share of the gap is not worth a round.
 _WORTHWHILE = 0.02
 
@@ -42,6 +44,10 @@ def mixture_of_many(
     prices = grouped.prices if grouped.priced else None
     found = peeled(problem, budget.part(_MIXING), prices, _WORTHWHILE * gap)
     split = best_split(np.vstack([found, *starts]), problem.law, budget)
+    if grouped.bound - split.value > gap:
+        # What a smaller budget allows is allowed here, and no search may fall below it.
+        less = peeled(problem.for_budget_share(_LESS), budget.part(_SMALLER), prices, _WORTHWHILE * gap)
+        split = best_split(np.vstack([split.posteriors, less, *starts]), problem.law, budget)
     refining = budget.part(_FINER if len(problem.law) >= HUNDRED else _FINER_OF_FEW)
     while True:
         if trace is not None:
