@@ -26,8 +26,6 @@ Places = npt.NDArray[np.intp]
 
 # Groups at first, and how many times as many each time.
 _GROUPS, _FINER = 40, 1.4
-# What the bound over groups may leave: of the requested gap, of H(X) before a mixture is known, of what is open then.
-_LEFT, _LEFT_AT_FIRST, _LEFT_OPEN = 0.15, 0.01, 0.25
 # What each condition counts at least when inputs are grouped, as a share of what all of them do.
 _SOME = 0.01
 # Inputs whose pairs are too many to be kept.
@@ -76,18 +74,17 @@ class GroupedBound:
         """Whether there is nothing to cut finer."""
         return self.groups >= len(self._law)
 
-    def refine(self, gap: float, budget: Budget, known: Split | None = None) -> bool:
-        """Bound over more groups than before, to within a share of a gap; False if the budget ended that.
+    def refine(self, left: float, budget: Budget, known: Split | None = None) -> bool:
+        """Bound over more groups than before; False if the budget ended that.
 
         Parameters
         ----------
-        gap : float
-            Nats that the whole bound may be above the utility.
+        left : float
+            Nats by which the bound may be above the optimum over groups.
         budget : Budget
             Ends the search with what it has proven so far.
         known : Split, optional
-            A mixture over the inputs. Summed over groups its posteriors are columns to start from, and the bound need
-            not be closer than a part of what it leaves open.
+            A mixture over the inputs. Summed over groups its posteriors are columns to start from.
         """
         number = min(len(self._law), math.ceil(_FINER * self.groups) if self.groups else _GROUPS)
         work = _BY_PAIR * len(self._rows) * float(len(self._law)) ** 2 + _BY_MERGE * len(self._law)
@@ -98,13 +95,11 @@ class GroupedBound:
         region, asked, largest = self._over(group)
         pricer = Pricer(region, budget)
         search = ColumnGeneration(region, budget, pricer)
-        open_now = -_LEFT_AT_FIRST * float(self._goal.gains(self._law))
         if known is not None:
-            open_now = _LEFT_OPEN * (self.bound - known.value)
             summed = np.zeros((len(known.posteriors), number))
             np.add.at(summed.T, group, known.posteriors.T)
             search.start_from(summed)
-        found = search.run(max(_LEFT * gap, open_now))
+        found = search.run(left)
         # A weight of a group is the sum of many.
         size = float(np.abs(search.prices).max(initial=0.0))
         self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._law) * (1.0 + size))
