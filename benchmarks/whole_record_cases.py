@@ -28,13 +28,13 @@ from benchmarks.usual_statistics import (
     shares,
 )
 from funnel import LIP, Alphabet, Joint, fit
+from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.growing import record_classes
 from funnel.estimation.by_class import whole_records
 from funnel.estimation.variance_ratios import table_ratio
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray
 from funnel.sampling.donors import Donors
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from funnel.errors import SpecError
 
 SEPARATOR = " · "
+#: The column that says of every whole record which class it is of.
+CLASS_COLUMN = "record_class"
 
 
 @dataclass(frozen=True)

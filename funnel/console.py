@@ -63,7 +63,7 @@ def frequencies_line(protection: Protection) -> str:
 
 def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     """What stays as it is in an invariant release, and what its observers can conclude; nothing of any other."""
-    from funnel.sampling.published import CLASS_COLUMN
+    from funnel.alphabet import CLASS_COLUMN
 
     if told is None:
         return
@@ -93,8 +93,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     if (known := told["known"]) is not None:
         level = known["level"] if known["level"] == "infinite" else f"at most {known['level']:g}"
         yield (
-            f"Observers: who know one other column ({known['column']}): level {level} nats, {known['outside']:.1%} of "
-            "the people moved beyond the bound"
+            f"Observers: who know one other column ({known['column']}): level {level} nats, at most "
+            f"{known['outside']:.1%} of the people moved beyond the bound"
         )
 
 

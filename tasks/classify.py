@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -22,7 +23,6 @@ from funnel.release.files import FileRef, Sink, private_folder, write_whole
 from funnel.release.snapshot import CODINGS, DATA, Snapshot
 from funnel.sampling import InputEncoder
 from funnel.sampling.donors import RECORD_COLUMN, Donors
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.source import Codings
 from funnel.source.coding import Coding
 from funnel.spec import ReleaseSpec

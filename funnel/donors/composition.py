@@ -96,11 +96,11 @@ class Composition:
         return np.asarray(mean - self.counts.sum(axis=1))
 
     def concluded(self, protocol: Protocol, budget: float) -> Concluded:
-        """What observers conclude at most who know one other column of a person, whichever it is.
+        """What observers conclude at most who know one other column of a person, whoever the donors are.
 
-        In the belief P(record) P(s | class). Of a published record they see its secret t, where that is published, its
-        class k, and whether it agrees in their column; all else of it is as likely for every secret. It is the person's
-        own if the class stayed, and else a donor's, who agrees as often as people of k do.
+        In the belief P(record) P(s | class). They see all of a published record y of class k with a secret t. If it
+        agrees in their column it is the person's own, or a donor's; of the people of class g a share of at most p_y /
+        p_k times p_g comes to it, as every record of k is as often a donor. If it does not agree it is a donor's.
 
         Parameters
         ----------
@@ -109,37 +109,33 @@ class Composition:
             Nats.
         """
         at, to, weights = self._channel(protocol)
-        people = self.people.sum(axis=0)
-        given = self.people / people
+        sizes = self.people.sum(axis=0)
+        given = self.people / sizes
+        rates = np.zeros((len(to), *self.people.shape))
+        for (s, c), row in zip(at, weights.T, strict=True):
+            rates[:, slice(None) if s is None else s, c] = row[:, np.newaxis] if s is None else row
         inside = self.counts.sum(axis=0)
         found = Concluded("", 0.0, 0.0)
         for column in dict.fromkeys(name for name, _ in self.cells):
             level, outside = 0.0, 0.0
-            for cell in (j for j, (name, _) in enumerate(self.cells) if name == column):
-                known = inside[:, cell]
-                mass = given * known
-                prior = mass.sum(axis=1) / known.sum()
-                agrees = known / people
-                for (_, k), row in zip(to, weights, strict=True):
-                    own, come = np.zeros(len(prior)), np.zeros(len(prior))
-                    for (s, c), probability in zip(at, row.tolist(), strict=True):
-                        for secret in range(len(prior)) if s is None else (s,):
-                            (own if c == k else come)[secret] += mass[secret, c] * probability
-                    for shown in (own + come * agrees[k], come * (1 - agrees[k])):
-                        if (total := float(shown.sum())) <= _HARDLY:
-                            continue
-                        with np.errstate(divide="ignore", invalid="ignore"):
-                            change = np.abs(np.log(shown / total / prior))
-                        most = float(change[prior > 0].max())
-                        level = max(level, most)
-                        outside += total if most > budget * (1 + _HAIR) + _HAIR else 0.0
+            for known in (inside[:, j] for j, (name, _) in enumerate(self.cells) if name == column):
+                prior = given @ known / known.sum()
+                for (_, k), rate in zip(to, rates, strict=True):
+                    # P(s, y | class) of the people of every class.
+                    come = given * rate * (known > 0)
+                    own, come[:, k] = come[:, k].copy(), 0.0
+                    moved = float(come.sum(axis=0) @ known)
+                    apart = _largest(come, np.zeros_like(own), prior) if known[k] < sizes[k] else 0.0
+                    alike = _largest(come * (sizes / sizes[k]), own, prior) if known[k] else 0.0
+                    level = max(level, apart, alike)
+                    beyond = budget * (1 + _HAIR) + _HAIR
+                    outside += moved if max(apart, alike) > beyond else 0.0
+                    outside += float(own.sum() * known[k]) if alike > beyond else 0.0
             if outside > found.outside or (outside == found.outside and level > found.level) or not found.column:
                 found = Concluded(column, level, outside)
-        return dataclasses.replace(found, outside=found.outside / float(people.sum()))
+        return dataclasses.replace(found, outside=found.outside / float(sizes.sum()))
 
-    def _channel(
-        self, protocol: Protocol
-    ) -> tuple[list[tuple[int | None, int]], list[tuple[int | None, int]], FloatArray]:
+    def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:
         """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""
         place = {name: k for k, name in enumerate(self.classes.names)}
         at, to = (
@@ -147,3 +143,21 @@ class Composition:
             for alphabet in (protocol.inputs, protocol.outputs)
         )
         return at, to, protocol.weights_for(protocol.inputs) / float(DENOMINATOR)
+
+
+def _largest(come: FloatArray, own: FloatArray, prior: FloatArray) -> float:
+    """The largest |log| of a posterior over the prior (c,) after ``own + Σ_g θ_g come_g``, each θ_g between 0 and 1.
+
+    A share of it is extreme where those θ_g are 1 of which that share is most extreme, and the others 0.
+    """
+    masses = come = come[:, come.sum(axis=0) > _HARDLY]
+    if own.sum() > _HARDLY:
+        shares, one = come / come.sum(axis=0), own[:, np.newaxis]
+        further = [one + np.cumsum(come[:, np.argsort(-share)], axis=1) for share in (*shares, *-shares)]
+        masses = np.hstack([one, *further])
+    if not masses.size:
+        return 0.0
+    there = prior > 0
+    with np.errstate(divide="ignore"):
+        changes = np.log(masses[there] / masses.sum(axis=0) / prior[there, np.newaxis])
+    return float(np.abs(changes).max())

@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
+from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
-from funnel.sampling.published import CLASS_COLUMN
 
 
 @dataclass(frozen=True)

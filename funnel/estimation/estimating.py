@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns, parts_of
 from funnel.estimation.counted import Released, output_counts_by
@@ -22,7 +23,6 @@ from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
-from funnel.sampling.published import CLASS_COLUMN
 
 _ROUNDING = 1e-12
 

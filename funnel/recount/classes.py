@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -17,6 +17,9 @@ from funnel.recount.source import Recount
 Record = tuple[str, ...]
 # A value of the secret, where that is published, a column, and a value of it.
 Cell = tuple[Record, str, str]
+Masses = Mapping[Record, float]
+# By output, class and secret.
+Rates = defaultdict[Record, defaultdict[str, dict[Record, float]]]
 _KEYS = ("schema", "column", "columns", "scales", "questions", "names", "people", "source")
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
@@ -182,20 +185,35 @@ class PublishedByClass:
             if abs(shown[cell] - mean) > most:
                 yield cell
 
-    def off(self) -> tuple[Cell, float]:
-        """The cell of secret, column and value whose mean is farthest from the true number, and by how many records."""
+    def off(self) -> dict[Cell, float]:
+        """By how many records the mean of each cell of secret, column and value is off the true number."""
         true: Counter[Cell] = Counter()
         for (secret, record), count in self.true.items():
             for cell in zip(self.classes.columns, record, strict=True):
                 true[secret, *cell] += count
         means, _ = self.expected
-        return max(((cell, abs(means.get(cell, 0.0) - count)) for cell, count in true.items()), key=lambda one: one[1])
+        return {cell: abs(mean - true[cell]) for cell, mean in {**dict.fromkeys(true, 0.0), **means}.items()}
+
+    @property
+    def moved_by_secret(self) -> float:
+        """The largest difference between the probabilities of a class for two secrets of people of one class."""
+        chances: dict[tuple[str, str], dict[Record, float]] = defaultdict(lambda: defaultdict(float))
+        secrets: dict[str, set[Record]] = defaultdict(set)
+        for x, y in self.moves:
+            secrets[x[-1]].add(x[:-1])
+            chances[x[-1], y[-1]][x[:-1]] += self.moves[x, y]
+        differences = [0.0]
+        for (name, _), of in chances.items():
+            each = [of.get(secret, 0.0) for secret in secrets[name]]
+            differences.append(max(each) - min(each))
+        return max(differences)
 
     def observed(self, budget: float) -> dict[str, tuple[float, float]]:
-        """Of every column what observers conclude who know it of a person: level, nats, and share of people beyond.
+        """Of every column what observers conclude at most who know it of a person: level, nats, and people beyond.
 
-        They believe that a person of class c has the secret s with the share that s has in c. Each person is followed
-        to every output, by what they have in the column and by whether the published record agrees with that.
+        They believe that a person of class c has the secret s with the share that s has in c. A published record that
+        agrees in the column is the person's own, or that of a donor for somebody of another class. From how many people
+        with this value, and of which class, it comes depends on who stands where; the worst of all that is taken.
         """
         secrets: dict[str, Counter[Record]] = defaultdict(Counter)
         values: dict[str, dict[str, Counter[str]]] = {column: defaultdict(Counter) for column in self.classes.columns}
@@ -203,44 +221,28 @@ class PublishedByClass:
             name = self.classes.of(record)
             secrets[name][secret] += count
             for column, value in zip(self.classes.columns, record, strict=True):
-                values[column][name][value] += count
+                values[column][value][name] += count
         sizes = {name: of.total() for name, of in secrets.items()}
-        return {column: self._observed(of_class, secrets, sizes, budget) for column, of_class in values.items()}
+        rates = self._rates(secrets)
+        people = sum(sizes.values())
+        found = {}
+        for column, of_value in values.items():
+            level = outside = 0.0
+            for known in of_value.values():
+                reached, beyond = _seen_by(known, secrets, sizes, rates, budget)
+                level, outside = max(level, reached), outside + beyond
+            found[column] = (level, outside / people)
+        return found
 
-    def _observed(
-        self,
-        of_class: Mapping[str, Counter[str]],
-        secrets: Mapping[str, Counter[Record]],
-        sizes: Mapping[str, int],
-        budget: float,
-    ) -> tuple[float, float]:
-        reads_secret = any(len(x) > 1 for x, _ in self.moves)
-        prior: dict[str, Counter[Record]] = defaultdict(Counter)
-        for name, values in of_class.items():
-            for value, count in values.items():
-                for secret, number in secrets[name].items():
-                    prior[value][secret] += count * number / sizes[name]  # type: ignore[assignment]
-        seen: dict[tuple[str, Record, bool], Counter[Record]] = defaultdict(Counter)
+    def _rates(self, secrets: Mapping[str, Counter[Record]]) -> Rates:
+        """Of every output and class the probability that somebody there has a secret and is published as the output."""
+        found: Rates = defaultdict(lambda: defaultdict(dict))
         for (x, y), probability in self.moves.items():
-            for secret in [x[:-1]] if reads_secret else list(secrets[x[-1]]):
-                share = probability * secrets[x[-1]][secret] / sizes[x[-1]]
-                for value, count in of_class[x[-1]].items():
-                    agree = 1.0 if x[-1] == y[-1] else of_class[y[-1]][value] / sizes[y[-1]]
-                    seen[value, y, True][secret] += count * share * agree  # type: ignore[assignment]
-                    seen[value, y, False][secret] += count * share * (1 - agree)  # type: ignore[assignment]
-        level = outside = 0.0
-        for (value, _, _), masses in seen.items():
-            total, known = sum(masses.values()), sum(prior[value].values())
-            if total <= _HARDLY:
-                continue
-            most = 0.0
-            for secret, before in prior[value].items():
-                if before:
-                    after = masses[secret] / total
-                    most = max(most, abs(math.log(after * known / before)) if after > 0 else math.inf)
-            level = max(level, most)
-            outside += total if most > budget * (1 + 1e-9) + 1e-9 else 0.0
-        return level, outside / sum(sizes.values())
+            own = [x[:-1]] if len(x) > 1 else list(secrets[x[-1]])
+            for secret in own:
+                if share := secrets[x[-1]][secret] / secrets[x[-1]].total() * probability:
+                    found[y][x[-1]][secret] = share
+        return found
 
     @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:
@@ -273,6 +275,58 @@ class PublishedByClass:
                 means[y[:-1], column, value] += records * count / sizes[y[-1]]
                 variances[y[:-1], column, value] += records * count / sizes[y[-1]]
         return means, variances
+
+
+def _seen_by(
+    known: Mapping[str, int],
+    secrets: Mapping[str, Counter[Record]],
+    sizes: Mapping[str, int],
+    rates: Rates,
+    budget: float,
+) -> tuple[float, float]:
+    """The level (nats) for whoever knows that a person is one of those known, by class, and how many are beyond."""
+    law: Counter[Record] = Counter()
+    for name, count in known.items():
+        for secret, number in secrets[name].items():
+            law[secret] += count * number / sizes[name]  # type: ignore[assignment]
+    people = sum(known.values())
+    prior = {secret: mass / people for secret, mass in law.items() if mass}
+    level = outside = 0.0
+    for y, of_class in rates.items():
+        there = known.get(y[-1], 0)
+        own = of_class.get(y[-1], {})
+        come = {name: of for name, of in of_class.items() if name != y[-1] and known.get(name)}
+        moved = math.fsum(known[name] * math.fsum(of.values()) for name, of in come.items())
+        apart = alike = 0.0
+        if there < sizes[y[-1]]:
+            apart = _most({}, [(of, 1.0) for of in come.values()], prior)
+        if there:
+            alike = _most(own, [(of, sizes[name] / sizes[y[-1]]) for name, of in come.items()], prior)
+        level = max(level, apart, alike)
+        if max(apart, alike) > budget * (1 + 1e-9) + 1e-9:
+            outside += moved
+        if alike > budget * (1 + 1e-9) + 1e-9:
+            outside += there * math.fsum(own.values())
+    return level, outside
+
+
+def _most(own: Masses, come: Sequence[tuple[Masses, float]], prior: Masses) -> float:
+    """The largest change (nats) of a belief by masses of which any part of those that come may be missing."""
+    parts = [(of, size * sum(of.values())) for of, size in come if sum(of.values()) > _HARDLY]
+    start = sum(own.values())
+    most = 0.0
+    for secret, before in prior.items():
+        shares = [(of.get(secret, 0.0) / sum(of.values()), mass) for of, mass in parts]
+        for largest in (True, False):
+            mass, here = start, own.get(secret, 0.0)
+            for share, more in sorted(shares, reverse=largest):
+                # A further part moves the share towards its own: as long as it is the more extreme one.
+                if mass > _HARDLY and (share <= here / mass if largest else share >= here / mass):
+                    break
+                mass, here = mass + more, here + share * more
+            if mass > _HARDLY:
+                most = max(most, abs(math.log(here / mass / before)) if here > 0 else math.inf)
+    return most
 
 
 def moves_of(protocol: ReleasedProtocol) -> dict[tuple[Record, Record], float]:

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.record_classes import RecordClasses
 from funnel.release.channel import built
 from funnel.release.document import Count, Document, Part, Sha256
-from funnel.sampling.published import CLASS_COLUMN
 
 
 class CountedTerm(Part):

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
@@ -25,7 +26,6 @@ from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling import KeyColumn, RecordKey
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.sampling.units import Units
 from funnel.source import count_joint, is_wide, misfits, open_source
 from funnel.spec import ReleaseSpec

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 from typing import Protocol as Interface
 
 import numpy as np
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.protocol import Protocol
 from funnel.sampling.answers import Answers
 from funnel.sampling.columns import CodedColumns, OutputColumns
@@ -16,9 +16,6 @@ from funnel.sampling.donors import RECORD_COLUMN, Donors
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.row_words import RowWords
 from funnel.tables import numbers_of
-
-CLASS_COLUMN: Final = "record_class"
-"""The column that says of every published record which class it is of."""
 
 
 class Published(Interface):

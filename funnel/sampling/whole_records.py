@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from funnel.alphabet import Alphabet
+from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.joint import count_combinations
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import InputEncoder
 from funnel.sampling.donors import RECORD_COLUMN, Classifier, Donors
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.tables import arrow_numbers, arrow_texts, read_batches
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.request import Request, Solution
-from funnel.solver.within_classes import within_classes
+from funnel.solver.within_classes import Found, reads_secret_and_class, within_classes
 
 Weighting = Literal["root", "share", "uniform"]
 WEIGHTINGS = ("root", "share", "uniform")
@@ -100,23 +100,22 @@ def invariant_optimum(
     For prices π >= 0 of conditions and β of balance every invariant channel leaves at most ``Σ_y β_y + Σ_x max_y
     (v_x 1[x = y] - (p_x / p_y) (Σ_k π_yk h_kx + β_y))`` unchanged, v what values count: a bound whatever the solver's
     tolerances are.
+
+    Where the secret is published beside classes of whole records, the best protocol is that of `within_classes`, and
+    the bound is on those of its kind.
     """
     check_published_secret(guarantee, joint)
     request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
     worth = counted(joint, weights)
     with request.budget.interruptible():
-        start = within_classes(joint, guarantee, worth[joint.p_input > 0], _MARGIN, request.budget)
-        search = _Search(joint, guarantee, worth, gap, request.budget, progress)
-        flows = search.run()
-    found = proven_weights(joint, guarantee, search.inside(flows))
-    if search.ended is not None and start is not None:
-        other = proven_weights(joint, guarantee, search.inside(start))
-        kept, instead = (float(worth @ np.diagonal(one).astype(np.float64)) for one in (found, other))
-        found = other if instead > kept else found
+        if reads_secret_and_class(joint):
+            best = within_classes(joint, guarantee, worth, _MARGIN, gap, request.budget, progress)
+        else:
+            best = _Search(joint, guarantee, worth, gap, request.budget, progress).best()
+    found = proven_weights(joint, guarantee, best.channel)
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
-    unchanged = float(counted(joint, weights) @ np.diagonal(protocol.matrix))
-    finished = search.ended is None
-    return request.answer(protocol, unchanged, search.bound, search.pairs, "exchange", finished, search.ended)
+    unchanged = float(worth @ np.diagonal(protocol.matrix))
+    return request.answer(protocol, unchanged, best.bound, best.size, "exchange", best.ended is None, best.ended)
 
 
 def counted(joint: Joint, weights: Weighting) -> FloatArray:
@@ -162,10 +161,10 @@ class _Search:
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
 
-    @property
-    def pairs(self) -> int:
-        """Pairs looked at."""
-        return self._programme.size[0]
+    def best(self) -> Found:
+        """The best channel, once it is moved inside of all conditions."""
+        channel = self.inside(self.run())
+        return Found(channel, self.bound, self._programme.size[0], self.ended)
 
     def run(self) -> FloatArray:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -212,6 +212,14 @@ class PenalisedProgramme(_MixtureProgramme):
         return amounts[2 * a :], prices, wrong
 
 
+class Prices(NamedTuple):
+    """The solution of a sparse programme, and the prices of its conditions, not negative, and of its equations."""
+
+    values: FloatArray
+    conditions: FloatArray
+    equations: FloatArray
+
+
 def sparse_optimum(
     gain: FloatArray,
     conditions: Any,
@@ -220,6 +228,19 @@ def sparse_optimum(
     budget: Budget,
     ends: tuple[float, float] | None = None,
 ) -> FloatArray | None:
+    """The x, shape (n,), of `sparse_programme`."""
+    found = sparse_programme(gain, conditions, equations, values, budget, ends)
+    return None if found is None else found.values
+
+
+def sparse_programme(
+    gain: FloatArray,
+    conditions: Any,
+    equations: Any,
+    values: FloatArray,
+    budget: Budget,
+    ends: tuple[float, float] | None = None,
+) -> Prices | None:
     """The x >= 0 with the largest ``gain @ x`` for which ``conditions @ x <= 0`` and ``equations @ x = values``.
 
     Parameters
@@ -234,7 +255,7 @@ def sparse_optimum(
 
     Returns
     -------
-    ndarray, shape (n,), or None
+    Prices or None
         None if there is none, or the solver does not find it within the budget.
     """
     from scipy.optimize import linprog
@@ -264,4 +285,9 @@ def sparse_optimum(
     if result.status != 0:
         # Where it stopped at the iterations there were, this remembers it.
         budget.allows(each)
-    return np.asarray(result.x, dtype=np.float64) if result.status == 0 else None
+        return None
+    return Prices(
+        np.asarray(result.x, dtype=np.float64),
+        np.maximum(-np.asarray(result.ineqlin.marginals, dtype=np.float64), 0.0),
+        -np.asarray(result.eqlin.marginals, dtype=np.float64),
+    )

@@ -1,158 +1,244 @@
-"""Within classes: channels of a secret and a column in which the secret is drawn anew where that column changes.
+"""Within classes: channels of a secret and a class that read the secret only of a record which keeps its class.
 
-Of all channels under attribute protection these are few enough that one linear programme finds the best: where a search
-over all pairs of values would take minutes, it begins here.
+A published class then is as likely for every secret of a record, so that all columns which follow from the class of a
+record are right on average, whatever becomes of the secret (METHOD 17). Of all channels these are few enough that one
+linear programme finds the best.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funnel.guarantees.attribute import Attribute
+from funnel.alphabet import CLASS_COLUMN
+from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.solver.budget import Budget
-from funnel.solver.lp import sparse_optimum
+from funnel.progress import Progress
+from funnel.solver.balance import in_balance
+from funnel.solver.budget import Budget, Ended
+from funnel.solver.conditions import Conditions
+from funnel.solver.lp import Prices, sparse_programme
+
+_ROUNDS = 500
+# Conditions broken by less are none, and rows of a programme in which every entry is smaller ask for nothing.
+_BROKEN, _NOTHING = 1e-9, 1e-12
+# The least part of the gap that is spent on moving channels inside of sets.
+_ENOUGH = 0.5
+
+
+class Found(NamedTuple):
+    """The best channel of its kind.
+
+    Attributes
+    ----------
+    channel : ndarray, shape (n, n)
+        Between the values that occur, in balance.
+    bound : float
+        No channel of the kind is worth more.
+    size : int
+        Variables and conditions of the programme.
+    ended : "work", "clock", "interrupt" or None
+        What ended the search before its end.
+    """
+
+    channel: FloatArray
+    bound: float
+    size: int
+    ended: Ended | None
+
+
+def reads_secret_and_class(joint: Joint) -> bool:
+    """Whether a channel for this distribution publishes the secret, and the class of a whole record."""
+    columns = joint.inputs.columns
+    return reads_secret(joint) and columns[len(joint.secret.columns) :] == (CLASS_COLUMN,)
 
 
 def within_classes(
-    joint: Joint, guarantee: Guarantee, worth: FloatArray, margin: float, budget: Budget
-) -> FloatArray | None:
-    """The best channel in which a record that changes its class k draws its secret from P(s | k) there.
+    joint: Joint,
+    guarantee: Guarantee,
+    worth: FloatArray,
+    margin: float,
+    gap: float,
+    budget: Budget,
+    progress: Progress,
+) -> Found:
+    """The best invariant channel over (secret, class) in which a record changes its class unseen by its secret.
 
     Parameters
     ----------
     joint : Joint
         Over values (s, k), n of which occur.
     guarantee : Guarantee
-    worth : ndarray, shape (n,)
-        What values count that stay as they are.
+        Linear in the rows of a channel.
+    worth : ndarray, shape (a,)
+        What values count that stay as they are, summing to 1; 0 for those that nobody has.
     margin : float
-        The relatively smaller budget that is kept.
+        The relatively smaller budget that is optimised for.
+    gap : float
+        Requested distance from the bound.
     budget : Budget
+    progress : callable
 
-    Returns
-    -------
-    ndarray, shape (n, n), or None
-        Flows P(x, y) at [y, x]; None where it is no plain attribute protection beside one other column, or the
-        programme does not end within the budget.
+    Raises
+    ------
+    SolverError
+        If a linear programme fails.
 
     Notes
     -----
-    Variables are the probabilities ``m_kc`` of going from class c to k, and ``D_k(t|s)`` of staying in k with the
-    secret t: k² + k c² of them for c secrets. Label LDP is ``D_k(t|s) <= e^ε D_k(t|s')``, and LIP asks of every output
-    (t, k) that ``p_ks D_k(t|s) + p_t|k Σ_c m_kc p_cs`` is between e^-ε and e^ε times ``p_s p_kt``.
+    Variables are ``D_k(t|s)``, staying in class k with the secret t, and ``m(t, k|g)``, coming there from class g, the
+    same for all s. What the guarantee asks of output (t, k) is linear in those that lead there. For prices π >=
+    0 of conditions and β of equations no such channel is worth more than ``β · values + Σ_j max(0, reduced cost of
+    variable j)``, since variables are probabilities: a bound whatever the solver's tolerances are.
     """
-    if type(guarantee) is not Attribute or not reads_secret(joint) or joint.bounds is not None:
-        return None
-    if len(joint.inputs.columns) != len(joint.secret.columns) + 1:
-        return None
-    return _Programme.of(joint, worth).flows(guarantee.epsilon * (1 - margin), budget)
+    return _Search(joint, guarantee, worth[joint.p_input > 0], margin, budget).run(gap, progress)
 
 
 @dataclass(frozen=True, eq=False)
-class _Programme:
-    """The values by their secrets and classes: probabilities and worth, shape (n,) each."""
+class _Variables:
+    """What the programme is about: the output of each variable, and the values for which it is P(output | value).
+
+    Attributes
+    ----------
+    law : ndarray, shape (n,)
+    of_class : ndarray of int, shape (n,)
+        The class of every value.
+    """
 
     law: FloatArray
-    worth: FloatArray
-    secret: IntArray
     of_class: IntArray
 
     @classmethod
-    def of(cls, joint: Joint, worth: FloatArray) -> _Programme:
-        width = len(joint.secret.columns)
-        classes = {symbol: k for k, symbol in enumerate(dict.fromkeys(x[width:] for x in joint.inputs.symbols))}
-        secret = np.array([joint.secret.index(x[:width]) for x in joint.inputs.symbols])
-        of_class = np.array([classes[x[width:]] for x in joint.inputs.symbols])
+    def of(cls, joint: Joint) -> _Variables:
         seen = joint.p_input > 0
-        return cls(joint.p_input[seen], worth, secret[seen], of_class[seen])
+        names = [symbol[-1] for symbol, there in zip(joint.inputs.symbols, seen, strict=True) if there]
+        return cls(joint.p_input[seen], np.unique(names, return_inverse=True)[1].astype(np.int64))
 
     @cached_property
-    def _table(self) -> FloatArray:
-        """P(s, k), shape (c, classes)."""
-        table = np.zeros((int(self.secret.max()) + 1, int(self.of_class.max()) + 1))
-        table[self.secret, self.of_class] = self.law
-        return table
-
-    @cached_property
-    def _stays(self) -> tuple[IntArray, IntArray]:
-        """The values (y, x) of one class: what D_k(t|s) are about."""
+    def stays(self) -> tuple[IntArray, IntArray]:
+        """Values (y, x) of one class."""
         y, x = np.nonzero(self.of_class[:, np.newaxis] == self.of_class)
         return y, x
 
     @cached_property
-    def _moves(self) -> tuple[IntArray, IntArray]:
-        """The classes (k, c) that m_kc are about."""
-        into, out = np.nonzero(~np.eye(self._table.shape[1], dtype=np.bool_))
-        return into, out
+    def moves(self) -> tuple[IntArray, IntArray]:
+        """Values y and other classes g."""
+        y, g = np.nonzero(self.of_class[:, np.newaxis] != np.arange(self.of_class.max() + 1))
+        return y, g
 
-    def flows(self, epsilon: float, budget: Budget) -> FloatArray | None:
-        """The best flows, if they are found."""
-        (y, x), (into, out) = self._stays, self._moves
-        n, stays, moves = len(self.law), len(y), len(into)
-        gain = np.concatenate([np.where(y == x, self.worth[x], 0.0), np.zeros(moves + 1)])
-        values = np.ones(2 * n + 1)
-        found = sparse_optimum(gain, self._conditions(epsilon), self._equations(), values, budget)
-        if found is None:
-            return None
-        channel = np.zeros((n, n))
-        channel[y, x] = found[:stays]
-        between = np.zeros((self._table.shape[1],) * 2)
-        between[into, out] = found[stays : stays + moves]
-        drawn = self.law / self._table.sum(axis=0)[self.of_class]
-        channel += drawn[:, np.newaxis] * between[self.of_class[:, np.newaxis], self.of_class]
-        return np.asarray(channel * self.law)
+    @cached_property
+    def entries(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Of every entry of a channel that is not zero: its variable, its output and its value."""
+        (y, x), (into, g) = self.stays, self.moves
+        move, value = np.nonzero(g[:, np.newaxis] == self.of_class)
+        variable = np.concatenate([np.arange(len(y)), len(y) + move])
+        return variable, np.concatenate([y, into[move]]), np.concatenate([x, value])
 
-    def _equations(self) -> Any:
-        """Every value goes somewhere, every output is as frequent as its value, and the last variable is 1."""
-        (y, x), (into, out) = self._stays, self._moves
-        n, stays, moves = len(self.law), len(y), len(into)
-        sizes = self._table.sum(axis=0)
-        leaving, of = np.nonzero(self.of_class[:, np.newaxis] == out)
-        coming, to = np.nonzero(self.of_class[:, np.newaxis] == into)
-        last = stays + moves
-        return _sparse(
-            (2 * n + 1, last + 1),
-            (x, np.arange(stays), np.ones(stays)),
-            (leaving, stays + of, np.ones(len(of))),
-            (n + y, np.arange(stays), self.law[x] / self.law[y]),
-            # P(t | k) p_c / p_kt is p_c / p_k.
-            (n + coming, stays + to, sizes[out[to]] / sizes[into[to]]),
-            ([2 * n], [last], [1.0]),
+    def __len__(self) -> int:
+        return len(self.stays[0]) + len(self.moves[0])
+
+    def channel(self, found: FloatArray) -> FloatArray:
+        """T (n, n) of the variables."""
+        variable, y, x = self.entries
+        channel = np.zeros((len(self.law),) * 2)
+        channel[y, x] = found[variable]
+        return channel
+
+    def equations(self) -> tuple[Any, FloatArray]:
+        """Every value goes somewhere, and every output is as frequent as its value."""
+        variable, y, x = self.entries
+        n = len(self.law)
+        ones = (x, variable, np.ones(len(x)))
+        balance = (n + y, variable, self.law[x] / self.law[y])
+        return _sparse((2 * n, len(self)), ones, balance), np.ones(2 * n)
+
+    def conditions(self, outputs: IntArray, spaces: FloatArray) -> Any:
+        """Half-spaces (k, n) of masses P(·, y), one for each of the outputs (k,), in the variables; relative to p_y."""
+        variable, y, x = self.entries
+        order = np.argsort(y, kind="stable")
+        ends = np.searchsorted(y[order], np.arange(len(self.law) + 1))
+        parts = []
+        for row, (output, space) in enumerate(zip(outputs.tolist(), spaces, strict=True)):
+            some = order[ends[output] : ends[output + 1]]
+            parts.append(
+                (np.full(len(some), row), variable[some], space[x[some]] * self.law[x[some]] / self.law[output])
+            )
+        return _sparse((len(outputs), len(self)), *parts)
+
+
+class _Search:
+    """Rounds of the linear programme, with further conditions of sets in each."""
+
+    def __init__(self, joint: Joint, guarantee: Guarantee, worth: FloatArray, margin: float, budget: Budget) -> None:
+        self._variables, self._worth, self._budget = _Variables.of(joint), worth, budget
+        self._asked = Conditions.of(joint, guarantee, margin)
+        n = len(worth)
+        self._outputs = np.repeat(np.arange(n), len(self._asked.inside))
+        inside, fixed = (
+            self._variables.conditions(self._outputs, np.tile(spaces, (n, 1)))
+            for spaces in (self._asked.inside, self._asked.fixed)
         )
+        # What takes from no variable is met by all channels.
+        told = np.flatnonzero(inside.max(axis=1).toarray().ravel() > _NOTHING)
+        self._inside, self._fixed = inside[told], fixed[told]
+        y, x = self._variables.stays
+        self._gain = np.concatenate([np.where(y == x, worth[x], 0.0), np.zeros(len(self._variables.moves[0]))])
+        self._equations = self._variables.equations()
 
-    def _conditions(self, epsilon: float) -> Any:
-        """Label LDP of what stays, and LIP of every output, up and down."""
-        (y, x), (into, out) = self._stays, self._moves
-        n, stays, moves = len(self.law), len(y), len(into)
-        most, last = math.exp(epsilon), stays + moves
-        first, second = np.nonzero((y[:, np.newaxis] == y) & (x[:, np.newaxis] != x))
-        pairs = np.arange(len(first))
-        prior, sizes = self._table.sum(axis=1), self._table.sum(axis=0)
-        secrets = len(prior)
-        coming, to = np.nonzero(self.of_class[:, np.newaxis] == into)
-        parts = [(pairs, first, np.ones(len(pairs))), (pairs, second, np.full(len(pairs), -most))]
-        row = len(pairs)
-        for s in range(secrets):
-            mine = np.flatnonzero(self.secret[x] == s)
-            # Relative to p_s p_kt, so that tolerances are alike for rare ones.
-            kept = self.law[x[mine]] / (prior[s] * self.law[y[mine]])
-            moved = self._table[s, out[to]] / (prior[s] * sizes[into[to]])
-            for sign, limit in ((1.0, most), (-1.0, 1 / most)):
-                parts += [
-                    (row + y[mine], mine, sign * kept),
-                    (row + coming, stays + to, sign * moved),
-                    (row + np.arange(n), np.full(n, last), np.full(n, -sign * limit)),
-                ]
-                row += n
-        return _sparse((row, last + 1), *parts)
+    def run(self, gap: float, progress: Progress) -> Found:
+        law = self._variables.law
+        constant = float(self._worth @ law)
+        bound, best, inside = 1.0, np.outer(law, np.ones(len(law))), constant
+        for _ in range(_ROUNDS):
+            found = self._solved()
+            if found is None:
+                break
+            bound = min(bound, self._proven(found))
+            channel = in_balance(self._variables.channel(found.values) * law, law)
+            spaces, shares = self._asked.beyond(channel)
+            # All outputs alike, so that a class stays as likely for every secret.
+            share = float(shares.max(initial=0.0))
+            worth = (1 - share) * float(self._worth @ np.diagonal(channel)) + share * constant
+            if worth > inside:
+                inside, best = worth, (1 - share) * channel + share * law[:, np.newaxis]
+            progress(f"{inside:.5f} of the records unchanged, at most {bound:.5f}", 0, None)
+            if not self._know(spaces, channel * law) or bound - inside <= _ENOUGH * gap:
+                return Found(best, bound, self._size, None)
+            if self._budget.ended_by is not None:
+                break
+        else:
+            raise SolverError("the search for an invariant channel does not end; change epsilon slightly")
+        return Found(best, bound, self._size, self._budget.ended_by or "work")
+
+    @property
+    def _size(self) -> int:
+        return len(self._variables) + int(self._inside.shape[0])
+
+    def _solved(self) -> Prices | None:
+        matrix, values = self._equations
+        return sparse_programme(self._gain, self._inside, matrix, values, self._budget, (0.0, 1.0))
+
+    def _proven(self, found: Prices) -> float:
+        """What no channel exceeds, by the prices of a programme."""
+        matrix, values = self._equations
+        reduced = self._gain - self._fixed.T @ found.conditions - matrix.T @ found.equations
+        return float(found.equations @ values + np.maximum(reduced, 0.0).sum())
+
+    def _know(self, spaces: FloatArray, flows: FloatArray) -> bool:
+        """Ask for half-spaces wherever flows break them; whether they break any."""
+        output, space = np.nonzero(flows @ spaces.T > _BROKEN * self._variables.law[:, np.newaxis])
+        if not len(output):
+            return False
+        from scipy.sparse import vstack
+
+        rows = self._variables.conditions(output, spaces[space])
+        self._inside, self._fixed = (vstack([known, rows], format="csr") for known in (self._inside, self._fixed))
+        return True
 
 
 def _sparse(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> Any:

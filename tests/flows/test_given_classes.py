@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.cli import main
@@ -25,7 +26,6 @@ from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.preview import preview
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.flows.test_whole_records import COLUMNS, WHOLE

@@ -11,6 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.console import unchanged_lines
@@ -23,7 +24,6 @@ from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.reading import open_release
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import (
+    CLASSED,
     EXCHANGED_ROWS,
     GIVEN,
     KEPT,
@@ -423,9 +424,18 @@ DRAWING = [
         "observers of one column said to be within the bound",
         "nobody is counted whose record tells somebody who knows one other column more than the bound",
         "funnel.donors.composition",
-        "outside += total if most > budget * (1 + _HAIR) + _HAIR else 0.0",
+        "outside += float(own.sum() * known[k]) if alike > beyond else 0.0",
         "outside += 0.0",
         "expect_records_to_be_of_their_class",
         WITH_SECRET,
+    ),
+    Mutant(
+        "moves that read the secret",
+        "who changes the class depends on the secret, so that tables of other columns are not right on average",
+        "funnel.pipeline.tasks.optimise",
+        "coarsened(joint, bound, chosen.protocol, useful)",
+        f"coarsened(joint, bound, {TOOLS}.reading(joint, chosen.protocol), useful)",
+        "expect_records_to_be_of_their_class",
+        CLASSED,
     ),
 ]

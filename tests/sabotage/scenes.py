@@ -304,6 +304,7 @@ EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fres
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
+CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)

@@ -14,9 +14,9 @@ import pytest
 
 import funnel
 from funnel import DataError, Guarantee, Joint, SpecError
+from funnel.alphabet import CLASS_COLUMN
 from funnel.disclosure import Rules
 from funnel.donors import ColumnsSolution, fit_columns
-from funnel.sampling.published import CLASS_COLUMN
 from funnel.solver.invariant import invariant_optimum
 
 ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import funnel
-from funnel.alphabet import Alphabet
+from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.estimation import by_class
 from funnel.estimation.by_class import _moves, donor_chances, record_channel, whole_records
@@ -24,7 +24,6 @@ from funnel.estimation.variance_ratios import influence_ratio, table_ratio
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
-from funnel.sampling.published import CLASS_COLUMN
 
 CODES = np.array([[i, j] for i in range(4) for j in range(3)], dtype=np.int32)
 OF = np.array([0, 0, 1, 0, 1, 1, 2, 2, 1, 2, 2, 0])
