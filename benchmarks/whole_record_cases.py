@@ -27,7 +27,7 @@ from benchmarks.usual_statistics import (
     quantiles,
     shares,
 )
-from funnel import LIP, Alphabet, Joint, fit
+from funnel import LIP, Alphabet, Attribute, Joint, fit
 from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.growing import record_classes
 from funnel.estimation.by_class import whole_records
@@ -71,7 +71,7 @@ class WholeRecords:
     Attributes
     ----------
     population : Joint
-        Its counts (c, a) by record.
+        Its counts (c, a) by record. Under attribute protection the secret is published with the record.
     records : int
         Of a sample.
     guarantee : Guarantee
@@ -89,21 +89,29 @@ class WholeRecords:
     _codes: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        texts = list(zip(*self.values.symbols, strict=True))
+        texts = list(zip(*self.population.inputs.symbols, strict=True))
         categories = [tuple(sorted(set(column))) for column in texts]
         codes = np.array([np.searchsorted(names, column) for names, column in zip(categories, texts, strict=True)]).T
         object.__setattr__(self, "_categories", categories)
         object.__setattr__(self, "_codes", codes)
 
     @property
+    def with_secret(self) -> bool:
+        """Whether a value that is published is a secret and a record."""
+        return isinstance(self.guarantee, Attribute)
+
+    @property
     def whole(self) -> FloatArray:
-        """Records of the population with each value (a,)."""
-        return np.asarray(self.population.counts.sum(axis=0), dtype=np.float64)
+        """Records of the population with each value."""
+        return np.asarray(self._of_values(self.population.counts), dtype=np.float64)
 
     @property
     def values(self) -> Alphabet:
         """What these values are."""
-        return self.population.inputs
+        return self.population.with_secret().inputs if self.with_secret else self.population.inputs
+
+    def _of_values(self, counts: IntArray) -> IntArray:
+        return counts.ravel() if self.with_secret else counts.sum(axis=0)
 
     def published(self, releases: int, random: np.random.Generator) -> Iterator[Shown]:
         """Releases of samples of the population, each with classes and a protocol of its own."""
@@ -114,42 +122,54 @@ class WholeRecords:
 
     def _release(self, counts: IntArray, random: np.random.Generator) -> Shown:
         there = np.flatnonzero(counts.sum(axis=0))
-        inputs = Alphabet(self.values.columns, tuple(self.values.symbols[x] for x in there))
-        sample = Joint(counts[:, there], self.population.secret, inputs)
+        population, columns = self.population, self.population.inputs.columns
+        inputs = Alphabet(columns, tuple(population.inputs.symbols[x] for x in there))
+        sample = Joint(counts[:, there], population.secret, inputs)
         classes = record_classes(sample, _LEAST, _MOST, _FEW, _all)
-        protocol = fit("invariant", classes.counted(sample), self.guarantee)
-        of_record, people = classes.of_records(inputs), counts[:, there].sum(axis=0)
-        donors = Donors(
-            self.values.columns,
-            tuple(self._categories),
-            self._codes[there].astype(np.int32),
-            classes.names,
-            of_record,
-            people,
+        counted = classes.counted(sample)
+        protocol = fit("invariant", counted.with_secret() if self.with_secret else counted, self.guarantee)
+        of_record, people = classes.of_records(inputs), sample.counts.sum(axis=0)
+        codes = self._codes[there].astype(np.int32)
+        donors = Donors(columns, tuple(self._categories), codes, classes.names, of_record, people)
+        # Every person by secret and record; without the secret by record alone.
+        secret, row = (
+            np.repeat(place, sample.counts.ravel()) for place in np.indices(sample.counts.shape).reshape(2, -1)
         )
-        rows = np.repeat(np.arange(len(there)), people)
+        reads = secret if self.with_secret else np.zeros_like(secret)
+        places = {symbol: number for number, symbol in enumerate(protocol.inputs.symbols)}
+        table = np.full((len(population.secret), len(classes.names)), -1)
+        for s, k in np.ndindex(table.shape):
+            named = (*(population.secret.symbols[s] if self.with_secret else ()), classes.names[k])
+            table[s, k] = places.get(named, -1)
         cumulated = np.cumsum(protocol.matrix, axis=0)
-        drawn = (random.random(len(rows)) > cumulated[:-1, of_record[rows]]).sum(axis=0)
-        words = random.integers(0, 2**64, (8, len(rows)), dtype=np.uint64)
-        taken = donors.taken(rows, drawn, words.__getitem__)
-        plain, row_of = whole_records(self._table(there[taken], of_record[taken], classes.names), protocol)
-        value = np.empty(len(plain.counts), dtype=np.int64)
-        value[row_of] = there[taken]
+        of_input = table[reads, of_record[row]]
+        drawn = (random.random(len(row)) > cumulated[:-1, of_input]).sum(axis=0)
+        shown = np.array([(s, k) for place in range(len(places)) for s, k in np.argwhere(table == place)[:1]])[drawn]
+        words = random.integers(0, 2**64, (8, len(row)), dtype=np.uint64)
+        taken = donors.taken(row, shown[:, 1], words.__getitem__)
+        published = self._table(shown[:, 0], there[taken], of_record[taken], classes.names)
+        plain, row_of = whole_records(published, protocol)
+        value = np.full(len(plain.counts), -1)
+        values = shown[:, 0] * len(population.inputs) + there[taken] if self.with_secret else there[taken]
+        value[row_of] = values
         return Shown(
-            counts.sum(axis=0),
-            np.bincount(there[taken], minlength=len(self.values)),
-            float((drawn == of_record[rows]).mean()),
-            lambda influence: plain.ratio(influence[:, value]),
+            self._of_values(counts),
+            np.bincount(values, minlength=len(self.values)),
+            float((drawn == of_input).mean()),
+            lambda influence: plain.ratio(np.where(value >= 0, influence[:, value], 0.0)),
             partial(table_ratio, plain),
         )
 
-    def _table(self, records: IntArray, classes: IntArray, names: tuple[str, ...]) -> pa.Table:
-        columns = zip((*self.values.columns, CLASS_COLUMN), (*self._categories, names), strict=True)
-        codes = (*self._codes[records].T, classes)
+    def _table(self, secrets: IntArray, records: IntArray, classes: IntArray, names: tuple[str, ...]) -> pa.Table:
+        columns, texts = (*self.population.inputs.columns, CLASS_COLUMN), (*self._categories, names)
+        codes: tuple[IntArray, ...] = (*self._codes[records].T, classes)
+        if self.with_secret:
+            secret = self.population.secret
+            columns, texts, codes = (*secret.columns, *columns), (secret.labels, *texts), (secrets, *codes)
         return pa.table(
             {
-                name: pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), list(texts))
-                for (name, texts), code in zip(columns, codes, strict=True)
+                name: pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), list(some))
+                for name, code, some in zip(columns, codes, texts, strict=True)
             }
         )
 
@@ -198,6 +218,25 @@ def _of_adult(inputs: Alphabet) -> dict[str, Statistic]:
     }
 
 
+def _of_published_income(inputs: Alphabet) -> dict[str, Statistic]:
+    age, high = _number(inputs, "age") / 10, _is(inputs, "income", ">50K")
+    years = np.array([YEARS.get(name, 10) for name in _column(inputs, "education")], dtype=float)
+    female, married = _is(inputs, "sex", "Female"), _is(inputs, "marital-status", "Married-civ-spouse")
+    design = np.array([age**0, years, female, married, age]).T
+    both = np.array([high, 1 - high])
+    return {
+        "shares of one column": shares(np.concatenate([members(inputs, (column,)) for column in inputs.columns[:9]])),
+        "shares of income and another column": shares(
+            np.concatenate([members(inputs, ("income", column)) for column in ("education", "marital-status", "sex")])
+        ),
+        "odds ratios": log_odds_ratios(members(inputs, ("race",)), both),
+        "means by group": means(members(inputs, ("sex", "race")), high),
+        "linear regression of income, robust errors": least_squares(design, high, robust=True),
+        "logistic regression of income, robust errors": logistic(design, high, robust=True),
+        "logistic regression of marriage, robust errors": logistic(design[:, [0, 1, 2, 4]], married, robust=True),
+    }
+
+
 def _of_census(inputs: Alphabet) -> dict[str, Statistic]:
     weeks, age = _number(inputs, "weeks-worked-in-year"), _number(inputs, "age") / 10
     degree = np.array([bool(re.search("degree", name)) for name in _column(inputs, "education")], dtype=float)
@@ -243,6 +282,10 @@ def whole_record_cases(census: Path | None) -> dict[str, Callable[[], WholeRecor
         joint = read(ReleaseSpec.load(SPEC))
         return WholeRecords(joint, joint.n, guarantee, _of_adult(joint.inputs))
 
+    def with_income() -> WholeRecords:
+        joint = read(ReleaseSpec.load(SPEC))
+        return WholeRecords(joint, joint.n, Attribute(1.0), _of_published_income(joint.with_secret().inputs))
+
     def independent() -> WholeRecords:
         joint = read(ReleaseSpec.load(SPEC))
         tests = (("race", "education"), ("race", "relationship"), ("race", "sex"))
@@ -254,6 +297,7 @@ def whole_record_cases(census: Path | None) -> dict[str, Callable[[], WholeRecor
 
     found = {
         "Adult, 12 columns, lip:1": lambda: plain(LIP(1.0)),
+        "Adult, 12 columns with income, attribute:1": with_income,
         "Adult, 12 columns, lip:0.25": lambda: plain(LIP(0.25)),
         "Adult, 12 columns, race independent, lip:0.25": independent,
     }

@@ -6,16 +6,19 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.donors.points import scales
+from funnel.donors.composition import Composition
+from funnel.donors.points import POINT, scales
 from funnel.donors.record_classes import Question, RecordClasses, Scale
 from funnel.joint import FloatArray, IntArray, Joint
 
 BoolArray = npt.NDArray[np.bool_]
+# How often points are shifted, at most.
+_SHIFTS = 4
 Allowed = Callable[[IntArray], BoolArray]
 """Of tables of the secret in classes, shape (c, k), which of the k classes may be."""
 
@@ -37,6 +40,7 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
     criterion asks of a further part. Parts that may not be classes are put together with those that are most like them.
     In a class nothing is known of the secret but its counts: an observer who reads a record concludes what its class
     says. So the classes are what the bound of a wide release is about, and as fine as the records and the rules allow.
+    Points are shifted a little in the end, so that tables of the secret and a column agree with what classes say.
 
     Parameters
     ----------
@@ -83,7 +87,46 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
         asked[mine] = cut, enter(members[enough]), enter(members[~enough])
     tables = np.stack([joint.counts[:, members].sum(axis=1) for members in parts.values()], axis=1)
     class_of = dict(zip(parts, pooled(tables, allowed).tolist(), strict=True))
-    return _named(joint.inputs.columns, points_for, asked, class_of)
+    found = _named(joint.inputs.columns, points_for, asked, class_of)
+
+    def may_be(classes: IntArray) -> bool:
+        below = (classes.sum(axis=0) < least) | ((classes > 0) & (classes < few)).any(axis=0)
+        return bool((allowed(classes) & ~below).all())
+
+    return _agreeing(joint, found, may_be)
+
+
+def _agreeing(joint: Joint, classes: RecordClasses, may_be: Callable[[IntArray], bool]) -> RecordClasses:
+    """The same questions about shifted points, so that people with a value are expected to have the secret as they do.
+
+    If a record tells of the secret what its class does, so many of those with a value are expected to have it. A point
+    more or less for the value changes that by the variance of their number, and does some of it for values that go with
+    it: so half of the way, and again. The best of all rounds is taken.
+    """
+    best, least = classes, math.inf
+    for _ in range(_SHIFTS):
+        found = Composition.of(joint, classes)
+        if not (people := found.people.sum(axis=0)).all():
+            break
+        given = found.people / people
+        inside = found.counts.sum(axis=0)
+        off = found.counts.sum(axis=1) - given @ inside
+        most = float(np.abs(off).max())
+        if most < least and (classes is best or may_be(found.people)):
+            best, least = classes, most
+        steps = off / ((given * (1 - given)) @ inside + 1) / (2 * POINT)
+        classes = replace(classes, scales=tuple(_shifted(found, scale, steps) for scale in classes.scales))
+    return best
+
+
+def _shifted(found: Composition, scale: Scale, steps: FloatArray) -> Scale:
+    """A scale whose values have so many points more, (c, cells)."""
+    by = dict(zip(found.cells, np.rint(steps[found.secret.index(scale.secret)]).astype(int).tolist(), strict=True))
+    terms = (
+        replace(term, points=term.points + (by[term.columns[0], term.values[0]] if len(term.columns) == 1 else 0))
+        for term in scale.terms
+    )
+    return replace(scale, terms=tuple(term for term in terms if term.points))
 
 
 def pooled(tables: IntArray, allowed: Allowed) -> IntArray:

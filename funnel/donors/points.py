@@ -19,7 +19,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 BoolArray = npt.NDArray[np.bool_]
 
 # A point is so much of a log odds ratio, in nats.
-_POINT = 0.01
+POINT = 0.01
 # What every coefficient is drawn to 0 by: half a record, so that those of values without a secret end.
 _RIDGE = 0.5
 _MOST_STEPS, _MOST_ROUNDS, _PAIRS_A_ROUND = 100, 10, 25
@@ -107,7 +107,7 @@ class _Records:
                 break
             features += more
             coefficients = np.append(coefficients, np.zeros(len(more)))
-        points = np.rint(coefficients[1:] / _POINT).astype(int).tolist()
+        points = np.rint(coefficients[1:] / POINT).astype(int).tolist()
         terms = (
             Term(tuple(self.columns[j] for j in one.columns), one.values, amount)
             for one, amount in zip(features, points, strict=True)
@@ -185,6 +185,6 @@ def _regressed(design: csr_array, people: IntArray, having: IntArray, start: Flo
         else:
             break
         now, value = now + step, then
-        if np.abs(step).max() < _POINT / 100:
+        if np.abs(step).max() < POINT / 100:
             return now
     raise SolverError("the regression of the secret on the columns does not end; publish fewer columns")
