@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.sample_release [RELEASE]`` reads the release that ``make release`` has left, or another one of
 the same columns, with its internal counts. The figures go to ``benchmarks/results/sample-release.json`` and
-``sample-release.md``, the picture to ``docs/pictures/sample.svg``. ``--picture`` draws it from the figures that are
-kept.
+``sample-release.md`` and into the tables of the README, the picture to ``docs/pictures/sample.svg``. ``--picture``
+draws it from the figures that are kept.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from funnel.release.reading import Release
 
 ROOT = Path(__file__).parents[1]
 LATEST = ROOT / "releases" / "adult-income" / "latest"
-PICTURE = ROOT / "docs" / "pictures" / "sample.svg"
-EDUCATION, INCOME, HIGH = ["High school or less", "Some college", "Degree"], ["<=50K", ">50K"], 1
+README, PICTURE = ROOT / "README.md", ROOT / "docs" / "pictures" / "sample.svg"
+EDUCATION = ["Below high school", "HS-grad", "Some-college", "Associate", "Bachelors", "Postgraduate"]
+INCOME, HIGH = ["<=50K", ">50K"], 1
 # The person of the table of the README, in the order of the columns of the release.
-PERSON = {"education": "Degree", "sex": "Male", "age": "40 and over"}
+PERSON = {"education": "Bachelors", "sex": "Male", "age": "40 and over"}
 EPSILON = 1.0
 _TRUE, _PUBLISHED = "true", "published"
 
@@ -98,6 +99,16 @@ def _beliefs_of(rows: list[Row]) -> list[str]:
     return table(["the observer knows", "belief in >50K before", "least after", "largest after"], found)
 
 
+def with_tables(readme: str, rows: list[Row]) -> str:
+    """The README with both tables of these figures in the place of those that begin with the same line."""
+    lines = readme.splitlines()
+    for new in (cross_table(rows), belief_table(rows)):
+        first = lines.index(new[0])
+        length = sum(1 for _ in itertools.takewhile(lambda line: line.startswith("|"), lines[first:]))
+        lines[first : first + length] = new
+    return "\n".join(lines) + "\n"
+
+
 def page(rows: list[Row]) -> str:
     """The page of results."""
     errors = [row["error"] for row in rows if "error" in row]
@@ -130,11 +141,12 @@ def picture(rows: list[Row]) -> Figure:
 
 def _draw_table(axis: Axes, rows: list[Row], which: str) -> None:
     counts = np.array([row[which] for row in rows]).reshape(len(EDUCATION), len(INCOME))
-    axis.imshow(counts, cmap="Blues", vmin=0, vmax=1.2 * max(row[_TRUE] for row in rows), aspect="auto")
+    most = max(row[_TRUE] for row in rows)
+    axis.imshow(counts, cmap="Blues", vmin=0, vmax=1.2 * most, aspect="auto")
     for (y, x), count in np.ndenumerate(counts):
-        axis.text(x, y, f"{count:,}", ha="center", va="center", color="white" if count > 12_000 else "black")
+        axis.text(x, y, f"{count:,}", ha="center", va="center", color="white" if count > 0.6 * most else "black")
     axis.set_xticks(range(len(INCOME)), INCOME)
-    axis.set_yticks(range(len(EDUCATION)), [name.replace(" or", "\nor") for name in EDUCATION])
+    axis.set_yticks(range(len(EDUCATION)), EDUCATION)
     axis.tick_params(length=0)
     axis.set_title(f"{which} records", fontsize="medium")
 
@@ -174,6 +186,7 @@ def main() -> None:
         save([*cells(joint, protocol, released.table().to_pandas()), *beliefs(joint, protocol)], kept)
     rows = json.loads(kept.read_text(encoding="utf-8"))
     (RESULTS / "sample-release.md").write_text(page(rows), encoding="utf-8")
+    README.write_text(with_tables(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
     mpl.rcParams["svg.hashsalt"] = "funnel"
     picture(rows).savefig(PICTURE, metadata={"Date": None})
 

@@ -105,7 +105,7 @@ def _estimating(laws: Laws, counted: bool) -> tuple[list[Symbol], Estimating | _
     step = share_step(n)
 
     def rounded(share: float) -> float:
-        return max(1, round(share / step)) * step if share > 0 else 0.0
+        return max(1, round(round(share / step, 9))) * step if share > 0 else 0.0
 
     symbols = [symbol for symbol, count in laws.inputs.items() if count]
     shares = [rounded(laws.inputs[symbol] / n) for symbol in symbols]

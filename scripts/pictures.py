@@ -1,4 +1,4 @@
-"""Pictures of the plan of the embedded sample, and of both reports of it and of the fifth version of a panel.
+"""Pictures of the plan of the embedded sample, of reports of it and of the wide one, and of those of a panel.
 
 `make pictures` takes them. The panel is the one that FUNNEL_PANEL names; without it, one drawn like it
 (``tests/waves.py``).
@@ -29,6 +29,10 @@ SAMPLE = (
     ("public-dark", "report.html", PHONE, True, None),
     ("internal-desktop", "audit/report.html", DESK, False, None),
     ("internal-phone", "audit/report.html", PHONE, False, None),
+)
+WIDE = (
+    ("wide-desktop", "report.html", DESK, False, None),
+    ("wide-phone", "report.html", PHONE, False, None),
 )
 PLAN = (("plan", "plan.html", (1100, 2900), False, None),)
 PANEL = (
@@ -62,30 +66,32 @@ _COLOURS = 256
 
 
 def make(target: Path) -> None:
-    """Release the sample, and the panel wave by wave, into temporary folders, and take every picture."""
+    """Release the samples, and the panel wave by wave, into temporary folders, and take every picture."""
     target.mkdir(parents=True, exist_ok=True)
-    sample(target)
+    with tempfile.TemporaryDirectory() as name:
+        spec, page = _sample("adult", Path(name)), Path(name) / "plan.html"
+        subprocess.run([str(_command()), "plan", str(spec), "--page", str(page)], check=True)
+        _take(PLAN, page.parent, page.parent, target)
+        _release(spec)
+        _take(SAMPLE, (page.parent / "releases" / "adult-income" / "latest").resolve(), page.parent, target)
+    with tempfile.TemporaryDirectory() as name:
+        _release(_sample("adult-wide", Path(name)))
+        _take(WIDE, (Path(name) / "releases" / "adult-wide" / "latest").resolve(), Path(name), target)
     panel(target)
 
 
-def sample(target: Path) -> None:
-    """The pictures of the embedded sample."""
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        text = (ROOT / "data" / "adult-education.toml").read_text(encoding="utf-8")
-        for before, after in (
-            ('"adult.parquet"', f'"{ROOT / "data" / "adult.parquet"}"'),
-            ('"../releases"', '"releases"'),
-            ('"../.funnel"', '"work"'),
-        ):
-            text = text.replace(before, after)
-        spec = place / "adult-education.toml"
-        spec.write_text(text, encoding="utf-8")
-        page = place / "plan.html"
-        subprocess.run([str(_command()), "plan", str(spec), "--page", str(page)], check=True)
-        _take(PLAN, place, place, target)
-        _release(spec)
-        _take(SAMPLE, (place / "releases" / "adult-education" / "latest").resolve(), place, target)
+def _sample(name: str, place: Path) -> Path:
+    """The spec of a sample, which writes into a folder."""
+    text = (ROOT / "data" / f"{name}.toml").read_text(encoding="utf-8")
+    for before, after in (
+        ('"adult.parquet"', f'"{ROOT / "data" / "adult.parquet"}"'),
+        ('"../releases"', '"releases"'),
+        ('"../.funnel"', '"work"'),
+    ):
+        text = text.replace(before, after)
+    spec = place / f"{name}.toml"
+    spec.write_text(text, encoding="utf-8")
+    return spec
 
 
 def panel(target: Path) -> None:

@@ -61,8 +61,8 @@ class Attribute(SRLIP):
     example: ClassVar[str] = "attribute:1.0"
     beyond: ClassVar[str] = (
         f"{SRLIP.beyond} For an observer who knows all other columns the bound holds whatever the observer believed "
-        "about the secret. It does not hide whose record it is: such an observer can find the record. Against an "
-        "observer who also holds the data of everyone else, and noisy tables of loss ε_c, the total is ε + 2 ε_c."
+        "about the secret. It does not hide whose record it is: such an observer can find the record. For an observer "
+        "who also holds the data of everyone else and the noisy counts, twice the epsilon of these counts is added."
     )
     bounds_labels: ClassVar[bool] = True
 

@@ -254,7 +254,7 @@ class _Sums:
         low, high = np.zeros(sought.shape, dtype=np.intp), np.full(sought.shape, u)
         for _ in range(u.bit_length()):
             middle = (low + high) // 2
-            entries = np.take_along_axis(self.entries, np.minimum(middle, u - 1), axis=-1)
+            entries = _along_last(self.entries, np.minimum(middle, u - 1))
             before = (middle < high) & ~(sign * entries >= sought)
             low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
         return low
@@ -279,8 +279,8 @@ def _most_apart(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             threshold = mean / ratio if upward else mean * ratio
             places = np.broadcast_to(others.beyond(threshold, upward), taken.shape)
-            total = number + (np.take_along_axis(others.number, places, axis=-1) * own).sum(axis=1)
-            mass = mean * number + (np.take_along_axis(others.mass, places, axis=-1) * own).sum(axis=1)
+            total = number + (_along_last(others.number, places) * own).sum(axis=1)
+            mass = mean * number + (_along_last(others.mass, places) * own).sum(axis=1)
             found = mean * total / mass if upward else mass / (mean * total)
             # An output that the secret never has is no likelier for it; and none at all has no lift.
             found = np.where(mass > 0, found, 0.0 if upward else np.nan)
@@ -289,6 +289,12 @@ def _most_apart(
         if not better.any():
             return np.where(np.isnan(found), np.nan, np.where(ratio == 1.0, np.minimum(found, 1.0), ratio)), taken
         ratio = np.where(better, found, ratio)
+
+
+def _along_last(table: FloatArray, places: Places) -> FloatArray:
+    """Entries (..., q) of a table (..., u) at places (..., q): `numpy.take_along_axis`, in a third of the time."""
+    first = np.arange(0, table.size, table.shape[-1]).reshape(*table.shape[:-1], 1)
+    return np.asarray(table.ravel()[first + places])
 
 
 class _ExactOthers:

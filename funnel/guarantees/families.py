@@ -128,6 +128,27 @@ class Families:
         ]
         return cls(*(np.concatenate([getattr(one, name) for one in moved]) for name in cls.__dataclass_fields__))
 
+    def by_row(self) -> Self:
+        """The same in the order of the rows that break them; terms and entries in the order of their families."""
+        order = np.argsort(self.of, kind="stable")
+        family = _places_of(order)[self.family]
+        terms = np.argsort(family, kind="stable")
+        term = _places_of(terms)[self.term]
+        entries = np.argsort(term, kind="stable")
+        return type(self)(
+            self.of[order],
+            self.share[order],
+            self.least[order],
+            self.proven[order],
+            family[terms],
+            self.rest[terms],
+            self.sign[terms],
+            self.ease[terms],
+            term[entries],
+            self.place[entries],
+            self.width[entries],
+        )
+
     def without_margin(self) -> Self:
         """What the guarantee itself asks for."""
         size = np.abs(self.ease)
@@ -179,6 +200,13 @@ def _summed(amounts: FloatArray, lower: FloatArray, places: Places) -> FloatArra
         # An input occurs once for a secret.
         least[:, place] += amounts[:, t, None] * lower[:, t]
     return least
+
+
+def _places_of(order: Places) -> Places:
+    """Where an order puts every one."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places
 
 
 def _renumbered(kept: npt.NDArray[np.bool_]) -> Places:

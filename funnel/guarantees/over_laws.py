@@ -166,12 +166,11 @@ class RatioGuarantee(SetGuarantee):
         self, joint: Joint, rows: FloatArray, most: int, first: int
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         laws, stack = self.laws(joint), stacked(joint, rows)
-        kinds = list(self.sides.finite())
-        sizes, ratios = [], []
-        for kind, budget in kinds:
-            flat = _excess(laws, stack, kind, budget).reshape(len(rows), -1)
-            ratios.append(flat)
-            sizes.append(flat.shape[1])
+        kinds, sizes, ratios = [], [], []
+        for kind, budget, excess in _excesses(laws, stack, self.sides):
+            kinds.append((kind, budget))
+            ratios.append(excess.reshape(len(rows), -1))
+            sizes.append(ratios[-1].shape[1])
         broken = np.concatenate(ratios, axis=1)
         order = np.argsort(-broken, axis=1, kind="stable")[:, :most]
         y = np.repeat(np.arange(len(rows)), order.shape[1])
@@ -197,9 +196,9 @@ class RatioGuarantee(SetGuarantee):
         most = -margin / 2
         for start, end in self._chunks(joint, rows):
             stack = stacked(joint, rows[start:end])
-            for kind, budget in self.sides.finite():
+            for kind, budget, excess in _excesses(laws, stack, self.sides):
                 limit = capped_exp(budget)
-                y, secret, other = np.nonzero(_excess(laws, stack, kind, budget) > most)
+                y, secret, other = np.nonzero(excess > most)
                 worst = _Worst.of(laws, stack[y], kind, limit, secret, other)
                 kept = worst.by > most
                 share = share_of(worst.value, worst.amounts.sum(axis=1))
@@ -217,8 +216,8 @@ class RatioGuarantee(SetGuarantee):
         for start, end in self._chunks(joint, rows[uneven]):
             some = uneven[start:end]
             stack = stacked(joint, rows[some])
-            for kind, budget in self.sides.finite():
-                ratio = np.nan_to_num(_ratios(laws, stack, kind), nan=1.0, posinf=np.inf).max(axis=(1, 2))
+            for _, budget, ratios in _ratios(laws, stack, self.sides):
+                ratio = np.nan_to_num(ratios, nan=1.0, posinf=np.inf).max(axis=(1, 2))
                 nats = np.log(np.maximum(ratio, 1.0))
                 side = np.array([self.as_level(float(value), budget) for value in nats])
                 levels[some] = np.maximum(levels[some], side)
@@ -228,8 +227,8 @@ class RatioGuarantee(SetGuarantee):
         """ln of the worst ratio over the set, rounded up, with a law that attains it."""
         laws = self.laws(joint)
         levels = []
-        for kind, budget in self.sides.finite():
-            worst = self._worst(joint, laws, weights, kind)
+        for kind, budget, ratios in self._all_ratios(joint, laws, weights):
+            worst = _worst(joint, laws, weights, kind, ratios)
             nats = math.inf if worst.ratio is None else log_above(worst.ratio)
             levels.append((self.as_level(nats, budget), kind, worst))
         value, kind, worst = max(levels, key=lambda level: level[0])
@@ -245,9 +244,8 @@ class RatioGuarantee(SetGuarantee):
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether no ratio over the set exceeds a rational just below e^ε: decided in whole numbers."""
         laws = self.laws(joint)
-        for kind, budget in self.sides.finite():
+        for kind, budget, ratios in self._all_ratios(joint, laws, weights):
             limit = exp_below(budget)
-            ratios = self._all_ratios(joint, laws, weights, kind)
             near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
             # Likeliest failures first: what fails, fails soon.
             for y, s, t in near[np.argsort(-ratios[tuple(near.T)], kind="stable")].tolist():
@@ -256,33 +254,19 @@ class RatioGuarantee(SetGuarantee):
                     return False
         return True
 
-    def _worst(self, joint: Joint, laws: Laws, weights: WeightArray, kind: Kind) -> Witness:
-        """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
-        ratios = self._all_ratios(joint, laws, weights, kind)
-        order = np.argwhere(ratios >= 1 - _CLOSE)
-        order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
-        possible = np.flatnonzero(laws.possible)
-        best = Witness(int(np.flatnonzero(weights.any(axis=1))[0]), int(possible[0]), None, Fraction(1), kind != "down")
-        for y, s, t in order.tolist():
-            if best.ratio is None or ratios[y, s, t] < float(best.ratio) * (1 - _CLOSE):
-                break
-            ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
-            if ratio is None or ratio > best.ratio:
-                best = Witness(y, s, t if kind == "pairs" else None, ratio, kind != "down")
-        if kind == "pairs" and best.other_secret is None:
-            return Witness(best.output, best.secret, best.secret, best.ratio, True)
-        return best
-
-    def _all_ratios(self, joint: Joint, laws: Laws, weights: WeightArray, kind: Kind) -> FloatArray:
-        """Ratios (b, c, c or 1) of all outputs; below 1 where there is nothing to compare."""
-        c = len(joint.secret)
-        ratios = np.zeros((len(weights), c, c if kind == "pairs" else 1))
-        uneven = _uneven(weights)
+    def _all_ratios(self, joint: Joint, laws: Laws, weights: WeightArray) -> list[tuple[Kind, float, FloatArray]]:
+        """`_ratios` (b, c, c or 1) of all outputs; 0 where there is nothing to compare."""
+        c, uneven = len(joint.secret), _uneven(weights)
+        found = [
+            (kind, budget, np.zeros((len(weights), c, c if kind == "pairs" else 1)))
+            for kind, budget in self.sides.finite()
+        ]
         rows = weights[uneven] / np.float64(DENOMINATOR)
         for start, end in self._chunks(joint, rows):
-            found = _ratios(laws, stacked(joint, rows[start:end]), kind)
-            ratios[uneven[start:end]] = np.nan_to_num(found, nan=0.0, posinf=np.inf)
-        return ratios
+            some = _ratios(laws, stacked(joint, rows[start:end]), self.sides)
+            for (_, _, ratios), (_, _, part) in zip(found, some, strict=True):
+                ratios[uneven[start:end]] = np.nan_to_num(part, nan=0.0, posinf=np.inf)
+        return found
 
     def _chunks(self, joint: Joint, rows: FloatArray) -> Iterator[tuple[int, int]]:
         size = max(1, _AT_ONCE // (len(joint.secret) * rows.shape[1]))
@@ -294,11 +278,39 @@ def _uneven(rows: FloatArray | WeightArray) -> Places:
     return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 
 
-def _ratios(laws: Laws, stack: FloatArray, kind: Kind) -> FloatArray:
-    """The largest ratios over the set, shape (b, c, c) for pairs and (b, c, 1) for lifts; nan where undefined."""
-    if kind != "pairs":
-        up, down = laws.lifts(stack)
-        return (up if kind == "up" else down)[..., None]
+def _worst(joint: Joint, laws: Laws, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
+    """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
+    order = np.argwhere(ratios >= 1 - _CLOSE)
+    order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
+    possible = np.flatnonzero(laws.possible)
+    best = Witness(int(np.flatnonzero(weights.any(axis=1))[0]), int(possible[0]), None, Fraction(1), kind != "down")
+    for y, s, t in order.tolist():
+        if best.ratio is None or ratios[y, s, t] < float(best.ratio) * (1 - _CLOSE):
+            break
+        ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+        if ratio is None or ratio > best.ratio:
+            best = Witness(y, s, t if kind == "pairs" else None, ratio, kind != "down")
+    if kind == "pairs" and best.other_secret is None:
+        return Witness(best.output, best.secret, best.secret, best.ratio, True)
+    return best
+
+
+def _ratios(laws: Laws, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+    """By kind, with its budget, the largest ratios over the set: (b, c, c) for pairs, (b, c, 1) for lifts.
+
+    nan where there is nothing to compare.
+    """
+    lifts: dict[Kind, FloatArray] = {}
+    for kind, budget in sides.finite():
+        if kind == "pairs":
+            yield kind, budget, _pair_ratios(laws, stack)
+            continue
+        if not lifts:
+            lifts = dict(zip(("up", "down"), laws.lifts(stack), strict=True))
+        yield kind, budget, lifts[kind][..., None]
+
+
+def _pair_ratios(laws: Laws, stack: FloatArray) -> FloatArray:
     high, low = laws.given(stack)
     high = np.where(laws.possible, high, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -308,9 +320,10 @@ def _ratios(laws: Laws, stack: FloatArray, kind: Kind) -> FloatArray:
     return np.asarray(ratios)
 
 
-def _excess(laws: Laws, stack: FloatArray, kind: Kind, budget: float) -> FloatArray:
-    """`_ratios` over their limit, minus 1; -1 where undefined."""
-    return np.nan_to_num(_ratios(laws, stack, kind) / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
+def _excesses(laws: Laws, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+    """`_ratios` over their limit, minus 1; -1 where there is nothing to compare."""
+    for kind, budget, ratios in _ratios(laws, stack, sides):
+        yield kind, budget, np.nan_to_num(ratios / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
 
 
 def _places(joint: Joint) -> Places:

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.exact import secret_output
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver.conditions import drawn_as
+from funnel.solver.lattice import exact_rows
 
 #: How far the distribution of the output may be from that of the input, in every value.
 IMBALANCE = Fraction(1, 10**12)
@@ -47,6 +48,11 @@ def proven_weights(joint: Joint, guarantee: Guarantee, channel: FloatArray) -> W
 
     if meets(weights):
         return weights
+    if guarantee.is_perfect and isinstance(guarantee, ConeGuarantee):
+        # Mixing comes closer to equations for ever, and never arrives.
+        rows = exact_rows(joint, guarantee, channel)
+        if rows is not None and meets(exact := _whole(joint, rows)):
+            return exact
     below, share = 0.0, _FIRST_SHARE
     while not meets(found := mix(weights, marginal, share)):
         if share == 1.0:

@@ -213,8 +213,13 @@ class ExchangeProgramme:
         costs = self._prices(0)
         self._solver.changeColsCost(len(costs), self._breaking, costs)
 
-    def solve(self) -> Exchanged | None:
+    def solve(self, patiently: bool = False) -> Exchanged | None:
         """The best solution of what it has; None where the simplex method takes too many steps that gain nothing.
+
+        Parameters
+        ----------
+        patiently : bool
+            Take as many steps as it needs.
 
         Raises
         ------
@@ -223,7 +228,7 @@ class ExchangeProgramme:
         """
         n = len(self._law)
         rows = 2 * n + len(self._output)
-        self._solver.setOptionValue("simplex_iteration_limit", _STEPS * rows)
+        self._solver.setOptionValue("simplex_iteration_limit", _MANY_STEPS if patiently else _STEPS * rows)
         for _ in range(2):
             self._solver.run()
             done = max(0, int(self._solver.getInfo().simplex_iteration_count))
@@ -231,7 +236,7 @@ class ExchangeProgramme:
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 return self._solution(n)
-            if status == highspy.HighsModelStatus.kIterationLimit and n <= FEW:
+            if status == highspy.HighsModelStatus.kIterationLimit and n <= FEW and not patiently:
                 return None
             self._solver.clearSolver()
             self._solver.setOptionValue("simplex_iteration_limit", _MANY_STEPS)

@@ -8,6 +8,7 @@ for the family, one for each term, and a diagonal.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -50,17 +51,25 @@ class State(NamedTuple):
 
 
 class Hinges:
-    """Families over rows of m entries, in the order of their rows.
+    """Families over rows of m entries.
 
     Parameters
     ----------
     families : Families
+        In the order of their rows.
     outputs : int
         n.
+
+    Attributes
+    ----------
+    of_output, terms_of_output : list of slice
+        The families of every output, and their terms.
     """
 
     def __init__(self, families: Families, outputs: int) -> None:
         self.families, self.shape = families, (outputs, families.least.shape[1])
+        self.of_output = _slices(families.of, outputs)
+        self.terms_of_output = _slices(families.of[families.family], outputs)
         # Of every open entry: its family, its place in all rows laid end to end, its sign.
         self.entry_family = families.family[families.term]
         self.entry_place = families.of[self.entry_family] * self.shape[1] + families.place
@@ -98,10 +107,17 @@ class Hinges:
 
     def by_output(self, amounts: FloatArray, rows: FloatArray) -> FloatArray:
         """Sums (n, m) over the families of each output of rows (F, m), so much of each."""
-        import scipy.sparse as sp
+        sums = np.empty(self.shape)
+        for y, own in enumerate(self.of_output):
+            np.dot(amounts[own], rows[own], out=sums[y])
+        return sums
 
-        of, (n, _) = self.families.of, self.shape
-        return np.asarray(sp.csr_array((amounts, (of, np.arange(len(of)))), shape=(n, len(of))) @ rows)
+    def at(self, spaces: FloatArray, rows: FloatArray) -> FloatArray:
+        """What the functional (F, m) of every family is at the row of its output (n, m)."""
+        values = np.empty(len(spaces))
+        for y, own in enumerate(self.of_output):
+            np.dot(spaces[own], rows[y], out=values[own])
+        return values
 
     def by_term(self, entries: FloatArray) -> FloatArray:
         """Sums (K,) over the open entries (J,) of each term."""
@@ -119,8 +135,9 @@ class Hinges:
     def values(self, rows: FloatArray, level: FloatArray, hinge: FloatArray) -> FloatArray:
         """What every family is at rows (n, m): <= 0 where it is met."""
         families = self.families
-        value = np.einsum("fm,fm->f", families.least, rows[families.of])
-        return np.asarray(value + self.by_family(families.rest * level + self.by_term(families.width * hinge)))
+        return np.asarray(
+            self.at(families.least, rows) + self.by_family(families.rest * level + self.by_term(families.width * hinge))
+        )
 
     def asked(self, price: FloatArray, least: FloatArray, load: FloatArray) -> FloatArray:
         """What families take at these prices (F,), with so much of each open entry (J,); shape (n, m)."""
@@ -191,7 +208,7 @@ class NewtonHinges:
         hinges, state = self._hinges, self._state
         families, family, term = hinges.families, hinges.entry_family, hinges.families.term
         _, row, level, pushed = target
-        price = (row + np.einsum("fm,fm->f", self._rows, rows[families.of])) / self._size
+        price = (row + hinges.at(self._rows, rows)) / self._size
         moved = hinges.entry_sign * rows.ravel()[hinges.entry_place]
         levels = (level + hinges.by_term(self._bend * moved) - self._lack * price[families.family]) / self._bends
         rise = moved - levels[term]
@@ -201,6 +218,12 @@ class NewtonHinges:
         load = goals.load - self._stiff * distance
         slack = state.slack / state.price * (goals.price - price)
         return State(slack, price, levels, hinge, room, distance, load)
+
+
+def _slices(of: Places, number: int) -> list[slice]:
+    """Where each of so many is, in ascending places (k,)."""
+    edges = np.searchsorted(of, np.arange(number + 1)).tolist()
+    return [slice(first, end) for first, end in itertools.pairwise(edges)]
 
 
 def _sums(places: Places, amounts: FloatArray, number: int) -> FloatArray:

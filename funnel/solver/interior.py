@@ -105,7 +105,7 @@ class InteriorProgramme:
         import scipy.sparse as sp
 
         n = len(self.law)
-        families = Families.joined([self._families, self._alone])
+        families = Families.joined([self._families, self._alone]).by_row()
         hinges = Hinges(families if with_margin else families.without_margin(), n)
         point = self._start(hinges)
         for _ in range(_STEPS):
@@ -160,7 +160,7 @@ class _Step:
         self._along = self._inverse @ law
         self._across = self._along @ law
         weights = law / np.sqrt(self._across)
-        joint = np.einsum("y,yij->ij", law**2, self._inverse)
+        joint = np.tensordot(law**2, self._inverse, 1)
         joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])
         # Balance of all outputs and all sums but one imply the last: that of the likeliest value is left out.
         self._rest = np.flatnonzero(np.arange(n) != law.argmax())
@@ -173,15 +173,10 @@ class _Step:
     def _assembled(self, hinges: Hinges) -> FloatArray:
         """The matrix of every row, shape (n, n, n)."""
         point, n, pull = self._point, len(self._law), self._hinges.pull
-        families = hinges.families
         own = pull.own[:, :n] + point.spare / point.rows
         matrices = np.empty((n, n, n))
-        of, terms = families.of, families.of[families.family]
-        by_row, by_term = np.argsort(of, kind="stable"), np.argsort(terms, kind="stable")
-        edges, term_edges = (np.searchsorted(np.sort(rows), np.arange(n + 1)) for rows in (of, terms))
         for y in range(n):
-            rows = pull.rows[by_row[edges[y] : edges[y + 1]], :n]
-            less = pull.less[by_term[term_edges[y] : term_edges[y + 1]], :n]
+            rows, less = pull.rows[hinges.of_output[y], :n], pull.less[hinges.terms_of_output[y], :n]
             matrices[y] = rows.T @ rows - less.T @ less
             matrices[y].flat[:: n + 1] += own[y]
         return matrices
@@ -246,7 +241,7 @@ class _Step:
         law = self._law
         rows, of_sums, of_balance = self._solved_once(right, balance, sums)
         for _ in range(_REFINED):
-            rest = right - np.einsum("yij,yj->yi", self._matrices, rows)
+            rest = right - _products(self._matrices, rows)
             rest -= np.outer(law, of_sums) + np.outer(of_balance, law)
             more = self._solved_once(rest, balance - rows @ law, sums - law @ rows)
             rows, of_sums, of_balance = rows + more[0], of_sums + more[1], of_balance + more[2]
@@ -256,13 +251,18 @@ class _Step:
         self, right: FloatArray, balance: FloatArray, sums: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         law = self._law
-        free = np.einsum("yij,yj->yi", self._inverse, right)
+        free = _products(self._inverse, right)
         free -= self._along * ((free @ law - balance) / self._across)[:, None]
         of_sums = np.zeros(len(law))
         of_sums[self._rest] = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums)[self._rest])
-        free = np.einsum("yij,yj->yi", self._inverse, right - np.outer(law, of_sums))
+        free = _products(self._inverse, right - np.outer(law, of_sums))
         of_balance = (free @ law - balance) / self._across
         return free - self._along * of_balance[:, None], of_sums, of_balance
+
+
+def _products(matrices: FloatArray, rows: FloatArray) -> FloatArray:
+    """Of every matrix (n, n, n) by its row (n, n)."""
+    return np.asarray((matrices @ rows[:, :, None])[:, :, 0])
 
 
 def _length(values: tuple[FloatArray, ...], changes: tuple[FloatArray, ...]) -> float:

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.families import Families
 from funnel.guarantees.published import check_published_secret
+from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
@@ -26,6 +27,7 @@ from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
+from funnel.solver.presolve import merge_alike, split_flows
 from funnel.solver.request import Request, Solution
 from funnel.solver.within_classes import Found, reads_secret_and_class, within_classes
 
@@ -111,7 +113,7 @@ def invariant_optimum(
         if reads_secret_and_class(joint):
             best = within_classes(joint, guarantee, worth, _MARGIN, gap, request.budget, progress)
         else:
-            best = _Search(joint, guarantee, worth, gap, request.budget, progress).best()
+            best = _searched(request, worth, weights, progress)
     found = proven_weights(joint, guarantee, best.channel)
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(worth @ np.diagonal(protocol.matrix))
@@ -133,6 +135,20 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     return np.asarray(by / by.sum())
 
 
+def _searched(request: Request, worth: FloatArray, weights: Weighting, progress: Progress) -> Found:
+    """The best channel of a search; values that no condition tells apart and that count alike are one to it."""
+    joint, guarantee, gap, budget = request.joint, request.guarantee, request.gap, request.budget
+    sizes = joint.counts.sum(axis=0)
+    merged = merge_alike(joint, np.zeros_like(sizes) if weights == "share" else sizes)
+    apart = joint.bounds is not None or not all(isinstance(part, PosteriorGuarantee) for part in parts_of(guarantee))
+    if apart or len(merged.members) == np.count_nonzero(sizes):
+        return _Search(joint, guarantee, worth, gap, budget, progress).best()
+    of_merged = np.array([worth[list(group)].sum() for group in merged.members])
+    best = _Search(merged.joint, guarantee, of_merged, gap, budget, progress).best()
+    flows = split_flows(merged, best.channel * merged.joint.p_input)
+    return best._replace(channel=flows / flows.sum(axis=0))
+
+
 class _Search:
     """Rounds of the linear programme, with further pairs and conditions in each."""
 
@@ -148,7 +164,7 @@ class _Search:
         seen = joint.p_input > 0
         self._law, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
         self._budget, self._progress = budget, progress
-        self._conditions = Conditions.of(joint, guarantee, _MARGIN)
+        self._conditions, self._perfect = Conditions.of(joint, guarantee, _MARGIN), guarantee.is_perfect
         self._programme = ExchangeProgramme(self._law, self._worth, budget)
         # The same half-spaces without the margin are what the bound is proven with.
         self._spaces, self._all = self._conditions.inside, self._conditions.fixed
@@ -173,22 +189,24 @@ class _Search:
         by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
         # Of values with hardly any records interior points say little: pairs as needed do.
         if not (self._conditions.sets and by_points and self._run_inside()):
-            self._run_exchanging()
+            # Equations have no interior.
+            self._run_exchanging(patiently=self._perfect)
         return self._best
 
-    def _run_exchanging(self) -> None:
+    def _run_exchanging(self, patiently: bool) -> None:
         """`run` by pairs and conditions as they are needed."""
         programme, most = self._programme, max(_NEAR, self._gap)
         for _ in range(_ROUNDS):
-            found = programme.solve()
+            found = programme.solve(patiently)
             if found is None:
                 self._run_inside()
                 return
             self._prove(found)
             settled = self.bound - found.value <= most
             pairs, broken = self._further_pairs(), self._broken(found.flows)
-            programme.add_conditions(*np.nonzero(broken.where & ~programme.has_condition()))
-            new, shares = broken.where.any(), broken.shares
+            lacking = broken.where & ~programme.has_condition()
+            programme.add_conditions(*np.nonzero(lacking))
+            new, shares = lacking.any(), broken.shares
             if not pairs or settled:
                 spaces, further = self._conditions.beyond(found.flows / self._law)
                 self._know(spaces)

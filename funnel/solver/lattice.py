@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from flint import fmpz_mat, nmod_mat
 
 from funnel.guarantees.base import ConeGuarantee, Guarantee
@@ -61,6 +62,29 @@ def exact_channel(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) ->
     return silence_unseen(joint, full)
 
 
+def exact_rows(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) -> WeightArray | None:
+    """`exact_channel` for an invariant channel T (n, n) over the values that occur: every row keeps its place.
+
+    No row can join another, since each keeps its share of the records up to the distance to a point of the lattice.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n, n) or None
+        None where no channel nearby fits 2^63.
+    """
+    counts = joint.counts.sum(axis=0)
+    seen = np.flatnonzero(counts)
+    law = joint.p_input[seen]
+    order = np.argsort(law, kind="stable")
+    basis = _reduced(_independent(_equations(joint, guarantee)[:, seen]), len(seen))
+    points = _moved_points(matrix[order], law, basis, np.ones(len(seen) - 1, dtype=bool))
+    if points is None:
+        return None
+    weights = np.empty_like(points)
+    weights[order] = points
+    return weights.astype(np.uint64)
+
+
 def _equations(joint: Joint, guarantee: ConeGuarantee) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
     """Integer rows E, shape (k, a), such that a row T of a channel tells nothing iff E T = 0."""
     return np.vstack([_part_equations(joint, part) for part in parts_of(guarantee)])
@@ -110,22 +134,37 @@ def _channel_on(
 
     A row that is known to fewer digits than it is small has no point of the lattice nearby that is not negative.
     """
+    for faint in _FAINT:
+        points = _moved_points(rows, law, basis, rows[:-1].max(axis=1) > faint)
+        if points is not None:
+            return np.asarray(points[(points > 0).any(axis=1)])
+    return np.full((1, len(law)), DENOMINATOR, dtype=object)
+
+
+def _moved_points(
+    rows: FloatArray,
+    law: FloatArray,
+    basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]],
+    kept: npt.NDArray[np.bool_],
+) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]] | None:
+    """The kept rows (b - 1,) moved towards constant ones until points of the lattice nearby are not negative.
+
+    The last row is what they leave of 2^63; None where they would have to move too far.
+    """
     short = basis.astype(np.float64)
     ones = np.ones((1, len(law)))
     coordinates, constant = (np.linalg.lstsq(short.T, part.T, rcond=None)[0].T for part in (rows, ones))
     average = rows @ law
-    for faint in _FAINT:
-        kept = rows[:-1].max(axis=1) > faint
-        share = _FIRST_SHARE
-        while share <= _LARGEST_SHARE:
-            moved = (1 - share) * coordinates + share * average[:, None] * constant
-            # Most shares are ruled out without big integers.
-            if (moved[:-1][kept] @ short >= 0).all():
-                candidate = _points(moved[:-1][kept], basis)
-                if (candidate >= 0).all():
-                    return np.asarray(candidate[(candidate > 0).any(axis=1)])
-            share *= 4
-    return np.full((1, len(law)), DENOMINATOR, dtype=object)
+    share = _FIRST_SHARE
+    while share <= _LARGEST_SHARE:
+        moved = np.asarray((1 - share) * coordinates + share * average[:, None] * constant, dtype=np.float64)[:-1][kept]
+        # Most shares are ruled out without big integers.
+        if (moved @ short >= 0).all():
+            candidate = _points(moved, basis)
+            if (candidate >= 0).all():
+                return candidate
+        share *= 4
+    return None
 
 
 def _points(

@@ -69,6 +69,42 @@ def merge_equal_posteriors(joint: Joint) -> MergedInputs:
     return _merged(joint, tuple(tuple(group) for group in groups.values()))
 
 
+def merge_alike(joint: Joint, kinds: npt.NDArray[np.int64]) -> MergedInputs:
+    """Merge the inputs that have equal posteriors and are of one kind (a,).
+
+    An invariant channel that leaves most unchanged may treat them alike: to exchange their roles changes nothing, and
+    the mean over all such exchanges is a channel too (`split_flows`).
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for x, (column, kind) in enumerate(zip(joint.counts.T.tolist(), kinds.tolist(), strict=True)):
+        divisor = gcd(*column)
+        if divisor:
+            groups.setdefault((kind, *(count // divisor for count in column)), []).append(x)
+    return _merged(joint, tuple(tuple(group) for group in groups.values()))
+
+
+def split_flows(merged: MergedInputs, flows: FloatArray) -> FloatArray:
+    """Flows P(x, y) at [y, x] between merged inputs as flows (n, n) between the n inputs that occur.
+
+    What stays within a merged input stays with each of its members. What moves between two of them is laid along one
+    interval for the members of each, so that few pairs exchange anything; every output keeps its posterior.
+    """
+    sizes = merged.original.counts.sum(axis=0)
+    place = np.cumsum(sizes > 0) - 1
+    ends = [np.cumsum(sizes[list(group)]) / sizes[list(group)].sum() for group in merged.members]
+    fine = np.zeros((place[-1] + 1, place[-1] + 1))
+    for y, x in np.argwhere(flows > 0).tolist():
+        into, out = (place[list(merged.members[m])] for m in (y, x))
+        if y == x:
+            fine[into, into] += flows[y, x] * np.diff(ends[y], prepend=0.0)
+            continue
+        cuts = np.union1d(ends[y], ends[x])
+        widths, middle = np.diff(cuts, prepend=0.0), cuts - np.diff(cuts, prepend=0.0) / 2
+        pairs = into[np.searchsorted(ends[y], middle)], out[np.searchsorted(ends[x], middle)]
+        np.add.at(fine, pairs, flows[y, x] * widths)
+    return fine
+
+
 def _merged(joint: Joint, members: tuple[tuple[int, ...], ...]) -> MergedInputs:
     counts = np.stack([joint.counts[:, list(group)].sum(axis=1) for group in members], axis=1)
     seen = counts.sum(axis=1) > 0

@@ -41,8 +41,9 @@ def level_step(budget: float) -> float:
 
 
 def public_shares(shares: FloatArray, step: float) -> FloatArray:
-    """Shares as multiples of a step, at least one step for what is not nothing."""
-    multiples = np.round(shares / step)
+    """Shares as multiples of a step, half to even, at least one step for what is not nothing."""
+    # 177 of 6,000 are 29.5 steps of .002, and 29.499999999999996 as floats.
+    multiples = np.round(np.round(shares / step, 9))
     return np.asarray(np.round(np.where(shares > 0, np.maximum(multiples, 1), 0) * step, 12))
 
 

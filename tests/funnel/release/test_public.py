@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -141,6 +142,15 @@ def test_shares_are_no_finer_than_ten_records_and_what_occurs_is_told(counts: li
     assert ((shares > 0) == (np.array(counts) > 0)).all()
     np.testing.assert_allclose(shares / step, np.round(shares / step))
     assert (np.abs(shares - np.array(counts) / n) <= step * (1 + 1e-9)).all()
+
+
+def test_shares_halfway_between_two_steps_go_to_the_even_one_exactly() -> None:
+    """As fractions do: an audit computes them so."""
+    for n in (5_040, 6_000, 7_000, 12_345):
+        step = public.share_step(n)
+        counts = np.arange(1, n)
+        exact = [float(max(1, round(Fraction(count, n) / Fraction(repr(step)))) * step) for count in counts.tolist()]
+        np.testing.assert_allclose(public.public_shares(counts / n, step), exact, atol=1e-12)
 
 
 def test_lifts_of_few_records_are_not_told() -> None:

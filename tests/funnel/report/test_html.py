@@ -210,7 +210,7 @@ def test_what_is_judged_is_listed_and_no_outcome_is_claimed(
     assert "must not be published" not in lip_page.text
     judged = tuple(Judged(name=f"expect_{i}", description=f"Demand {i} is met.") for i in range(3))
     page = read_page(render_public(public_report(dataclasses.replace(lip, judged=judged))))
-    assert "only because all 3 expectations that are judged were met" in page.sections["summary"]
+    assert "after all 3 checks of validation had passed" in page.sections["summary"]
     for one in judged:
         assert f"{one.description} {one.name}" in page.sections["judged"]
     nothing = read_page(render_public(public_report(dataclasses.replace(lip, judged=()))))

@@ -86,6 +86,55 @@ def test_it_is_the_optimum_of_the_whole_programme(
     assert found.utility == pytest.approx(float(worth @ np.diagonal(protocol.matrix)), abs=1e-12)
 
 
+@pytest.mark.parametrize("weights", ["root", "share", "uniform"])
+@pytest.mark.parametrize("text", ["lip:0.4", "ldp:0.8 & pml:0.3"])
+def test_values_that_are_alike_lose_nothing_by_being_merged(text: str, weights: str) -> None:
+    """Equal columns, and proportional ones, with values that nobody has between them."""
+    few, many = [[5, 1], [1, 1], [0, 2]], [[60, 2], [7, 9], [3, 30]]
+    columns = [many[0], *3 * [few[0]], [0, 0], many[1], *2 * [few[1]], *4 * [few[2]], many[2], [10, 2], [0, 0]]
+    joint = Joint.from_counts(np.array(columns).T)
+    guarantee = funnel.parse_guarantee(text)
+    found = funnel.optimal(joint, guarantee, utility="unchanged", weights=weights)  # type: ignore[arg-type]
+    assert guarantee.holds(joint, found.protocol)
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    assert isinstance(guarantee, ConeGuarantee)
+    worth = counted(joint, weights)  # type: ignore[arg-type]
+    most = whole_programme(joint, guarantee, worth)
+    assert most is not None
+    assert most - 1e-6 <= found.utility <= found.bound <= most + 2e-6
+    # Merged values exchange records by few pairs, not each with each.
+    seen = joint.p_input > 0
+    assert (found.protocol.weights[:, seen] > 0).sum() < seen.sum() ** 2 / 2
+
+
+@pytest.mark.parametrize("text", ["perfect", "ldp:0.0", "srlip:0.0", "attribute:0.0"])
+@pytest.mark.parametrize("secrets", [2, 3])
+def test_independence_is_the_optimum_of_the_whole_programme_in_whole_numbers(secrets: int, text: str) -> None:
+    """Equations leave more than the constant channel wherever there are more values than secrets."""
+    inputs = Alphabet(("age", "sex"), tuple(itertools.product(("young", "mid", "old"), ("f", "m"))))
+    counts = np.random.default_rng(secrets).integers(1, 500, size=(secrets, 6))
+    joint = Joint.from_counts(counts, [f"s{s}" for s in range(secrets)], inputs)
+    if text == "attribute:0.0":
+        joint = joint.with_secret()
+    guarantee = funnel.parse_guarantee(text)
+    found = funnel.optimal(joint, guarantee, utility="unchanged")
+    assert guarantee.level(joint, found.protocol).value == 0
+    assert off_balance(joint, found.protocol) <= IMBALANCE
+    worth = counted(joint, "root")
+    assert isinstance(guarantee, ConeGuarantee)
+    most = whole_programme(joint, guarantee, worth)
+    assert most is not None
+    assert most - 1e-5 <= found.utility <= found.bound <= most + 1e-5
+    assert text != "perfect" or found.utility > worth @ joint.p_input + 0.01
+
+
+def test_a_search_among_values_of_hardly_any_records_ends() -> None:
+    joint = Joint.from_counts([[1_000_000, 0, 0, 1], [1_000_000, 0, 1, 1]])
+    found = funnel.optimal(joint, funnel.PerfectPrivacy(), utility="unchanged")
+    assert funnel.PerfectPrivacy().holds(joint, found.protocol)
+    assert found.utility <= found.bound
+
+
 @settings(max_examples=25)
 @given(joints(max_secrets=3, max_inputs=4), st.sampled_from([0.3, 1.0]))
 def test_robust_bounds_hold_for_every_distribution_and_are_near_their_certificate(joint: Joint, epsilon: float) -> None:
