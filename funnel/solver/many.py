@@ -49,7 +49,7 @@ def mixture_of_many(
     found = peeled(problem, budget.part(_MIXING), prices, _WORTHWHILE * gap)
     split = _mixed([found, *starts], law, nothing, budget)
     if grouped.bound - split.value > gap:
-        # What a smaller budget allows is allowed here, and no search may fall below it.
+        # What a smaller budget of the guarantee allows is allowed here as well.
         less = peeled(problem.for_budget_share(_LESS), budget.part(_SMALLER), prices, _WORTHWHILE * gap)
         split = _mixed([split.posteriors, less, *starts], law, split, budget)
     refining = budget.part(_FINER if len(problem.law) >= HUNDRED else _FINER_OF_FEW)
