@@ -53,6 +53,20 @@ def trace(points: list[list[float]]) -> Figure:
     return figure
 
 
+def many(rows: list[dict[str, Any]]) -> Figure:
+    """What is kept and what can be kept at most of joint tables of 100 to 400 combinations, by the gap."""
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    axis = figure.subplots()
+    rows = sorted(rows, key=lambda row: float(row["most"] - row["kept"]))
+    places = range(1, len(rows) + 1)
+    axis.vlines(places, [100 * row["kept"] for row in rows], [100 * row["most"] for row in rows], linewidth=3)
+    axis.plot(places, [100 * row["kept"] for row in rows], "k_")
+    axis.set_xlabel("joint tables, by what is open between kept and at most")
+    axis.set_ylabel("information, % of H(X)")
+    axis.grid(alpha=0.3)
+    return figure
+
+
 def panel(figures: dict[str, list[dict[str, Any]]]) -> Figure:
     """People outside the bound in every wave: fresh draws, one keyed word, and histories without and with a reserve."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
@@ -82,6 +96,8 @@ def main() -> None:
     results = json.loads((HERE / "results" / "solver.json").read_text())
     growth(results["growth"]).savefig(DOCS / "solver-growth.svg", metadata={"Date": None})
     trace(results["trace"]).savefig(DOCS / "solver-trace.svg", metadata={"Date": None})
+    tables = json.loads((HERE / "results" / "many-inputs.json").read_text())
+    many(tables).savefig(DOCS / "solver-many.svg", metadata={"Date": None})
     waves = json.loads((HERE / "results" / "panel.json").read_text())
     panel(waves).savefig(DOCS / "panel.svg", metadata={"Date": None})
 

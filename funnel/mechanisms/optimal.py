@@ -26,7 +26,7 @@ class Optimal(Mechanism):
     """The protocol of highest I(X;Y) among all that read X and meet the guarantee."""
 
     name: ClassVar[str] = "optimal"
-    summary: ClassVar[str] = "the most informative protocol the guarantee allows"
+    summary: ClassVar[str] = "the most informative protocol found that meets the guarantee"
     optimises: ClassVar[bool] = True
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:

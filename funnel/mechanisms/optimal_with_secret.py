@@ -26,7 +26,7 @@ class OptimalWithSecret(Mechanism):
     """
 
     name: ClassVar[str] = "optimal-with-secret"
-    summary: ClassVar[str] = "the most informative protocol that may look at the secret"
+    summary: ClassVar[str] = "the most informative protocol found that may look at the secret"
     reads_secret: ClassVar[bool] = True
     optimises: ClassVar[bool] = True
 

@@ -34,7 +34,7 @@ class RobustOptimal(Mechanism):
     """
 
     name: ClassVar[str] = "robust-optimal"
-    summary: ClassVar[str] = "the most informative protocol on secret and columns together that is robust"
+    summary: ClassVar[str] = "the most informative protocol found on secret and columns together that is robust"
     reads_secret: ClassVar[bool] = True
     optimises: ClassVar[bool] = True
 

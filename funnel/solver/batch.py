@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.joint import FloatArray
-from funnel.solver.budget import CALL, Budget
+from funnel.solver.budget import CALL, UNITS_A_SECOND, Budget
 from funnel.solver.region import Region
 
 Places = npt.NDArray[np.int32]
@@ -23,8 +23,9 @@ Flags = npt.NDArray[np.bool_]
 
 _PIVOT = 1e-8
 _FEASIBLE = 1e-10
-# Tableaux of so many numbers are worth loading compiled code for, which takes a second a process.
-_LARGE = 200
+# Compiled code takes a process seconds to load. That is worth it for tableaux of so many numbers, once a run has
+# done so many units of work: what ends before is as fast without, in the first call and in every other.
+_LARGE, _LONG = 200, 2 * UNITS_A_SECOND
 # Stacks of so many numbers are worth starting threads for.
 _LARGE_STACK = 2**17
 # Units of work of an exchange: for an entry of the tableau and for a variable, and array operations a round.
@@ -95,7 +96,6 @@ class BatchProgramme:
         self._matrix = region.system
         self._rows, self._size = self._matrix.shape
         self._floor, self._ceiling = region.floor, region.ceiling
-        self._compiled = _compiled() if self._matrix.size >= _LARGE else None
         self._pool: ThreadPoolExecutor | None = None
 
     def charge(self, budget: Budget) -> None:
@@ -133,7 +133,10 @@ class BatchProgramme:
             Exchanges per programme at most.
         """
         number, n, m = len(costs), self._size, self._rows
-        steps = max(1, int(min(steps, self._budget.remaining / (number * self._by_exchange))))
+        worthwhile = self._matrix.size >= _LARGE and self._budget.spent >= _LONG
+        compiled = _compiled() if worthwhile else None
+        by_exchange = self._by_exchange(compiled is not None)
+        steps = max(1, int(min(steps, self._budget.remaining / (number * by_exchange))))
         low, high, priced = (np.zeros((number, n + m)) for _ in range(3))
         low[:, :n], low[:, n:] = lower, self._floor
         high[:, :n], high[:, n:] = upper, self._ceiling
@@ -149,28 +152,22 @@ class BatchProgramme:
             np.zeros(number, dtype=bool),
             np.zeros(number, dtype=np.int64),
         )
-        if self._compiled is None:
+        # Every exchange touches the whole tableau, and so does finding out that there is none to make.
+        if compiled is None:
             _by_arrays(bases, priced, low, high, cut, steps, found)
+            self._budget.spend(_CALLS * CALL * float(found.exchanges.max(initial=0) + 1))
         else:
-            self._side_by_side(self._compiled, bases, priced, low, high, cut, steps, found)
-        self._charge(found.exchanges)
+            self._side_by_side(compiled, bases, priced, low, high, cut, steps, found)
+            self._budget.spend(CALL)
+        self._budget.spend(float(found.exchanges.sum() + number) * by_exchange)
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
         return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
 
-    @property
-    def _by_exchange(self) -> float:
-        if self._compiled is None:
-            return float(_BY_ARRAY * self._matrix.size + _BY_ROW * self._size)
-        return float(_CODE_ENTRY * self._matrix.size + _CODE_VARIABLE * self._size)
-
-    def _charge(self, exchanges: npt.NDArray[np.int64]) -> None:
-        """Every exchange touches the whole tableau, and so does finding out that there is none to make."""
-        done = float(exchanges.sum() + len(exchanges))
-        if self._compiled is None:
-            rounds = float(exchanges.max(initial=0) + 1)
-            self._budget.spend(_CALLS * CALL * rounds + done * self._by_exchange)
-        else:
-            self._budget.spend(CALL + done * self._by_exchange)
+    def _by_exchange(self, compiled: bool) -> float:
+        """Units of work of an exchange."""
+        if compiled:
+            return float(_CODE_ENTRY * self._matrix.size + _CODE_VARIABLE * self._size)
+        return float(_BY_ARRAY * self._matrix.size + _BY_ROW * self._size)
 
     def _side_by_side(
         self,

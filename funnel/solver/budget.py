@@ -33,6 +33,7 @@ class _Run:
     clock: Clock
     deadline: float
     interrupted: bool = False
+    spent: float = 0.0
 
 
 @dataclass(eq=False)
@@ -77,6 +78,7 @@ class Budget:
 
     def spend(self, units: float) -> None:
         """Take units of work off this budget and off those that it is a part of."""
+        self._run.spent += units
         budget: Budget | None = self
         while budget is not None:
             budget.remaining -= units
@@ -97,11 +99,18 @@ class Budget:
         """Set that share of what is left aside for what must still be done when the rest is spent or interrupted."""
         aside = max(0.0, self.remaining) * share
         self.spend(aside if math.isfinite(aside) else 0.0)
+        # It is not work that was done.
+        self._run.spent -= aside if math.isfinite(aside) else 0.0
         return Budget(aside, _Run(self._run.clock, math.inf))
 
     def interrupt(self) -> None:
         """End this budget, those it is a part of, and all their parts: somebody pressed Ctrl-C."""
         self._run.interrupted = True
+
+    @property
+    def spent(self) -> float:
+        """Units of work done so far by all that share a limit."""
+        return self._run.spent
 
     @property
     def expired(self) -> bool:

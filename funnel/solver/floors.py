@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from funnel.joint import FloatArray
@@ -9,20 +11,22 @@ from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import rounded_weights
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY
-from funnel.solver.greedy import greedy_weights
+from funnel.solver.greedy import greedy_weights, partition_weights
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request
-from funnel.solver.search import HUNDREDS
+from funnel.solver.search import MANY
 from funnel.solver.work import Deciding
 
-# Of a budget, what is set aside for merging, where there are many inputs, hundreds of them, and where there are not;
-# and seconds of work that it may take whatever the limit.
-_FLOOR_OF_MANY, _FLOOR_OF_HUNDREDS, _FLOOR, _MERGING = 0.25, 0.1, 0.05, 0.5
+# Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
+# that it may take whatever the limit.
+_FLOOR_OF_MANY, _FLOOR, _MERGING = 0.1, 0.05, 0.5
 # The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
 _GREEDY, _CLASSES = 0.8, 0.8
-# From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
-_MANY_INPUTS = 64
+# Of what the greedy way leaves, for columns of X as they are.
+_COLUMNS = 0.25
+# Columns of X that are published as they are, at most.
+_MOST_COLUMNS = 3
 
 
 class Best:
@@ -57,7 +61,7 @@ class Best:
 
 def set_aside(budget: Budget, inputs: int) -> Budget:
     """What merging may take: a share of the budget, and in any case half a second's work."""
-    share = _FLOOR_OF_HUNDREDS if inputs >= HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
+    share = _FLOOR_OF_MANY if inputs >= MANY else _FLOOR
     aside = budget.reserve(share)
     least = Budget.of(_MERGING)
     return aside if aside.remaining > least.remaining else least
@@ -68,7 +72,29 @@ def greedy_start(problem: Problem, best: Best, budget: Budget) -> list[FloatArra
     if not _starts_greedily(problem):
         return []
     best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+    propose_columns(problem, best, budget.part(_COLUMNS))
     return [problem.posteriors(best.protocol.weights)]
+
+
+def propose_columns(problem: Problem, best: Best, budget: Budget) -> None:
+    """Propose to publish some of the columns of X as they are: those that keep most of all that hold."""
+    joint = problem.joint
+    columns = range(len(joint.inputs.columns))
+    deciding = Deciding(problem.read, problem.guarantee, budget)
+    ways = []
+    for size in columns[1 : _MOST_COLUMNS + 1]:
+        for some in itertools.combinations(columns, size):
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for x in np.flatnonzero(joint.counts.any(axis=0)):
+                groups.setdefault(tuple(joint.inputs.symbols[x][j] for j in some), []).append(int(x))
+            subsets = tuple(tuple(group) for group in groups.values())
+            mass = np.array([joint.p_input[list(group)].sum() for group in subsets])
+            ways.append((float(-(mass @ np.log(mass))), subsets))
+    for kept, subsets in sorted(ways, key=lambda way: -way[0]):
+        if kept <= best.utility or budget.expired:
+            break
+        if deciding.holds(weights := partition_weights(joint, subsets)):
+            best.propose(weights)
 
 
 def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:
@@ -86,4 +112,4 @@ def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:
 
 
 def _starts_greedily(problem: Problem) -> bool:
-    return len(problem.law) >= _MANY_INPUTS and problem.region.goal is ENTROPY
+    return len(problem.law) >= MANY and problem.region.goal is ENTROPY

@@ -20,13 +20,12 @@ from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import DATA_ERROR, Region
+from funnel.solver.split import Split
 
 Places = npt.NDArray[np.intp]
 
 # Groups at first, and how many times as many each time.
 _GROUPS, _FINER = 40, 1.4
-# The share of the requested gap that the bound over groups may leave.
-_LEFT = 0.15
 # What each condition counts at least when inputs are grouped, as a share of what all of them do.
 _SOME = 0.01
 # Inputs whose pairs are too many to be kept.
@@ -75,15 +74,17 @@ class GroupedBound:
         """Whether there is nothing to cut finer."""
         return self.groups >= len(self._law)
 
-    def refine(self, gap: float, budget: Budget) -> bool:
-        """Bound over more groups than before, to within a share of a gap; False if the budget ended that.
+    def refine(self, left: float, budget: Budget, known: Split | None = None) -> bool:
+        """Bound over more groups than before; False if the budget ended that.
 
         Parameters
         ----------
-        gap : float
-            Nats that the whole bound may be above the utility.
+        left : float
+            Nats by which the bound may be above the optimum over groups.
         budget : Budget
             Ends the search with what it has proven so far.
+        known : Split, optional
+            A mixture over the inputs. Summed over groups its posteriors are columns to start from.
         """
         number = min(len(self._law), math.ceil(_FINER * self.groups) if self.groups else _GROUPS)
         work = _BY_PAIR * len(self._rows) * float(len(self._law)) ** 2 + _BY_MERGE * len(self._law)
@@ -94,7 +95,11 @@ class GroupedBound:
         region, asked, largest = self._over(group)
         pricer = Pricer(region, budget)
         search = ColumnGeneration(region, budget, pricer)
-        found = search.run(_LEFT * gap)
+        if known is not None:
+            summed = np.zeros((len(known.posteriors), number))
+            np.add.at(summed.T, group, known.posteriors.T)
+            search.start_from(summed)
+        found = search.run(left)
         # A weight of a group is the sum of many.
         size = float(np.abs(search.prices).max(initial=0.0))
         self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._law) * (1.0 + size))

@@ -7,22 +7,24 @@ from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY
 from funnel.solver.levels import LevelCone, LevelPricer
-from funnel.solver.many import mixture_of_many
+from funnel.solver.many import HUNDRED, mixture_of_many
 from funnel.solver.mixture import Mixture, MixtureSearch, Trace
+from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.stabilised import StabilisedColumns
 
 # Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
 _MANY_PARTS, _MANY_INPUTS = 4, 16
-# From so many inputs on prices are kept near those of the best bound, and boxes are tightened; from so many on groups
-# of inputs bound the optimum.
-_HUNDRED, HUNDREDS = 100, 300
+# From so many inputs on a search starts from a mixture of neighbours; from so many on groups of inputs bound it, too.
+_NEIGHBOURS, MANY = 24, 64
+# The share of a budget for that start of fewer inputs.
+_STARTING = 0.25
 
 
 def search_of(region: Region, budget: Budget) -> MixtureSearch:
     """The search for the best mixture in a region whose pricing is by boxes of posteriors."""
-    plain = region.inputs < _HUNDRED or region.image is not None or region.goal is not ENTROPY
+    plain = region.inputs < HUNDRED or region.image is not None or region.goal is not ENTROPY
     return ColumnGeneration(region, budget) if plain else StabilisedColumns(region, budget)
 
 
@@ -42,9 +44,12 @@ def best_mixture(
     trace : callable, optional
         Told (value, bound) as they improve.
     """
-    if len(problem.law) >= HUNDREDS and problem.region.goal is ENTROPY and not problem.reads_secret:
-        return mixture_of_many(problem, starts, gap, budget, trace)
+    plain = problem.region.goal is ENTROPY and not problem.reads_secret
     search = search_of(problem.priced, budget)
+    if plain and len(problem.law) >= MANY:
+        return mixture_of_many(problem, starts, gap, budget, search, trace)
+    if plain and len(problem.law) >= _NEIGHBOURS:
+        search.start_from(peeled(problem, budget.part(_STARTING)))
     for start in starts:
         search.start_from(start)
     return search.run(gap, trace)

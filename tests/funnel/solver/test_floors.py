@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,15 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import LDP, LIP, RLDP, Joint, SolverError
+from funnel.alphabet import Alphabet
 from funnel.guarantees import parse_guarantee
 from funnel.measures import mutual_information
 from funnel.solver.budget import Budget
+from funnel.solver.floors import Best, propose_columns
 from funnel.solver.merging import merged_split
+from funnel.solver.problem import Problem
 from funnel.solver.region import Region
+from funnel.solver.request import Request
 from tests.strategies import joints
 
 LADDER = (0.0, 1e-16, 1e-13, 1e-10, 1e-8, 1e-6, 1e-3, 0.1, 1.0)
@@ -263,3 +268,34 @@ def test_a_search_of_many_inputs_is_not_below_agglomeration_and_says_if_it_gave_
     assert failed.status == "gave up"
     assert not failed.finished
     assert failed.utility >= mutual_information(joint, funnel.fit("agglomeration", joint, LIP(0.1)))
+
+
+def rare_secrets(seed: int) -> Joint:
+    """Fourteen secrets, some of a few records each, over 110 combinations of two columns."""
+    random = np.random.default_rng(seed)
+    law = random.dirichlet(np.full(14, 0.3))
+    columns = [random.dirichlet(np.full(110, 0.3)) for _ in range(14)]
+    counts = random.multinomial(20_000, (law[:, None] * np.array(columns)).ravel()).reshape(14, 110)
+    inputs = Alphabet(("one", "two"), tuple((str(x // 10), str(x % 10)) for x in range(110)))
+    return replace(Joint.from_counts(counts[counts.any(axis=1)]), inputs=inputs)
+
+
+def test_a_hundred_inputs_keep_more_by_a_larger_budget() -> None:
+    """A hundred inputs and rare secrets kept nothing at ε = 0.25 and 0.5."""
+    joint = rare_secrets(0)
+    kept = [funnel.optimal(joint, LIP(epsilon), gap=0.02, time_limit=3.0).utility for epsilon in (0.25, 0.5, 1.0)]
+    assert 0.3 * joint.entropy < kept[0] < kept[1] < kept[2]
+
+
+def test_published_columns_are_a_floor() -> None:
+    """The first column is independent of the secret, so that it may be published as it is."""
+    random = np.random.default_rng(1)
+    alone, rest = random.integers(20, 60, size=12), random.integers(0, 9, size=(5, 8)) + 1
+    counts = (rest[:, None, :] * alone[None, :, None]).reshape(5, 96)
+    inputs = Alphabet(("one", "two"), tuple((str(x // 8), str(x % 8)) for x in range(96)))
+    joint = replace(Joint.from_counts(counts), inputs=inputs)
+    problem = Problem.of(joint, LIP(0.01), False)
+    best = Best(Request(joint, LIP(0.01), 1e-3, Budget.of(1.0)))
+    propose_columns(problem, best, Budget.of(1.0))
+    law = alone / alone.sum()
+    assert best.utility == pytest.approx(-float(law @ np.log(law)), abs=1e-9)

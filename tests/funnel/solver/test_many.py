@@ -17,6 +17,7 @@ from funnel.solver.many import mixture_of_many
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
+from funnel.solver.search import search_of
 from funnel.solver.split import best_split
 from tests.strategies import joints
 
@@ -56,7 +57,7 @@ def test_more_groups_bound_closer(guarantee: funnel.LIP | funnel.LDP, monkeypatc
     problem = Problem.of(hundreds(5, 4, 60, 50_000), guarantee, False)
     bound, found = GroupedBound(problem.priced), []
     for _ in range(3):
-        assert bound.refine(0.1, Budget.of(None))
+        assert bound.refine(0.015, Budget.of(None))
         found.append(bound.bound)
     assert found[2] < found[1] < found[0] < 0
     assert bound.priced
@@ -82,7 +83,7 @@ def test_a_bound_by_groups_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch)
     assert bound.bound == whole.bound
     assert not bound.refine(1e-9, Budget.of(0.02))
     monkeypatch.setattr(grouping, "_GROUPS", 8)
-    assert whole.refine(0.1, Budget.of(None))
+    assert whole.refine(0.015, Budget.of(None))
     assert whole.bound <= bound.bound <= 0
 
 
@@ -141,7 +142,8 @@ def test_what_a_search_starts_from_is_not_lost_when_the_budget_ends_at_once() ->
     known = funnel.optimal(joint, funnel.LIP(1.0), gap=0.05).protocol
     start = problem.posteriors(known.weights)
     value = float(problem.region.gains(start) @ (known.weights / known.denominator @ joint.p_input))
-    found = mixture_of_many(problem, [start], 1e-3, Budget.of(1e-6))
+    budget = Budget.of(1e-6)
+    found = mixture_of_many(problem, [start], 1e-3, budget, search_of(problem.priced, budget))
     assert found.split.value >= value - 1e-9
     assert found.split.bound >= value
     assert not found.finished
