@@ -108,8 +108,8 @@ def approve(spec: Path, by: str, note: str | None, version: str | None, reject: 
 def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     """Print what a run came to."""
     if as_json:
-        warnings = [*result.get("warnings", ()), *console.losses]
-        console.print_json({**result, "warnings": list(dict.fromkeys(warnings))})
+        warnings = list(dict.fromkeys([*result.get("warnings", ()), *console.losses]))
+        console.print_json({**result, "warnings": warnings} if warnings or "warnings" in result else result)
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))

@@ -47,8 +47,6 @@ MARKERS = frozenset(
         "null",
         "NaN",
         "nan",
-        "None",
-        "none",
     )
 )
 # Names of what tells people apart; those that counts have too only at the end, as in "case number".

@@ -112,7 +112,8 @@ def _easy_first(columns: Sequence[Column]) -> list[Column]:
 
 
 def _published(columns: Sequence[Column], secrets: Sequence[Column]) -> tuple[Column, ...]:
-    others = [column for column in columns if column not in secrets] or list(columns[1:])
+    others = [column for column in columns if column not in secrets]
+    others = others or [column for column in columns if column is not secrets[0]]
     chosen: list[Column] = []
     size = 1
     for column in others:

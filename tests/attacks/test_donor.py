@@ -73,7 +73,7 @@ def own_beliefs(joint: Joint, protocol: Protocol) -> tuple[FloatArray, FloatArra
 def test_an_optimum_for_the_record_alone_gives_unchanged_secrets_away(
     joint: Joint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under lip:1 the likeliest secret is the true one for every unchanged record, and mostly all but certain."""
+    """Under lip:1 the likeliest secret is the true one for every unchanged record, and for a third it is certain."""
     guarantee = funnel.LIP(1.0)
     with pytest.raises(SpecError, match="an observer who finds a record by its other columns would read income in it"):
         funnel.optimal(joint, guarantee, utility="unchanged")
@@ -81,13 +81,13 @@ def test_an_optimum_for_the_record_alone_gives_unchanged_secrets_away(
     assert guarantee.holds(joint, protocol)
     belief, unchanged = own_beliefs(joint, protocol)
     assert unchanged.sum() > 0.8
-    assert belief.min() > 0.8
-    assert (belief * unchanged).sum() / unchanged.sum() > 0.97
-    assert unchanged[belief > 0.999].sum() / unchanged.sum() > 0.6
-    # No belief in the rarer secret was above 3/4 before; four in five of its unchanged records are certain now.
+    assert belief.min() > 0.5
+    assert (belief * unchanged).sum() / unchanged.sum() > 0.9
+    assert unchanged[belief > 0.999].sum() / unchanged.sum() > 0.3
+    # No belief in the rarer secret was above 3/4 before; a quarter of its unchanged records are certain now.
     people = joint.counts.sum(axis=0).reshape(belief.shape)
     assert (people[1] / people.sum(axis=0)).max() < 0.75
-    assert unchanged[1][belief[1] > 0.999].sum() / unchanged[1].sum() > 0.8
+    assert unchanged[1][belief[1] > 0.999].sum() / unchanged[1].sum() > 0.25
     assert not funnel.Attribute(1.0).holds(joint, protocol)
 
 

@@ -154,7 +154,7 @@ class TestHostile:
             assert "\n" not in said
             return
         said = tomllib.loads(text)
-        settings_drafted = {"name", "title", "publish", "mechanism", "guarantee"}
+        settings_drafted = {"name", "title", "publish", "mechanism", "guarantee", "complete"}
         assert set(said) <= settings_drafted | {"source", "frequencies", "categories", "recode", "output", "metadata"}
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u2028]", text)
         assert set(said.get("publish", ())) <= set(names)
