@@ -7,8 +7,9 @@ import funnel.recount
 
 ALLOWED = {"funnel.errors", "funnel.spec", "funnel.storage"}
 LIBRARIES = {"duckdb", "flint"}
-# The driver of a database, and the one library that reads Arrow and ORC files.
+# The driver of a database, and the one library that reads Arrow and ORC files; what reads files of other programs.
 OF_ONE = {("databases.py", "psycopg"), ("arrow_files.py", "pyarrow")}
+OF_ONE |= {("loaded_files.py", name) for name in ("pandas", "pyarrow", "pyreadstat", "openpyxl")}
 
 
 def _imported(file: Path) -> set[str]:

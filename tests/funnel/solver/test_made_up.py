@@ -85,8 +85,8 @@ def test_on_adult_an_older_protocol_does_not_beat_the_bound() -> None:
     guarantee, gap = funnel.LDP(1.0), 2e-3 * joint.entropy
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(over_laws, "_FEW_MADE_UP", 0)
-        merged = funnel.optimal(joint, guarantee, gap, 2.0)
-    apart = funnel.optimal(joint, guarantee, gap, 2.0)
+        merged = funnel.optimal(joint, guarantee, gap, 4.0)
+    apart = funnel.optimal(joint, guarantee, gap, 4.0)
     assert guarantee.holds(joint, apart.protocol)
     assert merged.utility < apart.utility <= merged.bound
     assert apart.status == "optimal"
