@@ -77,8 +77,9 @@ _DONORS = """some of them are records of others, as often as `protocol.csv` says
 A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
 follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as \
 one of another."""
-_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report \
-says by how many records tables of the secret with another column are off"""
+_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report says how far \
+tables of the secret with another column may be off. What is promised is for whoever knows none of a person's other \
+columns, or all of them; who knows some learns from the others what these tell, as the report says"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \

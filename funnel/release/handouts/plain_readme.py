@@ -13,8 +13,9 @@ from funnel.release.public import rounded_up
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
 _OR_SECRET = (
-    ", or its secret is another one, drawn alike for all records of a class: the report says by how many records "
-    "tables of the secret with another column are off"
+    ", or its secret is another one, drawn alike for all records of a class: the report says how far tables of the "
+    "secret with another column may be off. What is promised is for whoever knows none of a person's other columns, or "
+    "all of them; who knows some learns from the others what these tell, as the report says"
 )
 
 
