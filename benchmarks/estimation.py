@@ -118,7 +118,7 @@ def measured(name: str, case: Case, releases: int) -> Row:
     }
 
 
-# Of ten values, the last two of which nobody has, and three that few have.
+# Ten values: two have no record, and three are rare.
 NOISY = (0.32, 0.22, 0.17, 0.11, 0.08, 0.06, 0.03, 0.01, 0.0, 0.0)
 # What the noise of counts is by default.
 EPSILON, BETA = 1.0, 0.01

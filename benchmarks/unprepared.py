@@ -1,4 +1,4 @@
-"""Tables that nobody prepared: `funnel init` with a few options, `funnel release`, and both audits.
+"""Unprepared tables: `funnel init` with a few options, `funnel release`, and both audits.
 
 Of each table it is noted whether the spec was written, released as it stands, and passed `funnel audit` with and
 without `--public`; what stayed unchanged, and what of the information was kept; seconds of processor time; and bytes of
@@ -101,7 +101,7 @@ def measure(case: Case, folder: Path) -> Outcome:
 def page(outcomes: list[Outcome]) -> str:
     """The results as a page."""
     lines = [
-        "# Tables that nobody prepared",
+        "# Unprepared tables",
         "",
         "Made by `python -m benchmarks.unprepared`: for each table `funnel init SOURCE` with the options shown, then",
         "`funnel release` on the spec as it was written, `funnel audit` and `funnel audit --public`. *Unchanged* is",

@@ -1,4 +1,4 @@
-"""Tables that nobody prepared: real ones, and synthetic ones shaped as offices and clinics have them."""
+"""Unprepared tables: real ones, and synthetic ones shaped as offices and clinics have them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class NoisyShares:
     variances : ndarray, shape (a,)
         Of the noise; all above zero.
     excess : ndarray, shape (a,)
-        Excess kurtosis of the noise: 0 of a normal law, 3 of a Laplace law.
+        Excess kurtosis of the noise: 0 for a normal distribution, 3 for a Laplace distribution.
     """
 
     shares: FloatArray
@@ -94,8 +94,8 @@ class CombinedFit:
     def reach(self, counts: IntArray, aims: FloatArray, variances: FloatArray, confidence: float) -> FloatArray:
         """How many standard errors intervals of these functions reach to each side, shape (k,).
 
-        More than those of a normal law, as far as errors are of the noise, whose tails are heavier: by the first term
-        of Cornish and Fisher (1938), of the fourth cumulant.
+        More than those of a normal distribution, as far as errors are of the noise, whose tails are heavier: by the
+        first term of Cornish and Fisher (1938), of the fourth cumulant.
         """
         of_noise = aims @ self._solved(counts).kept
         fourth = (of_noise**4) @ (self._beside.excess * self._beside.variances**2)
@@ -107,7 +107,7 @@ class CombinedFit:
         channel, noisy, n = self._channel, self._beside, int(counts.sum())
         seen = counts / n
         spread = (channel * noisy.variances) @ channel.T
-        shares = nearest_law(noisy.shares, noisy.variances)
+        shares = nearest_distribution(noisy.shares, noisy.variances)
         for _ in range(_ROUNDS):
             answers = _variance_of_answers(channel, shares, n)
             inverse = np.linalg.pinv(spread + answers, rcond=_NOTHING, hermitian=True)
@@ -115,13 +115,13 @@ class CombinedFit:
             unbiased = noisy.shares + gain @ (seen - channel @ noisy.shares)
             kept = np.eye(len(shares)) - gain @ channel
             own = (kept**2) @ noisy.variances + ((gain @ answers) * gain).sum(axis=1)
-            shares = nearest_law(unbiased, np.maximum(own, 0.0))
+            shares = nearest_distribution(unbiased, np.maximum(own, 0.0))
         return _Solved(shares, unbiased, kept, gain, _variance_of_answers(channel, shares, n))
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Shares (a,) as a law, unbiased ones, ``I - K Q`` (a, a), K (a, b), and the covariance of outputs (b, b)."""
+    """A distribution (a,), unbiased shares (a,), ``I - K Q`` (a, a), K (a, b), and the covariance of outputs (b, b)."""
 
     shares: FloatArray
     unbiased: FloatArray
@@ -142,8 +142,8 @@ def _variance_of_answers(channel: FloatArray, shares: FloatArray, n: int) -> Flo
     return np.asarray((np.diag(channel @ shares) - (channel * shares) @ channel.T) / n)
 
 
-def nearest_law(values: FloatArray, variances: FloatArray) -> FloatArray:
-    """The law p (a,) that is nearest to values, in ``Σ (p - values)² / variances``; O(a log a).
+def nearest_distribution(values: FloatArray, variances: FloatArray) -> FloatArray:
+    """The distribution p (a,) that is nearest to values, in ``Σ (p - values)² / variances``; O(a log a).
 
     It is ``max(0, values - level * variances)`` for the level at which that sums to one. Values without variance keep
     theirs.

@@ -197,6 +197,8 @@ class _Search:
         for _ in range(_ROUNDS):
             found = self._solved()
             if found is None:
+                if self._budget.ended_by is None and not self._budget.fell_short:
+                    raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
                 break
             bound = min(bound, self._proven(found))
             channel = in_balance(self._variables.channel(found.values) * law, law)

@@ -8,7 +8,7 @@ import pytest
 import funnel
 from funnel.errors import SpecError
 from funnel.estimation import estimate, estimate_numbers
-from funnel.estimation.combined import CombinedFit, NoisyShares, nearest_law
+from funnel.estimation.combined import CombinedFit, NoisyShares, nearest_distribution
 from funnel.estimation.rare import RareValues
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
@@ -63,7 +63,7 @@ def test_it_is_least_squares_of_both() -> None:
     fit = CombinedFit(RareValues(channel, np.zeros(0, dtype=np.int64), np.zeros(0)), noisy)
     aimed = fit.aimed(counts, np.eye(6), sampling=False)
     # Outputs sum to one, which the third row says of the first two: it is left out, and the sum is observed exactly.
-    shares = nearest_law(noisy.shares, noisy.variances)
+    shares = nearest_distribution(noisy.shares, noisy.variances)
     for _ in range(2):
         spread = (np.diag(channel @ shares) - (channel * shares) @ channel.T)[:2, :2] / 400
         rows = np.vstack([channel[:2], np.eye(6), np.ones((1, 6))])
@@ -73,7 +73,7 @@ def test_it_is_least_squares_of_both() -> None:
         seen = np.concatenate([counts[:2] / 400, noisy.shares, [1.0]])
         inverse = np.linalg.inv(rows.T @ weights @ rows)
         expected = inverse @ rows.T @ weights @ seen
-        shares = nearest_law(expected, np.diag(inverse))
+        shares = nearest_distribution(expected, np.diag(inverse))
     assert aimed.unbiased == pytest.approx(expected, abs=1e-6)
     assert aimed.fitted == pytest.approx(shares, abs=1e-6)
     assert aimed.told.all()

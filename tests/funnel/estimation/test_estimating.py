@@ -206,7 +206,7 @@ def test_no_shares_are_likelier_than_the_gap_says(rows: list[list[int]], data: s
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
-def test_the_nearest_law_is_nearer_than_others(values: list[float]) -> None:
+def test_the_nearest_distribution_is_nearer_than_others(values: list[float]) -> None:
     point = np.array(values)
     law = on_simplex(point)
     assert law.min() >= 0

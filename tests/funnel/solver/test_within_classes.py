@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from scipy.optimize import linprog
 import funnel
 from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.bounds import Bounds
+from funnel.errors import SolverError
 from funnel.joint import FloatArray, Joint
+from funnel.solver import within_classes as module
 from funnel.solver.invariant import counted
 
 
@@ -121,3 +124,14 @@ def test_moves_that_read_the_secret_would_keep_more() -> None:
         for inputs in (classes, Alphabet(("column",), classes.symbols))
     ]
     assert kept[0].bound < kept[1].utility
+
+
+def test_a_programme_that_fails_is_an_error_and_one_that_takes_too_long_the_constant_channel() -> None:
+    classes = Alphabet((CLASS_COLUMN,), (("1",), ("2",), ("3",)))
+    joint = Joint.from_counts([[300, 150, 40], [20, 100, 250]], inputs=classes).with_secret()
+    with mock.patch.object(module, "sparse_programme", return_value=None), pytest.raises(SolverError, match="failed"):
+        funnel.optimal(joint, funnel.Attribute(1.0), utility="unchanged")
+    short = funnel.optimal(joint, funnel.Attribute(1.0), utility="unchanged", time_limit=1e-6)
+    assert short.status == "time limit"
+    assert short.utility < short.bound
+    assert funnel.Attribute(1.0).holds(joint, short.protocol)
