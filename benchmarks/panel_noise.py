@@ -32,8 +32,9 @@ from funnel.history.fitting import fitted
 from funnel.history.law import laws_before
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
+from funnel.mechanisms import fit
 from funnel.planning import choose, plan
-from funnel.protocol import WORD_BITS
+from funnel.protocol import INVARIANT, WORD_BITS, Protocol
 from funnel.register.truth import Reader, reader
 from funnel.settings.frequencies import FrequencySettings
 from tests.waves import WAVES, wave
@@ -63,6 +64,10 @@ class Wave:
     people: int
     alone: float
     kept: float
+    unchanged_alone: float
+    unchanged: float
+    off: float
+    off_expected: float
     histories: int
     predicted: int
     others: float
@@ -84,6 +89,7 @@ def follow_panel(
     *,
     robust: bool = False,
     reserve: float = 1.0,
+    invariant: bool = False,
 ) -> list[Wave]:
     """Decide and draw all waves; robust: under every set of tables that noise leaves open."""
     bound = require_posterior(parse_guarantee(guarantee))
@@ -124,9 +130,12 @@ def follow_panel(
             if limits is not None:
                 limit = moves_limit(noisy.counts, noisy.scale, settings.beta)
                 limits |= {v: moves.limits(limit) for v, moves in enumerate(noisy.since)}
-        rows = plan(public, bound, time_limit=20.0)
-        target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
-        assert target is not None
+        if invariant:
+            target = fit(INVARIANT, public, bound)
+        else:
+            rows = plan(public, bound, time_limit=20.0)
+            target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
+            assert target is not None
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, laws, limits)
         predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
@@ -152,6 +161,7 @@ def follow_panel(
         }
         by_tables = reader(tables, drawn.step, real.known_by(counted, true_laws))
         by_changes = reader(truth, drawn.step, real)
+        people_before = people.nodes[ids].copy()
         people.nodes[ids] = chapter.first + order[np.searchsorted(codes, real_pairs, sorter=order)]
         people.last[ids] = number
         people.cells.append(here)
@@ -164,6 +174,9 @@ def follow_panel(
                 len(ids),
                 predicted.alone / public.entropy,
                 predicted.utility / public.entropy,
+                _unchanged(public, target),
+                _unchanged(public, predicted.channel),
+                *_off(counted, public, drawn.step, people_before, xs),
                 len(np.unique(real.nodes)),
                 predicted.histories,
                 who.others / public.n,
@@ -178,6 +191,29 @@ def follow_panel(
         )
         print(told(found[-1]), flush=True)
     return found
+
+
+def _unchanged(joint: Joint, protocol: Protocol) -> float:
+    """The share of records that are expected to stay as they are; 0 where labels are other than the values."""
+    return float(joint.p_input @ protocol.matrix.diagonal()) if protocol.is_invariant else 0.0
+
+
+def _off(
+    counted: Joint, public: Joint, step: Step, nodes: IntArray, xs: IntArray
+) -> tuple[float, float]:
+    """By how many records the table of a wave is off, in its worst cell.
+
+    On average over its own draws, given what was published before; and as the exact counts lead one to expect.
+    """
+    rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)
+    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    mean = np.zeros(rows.shape[1])
+    for k in np.unique(channels).tolist():
+        mean += rows[k][:, xs[channels == k]].sum(axis=1)
+    n = counted.counts.sum(axis=0)
+    if len(mean) != len(n):
+        return 0.0, 0.0
+    return float(np.abs(mean - n).max()), float(np.abs(step.channel.matrix @ n - n).max())
 
 
 def _counted(table: object, secret: str, publish: tuple[str, ...]) -> tuple[Joint, IntArray]:
