@@ -198,9 +198,7 @@ def _unchanged(joint: Joint, protocol: Protocol) -> float:
     return float(joint.p_input @ protocol.matrix.diagonal()) if protocol.is_invariant else 0.0
 
 
-def _off(
-    counted: Joint, public: Joint, step: Step, nodes: IntArray, xs: IntArray
-) -> tuple[float, float]:
+def _off(counted: Joint, public: Joint, step: Step, nodes: IntArray, xs: IntArray) -> tuple[float, float]:
     """By how many records the table of a wave is off, in its worst cell.
 
     On average over its own draws, given what was published before; and as the exact counts lead one to expect.

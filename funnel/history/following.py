@@ -12,6 +12,7 @@ from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
+from funnel.history.expected import as_expected
 from funnel.history.library import effective_weights, integer_library, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -145,10 +146,19 @@ def follow(
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint if whole is None else whole.joint, declared, target)
     standing = stand(past, observed, allowed)
-    aim: Aim = Informing(target.matrix, joint.p_input, joint.entropy)
-    if target.is_invariant:
-        aim = Unchanged.of(past, standing, observed, counted(joint, "root") if worth is None else worth)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
+    aim: Aim = Informing(target.matrix, joint.p_input, joint.entropy)
+    # Whom W is an average over.
+    people = observed
+    if target.is_invariant:
+        if whole is not None:
+            raise SpecError(
+                "an invariant protocol is not there yet for several rows of a unit; take another target, or one row "
+                "of each"
+            )
+        # Balance asks what people with a history are, and must not ask these people.
+        people = observed if only_new or observed.totals is not None else as_expected(past, observed)
+        aim = Unchanged.of(past, standing, people, counted(joint, "root") if worth is None else worth)
     # Else W is a mixture that need not be among what the bound is about.
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
@@ -158,9 +168,9 @@ def follow(
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, observed, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
-    proven, channel = _alone(standing, observed, allowed, declared, target, aim, proven, read_alone, whole)
-    people = standing.people
+        proven = _best(standing, people, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
+    proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole)
+    having = standing.people
     return Step(
         version=version,
         guarantee=declared,
@@ -174,8 +184,8 @@ def follow(
         drawn_from=proven.drawn_from,
         level=proven.level,
         worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
-        moved=observed.people(people[standing.moved].sum()),
-        outside=observed.people(people[proven.outside].sum()),
+        moved=observed.people(having[standing.moved].sum()),
+        outside=observed.people(having[proven.outside].sum()),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
@@ -242,12 +252,11 @@ def _best(
         part = budget.part(_SHARE) if limited else budget
         return search.best(gains, budget=part, progress=progress)
 
-    over = over_set(declared.tightened(_INSIDE), joint) if read_alone and whole is None and aim.balanced is not None else None
+    over = over_set(declared.tightened(_INSIDE), joint) if read_alone and aim.balanced is not None else None
+
     def broken(channel: FloatArray) -> FloatArray:
-        if over is None:
-            return conditions[:0]
-        # What W lacks afterwards is added as a constant row, and in balance that has to be one for every output.
-        return over.half_spaces(joint, channel)[0]
+        # What W lacks afterwards is added as constant rows: in balance that has to be one for every output.
+        return np.zeros((0, len(joint.inputs))) if over is None else over.half_spaces(joint, channel)[0]
 
     if whole is None:
         conditions = _conditions(joint, declared, target.matrix)

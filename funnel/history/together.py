@@ -1,7 +1,7 @@
 """Together: rows for all histories that reach most of an aim, with an effective channel that keeps what it has to.
 
-The effective channel W is an average over histories. For given gains the programme separates over histories but for what
-W itself has to keep: conditions of the guarantee, and balance. These have prices, and with prices the programme
+The effective channel W is an average over histories. For given gains the programme separates over histories but for
+what W itself has to keep: conditions of the guarantee, and balance. These have prices, and with prices the programme
 separates again, for gains ``g(y, x) - Σ_k μ_ky (M P(S|x))_k - β_y``. What was found under several prices is averaged so
 that W keeps all of it (Dantzig and Wolfe 1960); where gains are a tangent it is then taken again at the average.
 """
@@ -47,7 +47,7 @@ Broken = Callable[[FloatArray], FloatArray]
 
 @dataclass(eq=False)
 class _Found:
-    """Rows for all histories: a library (n, b, a), the channel of each (h,), and what each part adds to W, (q, b, a)."""
+    """Rows for all histories: a library (n, b, a), the channel of each (h,), and what parts add to W, (q, b, a)."""
 
     library: FloatArray
     assigned: IntArray
@@ -108,9 +108,7 @@ def best_together(
     outputs, inputs = aim.starts()[0].shape
     everybody = _effective(standing, observed, parts, np.ones((1, 1, inputs)), np.zeros_like(parts))[:, 0]
     constants = np.eye(outputs)[:, :, None].repeat(inputs, axis=2)
-    pool = [
-        _Found(row[None], np.zeros_like(parts), row[None] * everybody[:, None]) for row in constants
-    ]
+    pool = [_Found(row[None], np.zeros_like(parts), row[None] * everybody[:, None]) for row in constants]
     best, most = None, -np.inf
     for start in aim.starts():
         if most > -np.inf and not begins():
@@ -237,7 +235,9 @@ def _effective(
     np.add.at(people, (parts[places], channels, observed.inputs), observed.chosen_for)
     total = people.sum(axis=(0, 1))
     spoken = np.einsum("qna,nba->qba", people, library)
-    return np.asarray(np.divide(spoken, total, out=np.repeat(library.mean(axis=0)[None] / number, number, axis=0), where=total > 0))
+    return np.asarray(
+        np.divide(spoken, total, out=np.repeat(library.mean(axis=0)[None] / number, number, axis=0), where=total > 0)
+    )
 
 
 def _average(
