@@ -219,7 +219,15 @@ class Finished(FinishedFolder):
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
         return frequency_claims(
-            content, text == spread(content), public, counted, self.spec.whole, self.said, known, self.public_values
+            content,
+            text == spread(content),
+            public,
+            counted,
+            self.spec.whole,
+            self.said,
+            known,
+            self.public_values,
+            first=self.version == "1.0.0",
         )
 
     def _recount(self) -> list[Claim]:
@@ -386,7 +394,9 @@ def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL)
 def _told_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
-    return Before(public, stored_counts(folder.joint if public.rows is None else folder.first_rows))
+    counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
+    record = json_of(folder.record.read_bytes(), folder.record) if folder.record.is_file() else {}
+    return Before(public, counts, str(record.get("origin", {}).get("source", "")))
 
 
 def _rendered(numbers: Path) -> str:

@@ -240,6 +240,14 @@ def tighten(folder: Path) -> None:
     spec.write_text(spec.read_text(encoding="utf-8").replace("lip:1.0", "lip:0.4"), encoding="utf-8")
 
 
+def doubt(folder: Path) -> None:
+    """Limits of the noise with another certainty, about the same people."""
+    spec = folder / "people.toml"
+    spec.write_text(
+        spec.read_text(encoding="utf-8").replace("frequencies.", "frequencies.beta = 0.011\nfrequencies.", 1)
+    )
+
+
 def forget_protocol(folder: Path) -> None:
     """The protocol is not there any more; snapshot and counts are."""
     shutil.rmtree(folder / ".funnel" / "people" / "protocols")
@@ -310,6 +318,7 @@ INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fr
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
+PROTECTED_AGAIN = Scene("other noise about the same source", NOISY, earlier=True, change=doubt)
 KEPT = Scene("a first release with record keys", KEYED)
 UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
