@@ -222,7 +222,8 @@ def _selected(
 
 
 def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
-    found = plausible_noise(public.noise(counted), public.scale)
+    exact = counted.table(public.secret, public.inputs)
+    found = plausible_noise(public.noise(counted), public.scale, exact)
     words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
     return claim("noise", found.p_value >= SIGNIFICANCE, words)
 

@@ -68,8 +68,8 @@ def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible:
     needed, possible : iterable and set of str
         Public files that are in every release, and that are in some.
     at_home : bool
-        Whether the workspace of the series is near. Elsewhere, where only public files are asked for, the folder is what
-        readers have, and ``audit/`` must not be in it.
+        Whether the workspace of the series is near. Elsewhere, where only public files are asked for, the folder is
+        what readers have, and ``audit/`` must not be in it.
     """
     public = set(listing.public)
     internal = set(listing.files) - public

@@ -5,8 +5,8 @@ takes one anew has an input as common as it is now among those of their secret (
 
     records(s', x' -> s, x) = D[s'][s] (stay(s', x') 2^20 [same labels] + anew(s', x') A[s][x])
 
-Some of these take the input that they had, with the chance ``Σ_s D[s'][s] A[s][x']``. Where tables are by input, so many
-take one anew that as many as the tables say end at another one, to the nearest number, as far as there are people.
+Some of these take the input that they had, with the chance ``Σ_s D[s'][s] A[s][x']``. Where tables are by input, so
+many take one anew that as many as the tables say end at another one, to the nearest number, as far as there are people.
 So a law is carried in O(c'a' + c'c + ca) products, and no table of all pairs of cells is needed.
 """
 

@@ -25,6 +25,15 @@ PROTECTING = [
         PROTECTED,
     ),
     Mutant(
+        "every second noise cancels the one before",
+        "exact sums of neighbours",
+        "funnel.frequencies.frequencies",
+        "noisy = wide.counts + draw_noise(",
+        f"noisy = wide.counts + {TOOLS}.cancelling_noise(",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
         "what a source has spent is forgotten",
         "a loss of one version, where two were published about the same people",
         "funnel.release.protected",
