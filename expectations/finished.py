@@ -41,6 +41,7 @@ from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
+from funnel.recount.hierarchies import hierarchy_complaints
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 
@@ -61,7 +62,7 @@ SOURCE_CLAIMS = (
     "record key",
     "bins",
 )
-RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
+RECOUNT_CLAIMS = ("secret", "inputs", "counts", "hierarchies", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
 # Of levels that are found twice by searches: that of rldp is known to about this.
 _LEVEL = 1e-7
@@ -255,6 +256,9 @@ class Finished(FinishedFolder):
             claim("secret", same_values[0], "has other values than the source"),
             claim("inputs", same_values[1], "have other values than the source"),
             claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+            claim(
+                "hierarchies", (wrong_groups := next(hierarchy_complaints(self.spec), None)) is None, str(wrong_groups)
+            ),
             self._drawn(),
         ]
 
