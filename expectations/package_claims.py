@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +35,8 @@ CLAIMS = (
     "nothing else",
 )
 
+# Seconds: what lies between the time that is written and its judgement at most, and by how much clocks are set back.
+_LONGEST_RUN, _CLOCK = 172_800, 60
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
@@ -211,11 +213,15 @@ def texts_of(version: str, said: Said) -> dict[str, Any]:
 
 
 def created_claim(stated: object) -> Claim:
+    """That the time is one of this run: of the last day, in whole seconds of UTC, as it is written once."""
+    now = datetime.now(UTC)
     try:
-        aware = datetime.fromisoformat(str(stated)).tzinfo is not None
+        told = datetime.fromisoformat(str(stated))
+        plain = told.astimezone(UTC).isoformat(timespec="seconds") == stated
+        ours = plain and -_CLOCK <= (now - told).total_seconds() <= _LONGEST_RUN
     except ValueError:
-        aware = False
-    return claim("created", aware, "is no time with its zone")
+        ours = False
+    return claim("created", ours, "is no time of this run, in whole seconds of UTC")
 
 
 def resource(name: str, fields: list[dict[str, Any]], path: str, digest: str, size: int) -> dict[str, Any]:

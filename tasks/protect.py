@@ -24,6 +24,7 @@ def protect(
     workspace: Path,
     held: Earlier | None = None,
     register: Register | None = None,
+    source: str | None = None,
 ) -> Protected:
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
@@ -35,6 +36,8 @@ def protect(
     ----------
     register : Register, optional
         That the people are known by.
+    source : str, optional
+        SHA-256 (hex) of the source.
 
     Raises
     ------
@@ -48,7 +51,7 @@ def protect(
     units, learned = estimated.units, estimated.learned
     counted = estimated.joint if units is None else units.first
     found = public_frequencies(
-        spec, counted, learned, earlier, workspace, estimated.values, held, moving, several=units is not None
+        spec, counted, learned, earlier, workspace, estimated.values, held, moving, units is not None, source
     )
     if units is not None:
         found = public_rows(spec, found, units, learned, earlier, workspace, held, moving)

@@ -109,7 +109,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
     learned = codings.learned
     if key is None:
-        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
+        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving, source=digest)
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)

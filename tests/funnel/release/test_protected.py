@@ -172,6 +172,30 @@ def test_what_versions_about_the_same_people_spend_adds_up(tmp_path: Path) -> No
     assert made(spec_in(tmp_path), COUNTED, (one, two)).frequencies.spent == 0.5
 
 
+def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path) -> None:
+    """Another beta, another epsilon, another series of values: each is a further look at the same people."""
+    spec = spec_in(tmp_path)
+    place, source = spec.workspace_folder / spec.name, SHA(6)
+    one = published(public_frequencies(spec, COUNTED, NOTHING, (), place, source=source), tmp_path / "releases")
+
+    def again(source: str, **changes: Any) -> float:
+        other = spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes})
+        found = public_frequencies(other, COUNTED, NOTHING, (one,), place, source=source).frequencies.spent
+        assert found is not None
+        return found
+
+    assert again(source, beta=0.011) == 1.0
+    assert again(source, epsilon=0.25) == 0.75
+    # Noise that is used again is spent once; another source is other people, as the spec says.
+    assert again(source) == 0.5
+    assert again(SHA(99), beta=0.011) == 0.5
+    # The same counts in another source have noise of their own, or it would tell that no count has changed.
+    assert not public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=SHA(98)).reused
+    assert public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=source).reused
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9"):
+        again(source, beta=0.012, total=0.9)
+
+
 def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
     elsewhere = spec_in(tmp_path, name="elsewhere", **SAME)
     record = published(made(elsewhere), tmp_path / "releases", "1.0.0", FOLLOWED).record
