@@ -380,6 +380,32 @@ def _before(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = 
     return list(found.values())
 
 
+def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Sequence[str]) -> None:
+    """Make sure that it is known what versions of other series of the register have spent.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    earlier : sequence of Earlier
+    versions : sequence of str
+        All that the register knows, as ``"series/1.0.0"``; those of the series itself are reconciled elsewhere.
+
+    Raises
+    ------
+    LedgerError
+        If the record of one of them is not found.
+    """
+    if spec.frequencies.protection != "noise":
+        return
+    known = {record.history.name for record in _before(spec, earlier) if record.history is not None}
+    unknown = [one for one in versions if one not in known and not one.startswith(f"{spec.name}/")]
+    if unknown:
+        raise LedgerError(
+            f"the register {spec.register!r} knows {unknown[0]}, whose record is not in {spec.workspace_folder}, so "
+            "nobody knows what its noise has spent on the same people; restore the record from a backup"
+        )
+
+
 def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = None) -> dict[str, Decimal]:
     """What every draw of noise cost that versions before published about these people, by what was drawn."""
     found: dict[str, Decimal] = {}

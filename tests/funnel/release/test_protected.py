@@ -16,7 +16,7 @@ from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.protected import Protected, public_frequencies
+from funnel.release.protected import Protected, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
 from funnel.release.record import History, Origin, Record
 from funnel.release.records import Records
@@ -203,6 +203,19 @@ def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
     spec = spec_in(tmp_path, **SAME)
     assert made(spec, OTHER).frequencies.spent == 1.0
     assert made(spec_in(tmp_path, **SAME, name="alone"), OTHER).frequencies.spent == 0.5
+
+
+def test_what_another_series_has_spent_is_not_guessed(tmp_path: Path) -> None:
+    """Its record was lost: nothing more is drawn until it is found, under noise; without noise nothing is summed."""
+    elsewhere = spec_in(tmp_path, name="elsewhere", **SAME)
+    history = FOLLOWED.model_copy(update={"name": "elsewhere/1.0.0"})
+    record = published(made(elsewhere), tmp_path / "releases", "1.0.0", history).record
+    spec = spec_in(tmp_path, **SAME)
+    with pytest.raises(LedgerError, match=r"knows elsewhere/1\.0\.0, whose record is not in .*; restore the record"):
+        require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
+    require_records(spec_in(tmp_path, **SAME, frequencies={"protection": "none"}), (), ["elsewhere/1.0.0"])
+    Records(elsewhere.workspace_folder / "elsewhere" / "records" / "place").learn(record)
+    require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
 
 
 def test_more_than_the_total_is_refused_before_anything_is_drawn(
