@@ -30,6 +30,7 @@ from funnel.recount.noisy_moves import Since
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
 from funnel.release import secret
+from funnel.release.estimated import estimate_release
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
@@ -268,6 +269,8 @@ def test_versions_of_unchanged_values_pass_their_audits_and_tell_of_nobody(
         assert set(pq.read_table(one.folder.data)["kids"].to_pylist()) <= {"no", "yes", "Other", "(missing)"}
         package = json.loads(one.folder.package.read_bytes())["funnel:privacy"]
         assert package["mechanism"] == "invariant"
+        # A later version is estimated with the noisy counts as well.
+        assert estimate_release(one.folder).method == ("count" if version == "1.0.0" else "combined")
         assert ("for people who change as" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
     others = Panel.of().with_other_secrets().released(tmp_path / "others", monkeypatch, ones, 2, "invariant")
     for one, other in zip(ones, others, strict=True):
