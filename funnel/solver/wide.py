@@ -215,7 +215,11 @@ def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) 
             if (larger | ~joint.counts.any(axis=1)).all():
                 continue
             r, law, _, prior = _of_event(joint, joint.counts[larger].sum(axis=0))
-            shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+            try:
+                shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+            except SolverError:
+                # Of events of a few records a programme can fail; a bound by others is one too.
+                continue
             found.append((shares.bound, int(s)))
         if not found or min(found)[0] >= best:
             break
