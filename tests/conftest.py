@@ -14,8 +14,8 @@ from hypothesis import is_hypothesis_test, settings
 # As commands do, and before anything imports numpy: threads of two workers wait for one another on two processors.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from tests import chance, forest  # noqa: E402
-from tests.ledger.servers import Server, running_server  # noqa: E402
+from tests import chance, forest
+from tests.ledger.servers import Server, running_server
 
 # Modules of the project and of all that it uses, and thousands of tests, are there as long as the tests run: put aside
 # once they are imported, they are not looked through again and again for what may be thrown away.
