@@ -421,11 +421,11 @@ PUBLISHING = [
         "recheck.require_audited",
     ),
     Mutant(
-        "a record of more people",
-        "later versions are decided by a record that is not true",
+        "a record of another time",
+        "the record that is kept is of another publication than the documents",
         "funnel.pipeline.tasks.publish",
-        "rows=snapshot.rows,",
-        "rows=snapshot.rows + 1,",
+        "created=created,",
+        'created="2020-01-01T00:00:00+00:00",',
         "recheck.require_audited",
     ),
     Mutant(
