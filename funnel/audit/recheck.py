@@ -93,8 +93,9 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     # Public figures are of so many records: with noise, not of as many as the table has.
     told_of = rows if public is None else sum(map(sum, public.counts))
     invariant = is_invariant(document.content())
+    possible = _possible(public is not None, columns.classes is not None)
     checks = [
-        check_listing(listing, told, _needed(coming), _possible(public is not None, columns.classes is not None)),
+        check_listing(listing, told, _needed(coming), possible, workspace is not None),
         *([] if _is_held(coming) else [check_signature(signature, package, facts, told.key, _own_key(workspace))]),
         check_documents(folder.root, listing),
         values,
