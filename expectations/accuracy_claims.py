@@ -75,22 +75,23 @@ def accuracy_claims(numbers: Mapping[str, Any], laws: Laws, counted: bool = Fals
             yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
 
 
-def worth_of(laws: Laws) -> float:
+def worth_of(laws: Laws, counted: bool) -> float:
     """The share of the records that would tell as much as they are, of all tables of one and two published columns.
 
-    From the public counts as they are, which the choice of a mechanism is made from.
+    From the public counts as they are, which the choice of a mechanism is made from. ``counted`` is as of
+    `accuracy_claims`.
     """
     columns, n = laws.recount.published_columns, laws.recount.rows
     read = [symbol for symbol, count in laws.reads.items() if count]
-    law = [_spread(dict(entries_of(laws.weights.get(symbol, laws.marginal))), len(laws.outputs)) for symbol in read]
-    known = Estimating(law, [laws.reads[symbol] for symbol in read], n)
+    entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in read]
+    known = _known(laws, read, entries, [laws.reads[symbol] / n for symbol in read], counted)
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
     for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
         cells: dict[Symbol, list[int]] = {}
         for x, symbol in enumerate(read):
             cells.setdefault(tuple(symbol[first + place] for place in places), []).append(x)
-        shares = [float(known.shares[members].sum()) for members in cells.values()]
+        shares = [sum(laws.reads[read[x]] for x in members) / n for members in cells.values()]
         errors = known.errors(list(cells.values()))
         if None in errors:
             return 0.0
@@ -113,11 +114,23 @@ def _estimating(laws: Laws, counted: bool) -> tuple[list[Symbol], Estimating | _
         entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
     else:
         entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in symbols]
+    return symbols, _known(laws, symbols, entries, shares, counted)
+
+
+def _known(
+    laws: Laws,
+    symbols: Sequence[Symbol],
+    entries: Sequence[Mapping[int, float]],
+    shares: Sequence[float],
+    counted: bool,
+) -> Estimating | _Counting:
+    """What records tell of the shares of values, each with what it becomes."""
+    n = laws.recount.rows
     if counted:
         place = {symbol: y for y, symbol in enumerate(laws.outputs)}
         rows = [{y: weight / laws.denominator for y, weight in one.items()} for one in entries]
-        return symbols, _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
-    return symbols, Estimating([_spread(one, len(laws.outputs)) for one in entries], shares, n)
+        return _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
+    return Estimating([_spread(one, len(laws.outputs)) for one in entries], shares, n)
 
 
 def _spread(entries: Mapping[int, float], width: int) -> list[float]:

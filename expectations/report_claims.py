@@ -272,7 +272,8 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     yield same("rows about the chosen one", len(chosen), 1)
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
-        explained = worth_of(laws) if numbers["utility"] == "estimation" else laws.explained
+        counted = is_invariant({"mechanism": row["mechanism"]})
+        explained = worth_of(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
 

@@ -377,7 +377,7 @@ def _release(
                 people,
             )
             if holding:
-                hold(decision, snapshot, verdict, series, folder, created, protected.record, drawn.record)
+                hold(spec, decision, snapshot, verdict, series, folder, created, protected.record, drawn.record)
         if not holding:
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(

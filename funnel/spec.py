@@ -125,6 +125,7 @@ class ReleaseSpec(Section):
     _folder: Path = PrivateAttr(default_factory=Path)
     _text: str | None = PrivateAttr(default=None)
     _whole: tuple[str, ...] = PrivateAttr(default=())
+    _asked: MechanismSettings | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -286,7 +287,7 @@ class ReleaseSpec(Section):
         publish = (*(self.secret if self.publishes_secret else ()), column)
         mechanism = self.mechanism.model_copy(update={"name": INVARIANT})
         found = self.model_copy(update={"publish": publish, "mechanism": mechanism})
-        found._whole = self.publish
+        found._whole, found._asked = self.publish, self.mechanism
         return found
 
     @property
@@ -483,7 +484,10 @@ class ReleaseSpec(Section):
         # Where a database is, does not count either; the table or query does.
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         if self.is_by_class:
+            # As the text says, which may leave the mechanism open.
             said["publish"] = list(self._whole)
+        if self._asked is not None:
+            said["mechanism"] = self._asked.model_dump(mode="json", exclude_defaults=True)
         if self.groups.classes is not None:
             # What it holds decides the classes of a snapshot, which has a digest of its own.
             said["groups"]["classes"] = PurePath(self.groups.classes).name

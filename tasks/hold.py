@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.pipeline.tasks.publish import complete
+from funnel.pipeline.tasks.publish import complete, require_own_audit
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
@@ -11,10 +11,12 @@ from funnel.release.record import History
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.spec import ReleaseSpec
 
 
 @step
 def hold(
+    spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
     verdict: Verdict,
@@ -32,8 +34,11 @@ def hold(
     Raises
     ------
     ReleaseRefused
-        If the verdict is negative, or no longer about the files that are there.
+        If the verdict is negative, or no longer about the files that are there; or an audit does not pass.
     """
-    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None, history, frequencies)
+    record = complete(
+        decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None, history, frequencies
+    )
+    require_own_audit(spec, decision, series, folder, record, held=True)
     tell("holding for approval")
     series.held.hold(folder, decision.version, verdict)

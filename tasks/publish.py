@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from funnel.audit.recheck import require_audited
+from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.step import step, tell
+from funnel.progress import WARNING
 from funnel.register.register import Prepared, Register
 from funnel.release.accounted import require_accounted
 from funnel.release.approval import Approval
@@ -22,6 +25,7 @@ from funnel.release.series import Series
 from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.rendering import page_renderer
 from funnel.spec import ReleaseSpec
 
 
@@ -60,8 +64,9 @@ def publish(
     entry: Prepared | None = None,
     register: Register | None = None,
 ) -> Published:
-    """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
+    """Sign, write the record, audit, force everything to disk, rename the folder into place, switch ``latest`` last.
 
+    Every check of ``funnel audit`` is made of the version as it will be, once it is signed and its record is written.
     No public file is written here: what was judged is what is published, which the series makes sure of right before
     the rename. Until the rename nothing is visible; after it everything is. Where releases appear at a URL, the public
     files are put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last
@@ -89,7 +94,7 @@ def publish(
     Raises
     ------
     ReleaseRefused
-        If the verdict is negative, or no longer about the files that are there.
+        If the verdict is negative, or no longer about the files that are there; or an audit does not pass.
     LedgerError
         If the ledger cannot be told; nothing is published then.
     """
@@ -101,10 +106,13 @@ def publish(
         history = history.model_copy(
             update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
         )
-    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history, frequencies)
+    record = complete(
+        decision, snapshot, verdict, files, series.earlier, folder, created, approval, history, frequencies
+    )
+    require_own_audit(spec, decision, series, folder, record, entry, register)
     tell("publishing")
     account.publishing(folder)
-    series.publish(folder, version, verdict, tell)
+    series.publish(folder, version, verdict, tell, files[folder.signature.name])
     if entry is not None and register is not None:
         register.settle(entry)
     return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
@@ -133,8 +141,8 @@ def complete(
     approval: Approval | None,
     history: History | None,
     frequencies: ProtectedCounts,
-) -> None:
-    """Write what a judged version still lacks, all of it internal: the verdict and the record.
+) -> Record:
+    """Write what a judged version still lacks, all of it internal: the verdict and the record, which is returned.
 
     Raises
     ------
@@ -160,3 +168,45 @@ def complete(
     )
     require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())
+    return record
+
+
+def require_own_audit(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    series: Series,
+    folder: ReleaseFolder,
+    record: Record,
+    entry: Prepared | None = None,
+    register: Register | None = None,
+    held: bool = False,
+) -> None:
+    """Make every check of ``funnel audit``, public and internal, of a version as it will be.
+
+    Parameters
+    ----------
+    record : Record
+        As it was written.
+    entry : Prepared, optional
+        In the register of its people.
+    register : Register, optional
+    held : bool
+        Whether it is held for approval: signature and register are then left to the audit of the approved one.
+
+    Raises
+    ------
+    ReleaseRefused
+        If a check does not pass.
+    """
+    tell("auditing the release")
+    coming = Coming(
+        place=series.folder(decision.version).root,
+        workspace=spec.workspace_folder,
+        record=record,
+        entry=None if entry is None else entry.folder,
+        taken_over=isinstance(decision, TakeOver),
+        held=held,
+    )
+    place = None if register is None else register.root
+    for unchecked in require_audited(folder, Told(render=page_renderer(), register=place, coming=coming)):
+        tell(f"{WARNING}{unchecked}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.evidence import Evidence
-from funnel.audit.history import find_records
 from funnel.audit.protected import read_frequencies
+from funnel.audit.told import Told
 from funnel.errors import FunnelError, PipelineError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -26,19 +26,19 @@ _LEVEL = 1e-7
 
 
 def check_histories(
-    folder: ReleaseFolder, name: str, evidence: Evidence, document: ProtocolDocument, register: Path | None
+    folder: ReleaseFolder, evidence: Evidence, document: ProtocolDocument, workspace: Path | None, told: Told
 ) -> list[Check]:
     """Whether all versions about the same people keep the bound together; nothing where they are about other people.
 
     Parameters
     ----------
     folder : ReleaseFolder
-    name : str
-        Of the series.
     evidence : Evidence
     document : ProtocolDocument
-    register : Path or None
-        The folder of the register, where it is not in a workspace near the release.
+    workspace : Path or None
+        That keeps the register, unless its folder is known otherwise.
+    told : Told
+        Of a version that is not in its place yet this one alone is judged: those before it were, by this check.
 
     Notes
     -----
@@ -46,9 +46,10 @@ def check_histories(
     on by `funnel.recount`.
     """
     history = evidence.record.history
-    if history is None or history.people != "same":
+    coming = told.coming
+    if history is None or history.people != "same" or (coming is not None and coming.held):
         return []
-    place = register or _near(folder, name, str(history.register_name))
+    place = told.register or _near(workspace, str(history.register_name))
     if place is None:
         why = (
             f"the register {history.register_name} is not near this folder, so what all versions about the same people "
@@ -56,7 +57,7 @@ def check_histories(
         )
         return [unchecked(NAME, why)]
     try:
-        found = recount_histories(place)
+        found = recount_histories(place, None if coming is None else coming.entry)
     except PipelineError as error:
         return [unchecked(NAME, str(error))]
     except FunnelError as error:
@@ -68,9 +69,8 @@ def check_histories(
     return [judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))]
 
 
-def _near(folder: ReleaseFolder, name: str, register: str) -> Path | None:
-    records = find_records(folder, name)
-    place = None if records is None else records.parents[1] / "registers" / register
+def _near(workspace: Path | None, register: str) -> Path | None:
+    place = None if workspace is None else workspace / "registers" / register
     return place if place is not None and place.is_dir() else None
 
 

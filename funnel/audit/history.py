@@ -11,6 +11,7 @@ from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
+from funnel.audit.told import Coming
 from funnel.errors import FunnelError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
@@ -20,7 +21,7 @@ from funnel.spec import ReleaseSpec
 _UPWARDS = 4
 
 
-def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool) -> Check:
+def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None) -> Check:
     """Whether the version says the same everywhere, and ``latest`` names the newest one.
 
     Parameters
@@ -29,17 +30,25 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
     package : JSON object
     in_place : bool
         Whether the folder is where the release was published, and not a copy that was fetched.
+    coming : Coming or None
+        Where the version is about to be published: then it is to be the newest one, and in nobody's place.
     """
-    said = str(package.get("version"))
+    said, place = str(package.get("version")), folder.root if coming is None else coming.place
 
     def complaints() -> Iterator[str]:
-        if not in_place or Version.parse(folder.root.name) is None:
+        if not in_place or (number := Version.parse(place.name)) is None:
             return
-        if folder.root.name != said:
-            yield f"the folder is named {folder.root.name}, and datapackage.json says another version"
-        latest = folder.root.parent / LATEST
-        there = versions(folder.root.parent)
-        if latest.is_symlink():
+        if place.name != said:
+            yield f"the folder is named {place.name}, and datapackage.json says another version"
+        latest = place.parent / LATEST
+        there = versions(place.parent)
+        if coming is not None:
+            # Its link is switched once it is there.
+            if number in there:
+                yield f"version {number} is there already"
+            if latest.exists() and not latest.is_symlink():
+                yield f"{LATEST} is no link"
+        elif latest.is_symlink():
             if str(latest.readlink()) != str(there[-1]):
                 yield f"{LATEST} does not name the newest version, {there[-1]}"
         elif latest.exists():
@@ -123,11 +132,11 @@ def judge_record(
     return judged("record", complaints(), f"{len(record.files)} files as they were published")
 
 
-def check_absent(folder: ReleaseFolder, name: str, fetched: bool) -> Check | None:
+def check_absent(folder: ReleaseFolder, workspace: Path | None) -> Check | None:
     """What can be told where ``audit/`` is not there; None where it is."""
     if folder.audit.is_dir():
         return None
-    if not fetched and find_records(folder, name) is not None:
+    if workspace is not None:
         return judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")
     why = (
         "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
@@ -147,29 +156,28 @@ def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
             yield f"{path} is not the one that was {how}"
 
 
-def find_records(folder: ReleaseFolder, name: str) -> Path | None:
-    """Where the workspace keeps the records of a series; None if there is no workspace near the release."""
+def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
+    """The workspace that keeps the records of a series; None if there is none near the release."""
     place = folder.root
     for _ in range(_UPWARDS):
         place = place.parent
         for workspace in (place / ".funnel", place):
-            if (records := workspace / name / "records").is_dir():
-                return records
+            if (workspace / name / "records").is_dir():
+                return workspace
     return None
 
 
-def check_kept(folder: ReleaseFolder, name: str, version: str, record: Record | None) -> Check:
+def check_kept(workspace: Path | None, name: str, version: str, record: Record | None, coming: Coming | None) -> Check:
     """The record in ``audit/`` against the one that is kept in the workspace, which nobody exchanges with a folder."""
-    records = find_records(folder, name)
-    if records is None:
+    if workspace is None:
         return unchecked("kept record", "the workspace .funnel is not near this folder, so its records are not known")
-    found = sorted(records.glob(f"*/{version}.json"))
-    if not found:
+    found = sorted((workspace / name / "records").glob(f"*/{version}.json"))
+    if not found and coming is None:
         return judged("kept record", [f"the workspace knows of no version {version}"], "")
     try:
         kept = [Record.from_json(read_document(path), str(path)) for path in found]
     except FunnelError as error:
         return judged("kept record", [str(error)], "")
-    same = record in kept
+    same = record in kept if coming is None else record == coming.record
     said = "the record in audit/ is not the one that the workspace keeps of this version"
     return judged("kept record", [] if same else [said], "the workspace keeps the same record")

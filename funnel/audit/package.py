@@ -164,6 +164,9 @@ def _expected(
     known = {
         column: {symbol[j] for symbol in document.prior.symbols} for j, column in enumerate(document.prior.columns)
     }
+    if columns.classes is not None:
+        # Whole records are true ones, so their values are.
+        known |= {column: set(texts[column]) for column in columns.classes.columns}
     return {
         **given,
         "$schema": PROFILE,

@@ -22,23 +22,23 @@ from funnel.audit.files import file_facts, list_folder, parse_json, read_documen
 from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
-from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_records
+from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_workspace
 from funnel.audit.labels import check_labels
 from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
 from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.released_columns import ReleasedColumns, check_classes
 from funnel.audit.signing import check_signature, read_signature
-from funnel.audit.told import Told, check_documents, check_listing
+from funnel.audit.told import Coming, Told, check_documents, check_listing
 from funnel.audit.unchanged import check_exact_unchanged, check_unchanged
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import public_key_of
 
-__all__ = ["Check", "State", "Told", "overall", "recheck"]
+__all__ = ["Check", "Coming", "State", "Told", "overall", "recheck", "require_audited"]
 
 _NEEDED = (
     "datapackage.json",
@@ -49,6 +49,8 @@ _NEEDED = (
     "data/records.parquet",
     *HANDOUTS,
 )
+# What another version of pyarrow leaves open of a table that it wrote.
+_OF_WRITERS = ("parquet", "drawn numbers table")
 _POSSIBLE = {
     *_NEEDED,
     *TABLES,
@@ -77,8 +79,9 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     DataError
         If a public document of the release cannot be read at all.
     """
-    told = told or Told()
+    told, coming = told or Told(), None if told is None else told.coming
     package = _package(folder)
+    workspace = _workspace(folder, str(package.get("name")), told)
     document = ProtocolDocument.from_json(read_document(folder.protocol), str(folder.protocol))
     signature = read_signature(folder)
     listing = list_folder(folder.root)
@@ -89,14 +92,11 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     public = read_frequencies(folder, document)
     # Public figures are of so many records: with noise, not of as many as the table has.
     told_of = rows if public is None else sum(map(sum, public.counts))
-    records = None if told.fetched else find_records(folder, str(package.get("name")))
-    own = None if records is None else _own_key(records)
     invariant = is_invariant(document.content())
+    possible = _possible(public is not None, columns.classes is not None)
     checks = [
-        check_listing(
-            listing, told, _NEEDED, _possible(public is not None, columns.classes is not None), records is not None
-        ),
-        check_signature(signature, package, facts, told.key, own),
+        check_listing(listing, told, _needed(coming), possible, workspace is not None),
+        *([] if _is_held(coming) else [check_signature(signature, package, facts, told.key, _own_key(workspace))]),
         check_documents(folder.root, listing),
         values,
         parquet,
@@ -110,7 +110,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     checks += [
         check_package(package, document, columns, facts, rows, told_of),
         check_handouts(folder, document, package, facts),
-        check_versions(folder, package, in_place=not told.fetched),
+        check_versions(folder, package, in_place=not told.fetched, coming=coming),
         check_guarantee(document),
         check_labels(document),
         *check_classes(columns, document),
@@ -125,8 +125,48 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     if invariant and table is not None and told_of:
         checks.append(check_unchanged(folder, document, public, table, told_of))
     if not told.public:
-        checks += _internal(folder, document, columns, package, facts, table, told, public)
+        checks += _internal(folder, document, columns, package, facts, table, told, public, workspace)
     return checks
+
+
+def require_audited(folder: ReleaseFolder, told: Told) -> list[str]:
+    """Make sure that a version which is about to be published, or held, passes every check of an audit.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+        Where it was put together, with its verdict, its record, and its signature unless it is held.
+    told : Told
+        With what is coming. The public checks are among those of the internal audit, so one run is both.
+
+    Returns
+    -------
+    list of str
+        What could not be checked: how rows that are taken over were written, by another version of pyarrow.
+
+    Raises
+    ------
+    ReleaseRefused
+        If a check did not pass, or a document cannot be read.
+    """
+    try:
+        checks = recheck(folder, told)
+    except DataError as error:
+        raise ReleaseRefused(f"nothing was published: its own audit failed: {error}") from error
+    excused = _OF_WRITERS if told.coming is not None and told.coming.taken_over else ()
+    for check in checks:
+        if check.failed or (not check.passed and check.name not in excused):
+            raise ReleaseRefused(f"nothing was published: its own audit failed: {check.name}: {check.detail}")
+    return [f"{check.name} could not be checked: {check.detail}" for check in checks if not check.passed]
+
+
+def _is_held(coming: Coming | None) -> bool:
+    return coming is not None and coming.held
+
+
+def _needed(coming: Coming | None) -> tuple[str, ...]:
+    """Public files that a version has; one that is held is not signed yet."""
+    return tuple(path for path in _NEEDED if path != "signature.json" or not _is_held(coming))
 
 
 def _possible(noise: bool, by_class: bool) -> set[str]:
@@ -171,12 +211,14 @@ def _internal(
     table: Table | None,
     told: Told,
     public: PublicFrequencies | None,
+    workspace: Path | None,
 ) -> list[Check]:
     name, version = str(package.get("name")), str(package.get("version"))
-    if (absent := check_absent(folder, name, told.fetched)) is not None:
+    if (absent := check_absent(folder, workspace)) is not None:
         return [absent]
     whole, evidence = read_evidence(folder, document)
-    kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
+    record = None if evidence is None else evidence.record
+    kept = check_kept(workspace, name, version, record, told.coming)
     if evidence is None:
         return [whole, kept]
     of_source = public is None and is_invariant(document.content())
@@ -187,13 +229,20 @@ def _internal(
         check_texts(package, said_texts(evidence.spec)),
         check_record(evidence, document, columns.names, package, facts),
         kept,
-        *check_histories(folder, name, evidence, document, told.register),
+        *check_histories(folder, evidence, document, workspace, told),
     ]
 
 
-def _own_key(records: Path) -> str | None:
-    """The public key of the workspace with these records."""
+def _workspace(folder: ReleaseFolder, name: str, told: Told) -> Path | None:
+    """The workspace that the release was made in, where it is known or near."""
+    if told.coming is not None:
+        return told.coming.workspace
+    return None if told.fetched else find_workspace(folder, name)
+
+
+def _own_key(workspace: Path | None) -> str | None:
+    """The public key of the workspace."""
     try:
-        return public_key_of(records.parents[1])
+        return None if workspace is None else public_key_of(workspace)
     except SpecError:
         return None

@@ -9,6 +9,34 @@ from pathlib import Path
 from funnel.audit.check import Check, judged
 from funnel.audit.files import Listing, canonical_difference, read_document
 from funnel.audit.page import Render
+from funnel.release.record import Record
+
+
+@dataclass(frozen=True)
+class Coming:
+    """What is known of a version that is not in its place yet, so that it is audited as the one that it will be.
+
+    Attributes
+    ----------
+    place : Path
+        The folder that it will be.
+    workspace : Path
+    record : Record
+        That the workspace is going to keep of it.
+    entry : Path or None
+        Its entry in the register of its people, prepared and not settled; None where it makes none.
+    taken_over : bool
+        Whether its rows are those of an earlier version, to the byte.
+    held : bool
+        Whether it is held for approval: it is signed, and enters the register, once it is approved.
+    """
+
+    place: Path
+    workspace: Path
+    record: Record
+    entry: Path | None = None
+    taken_over: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,6 +57,8 @@ class Told:
         Makes the report again from its numbers.
     register : Path or None
         The folder of the register of the people, where it is not in a workspace near the release.
+    coming : Coming or None
+        Where the version is about to be published.
     """
 
     key: str | None = None
@@ -37,6 +67,7 @@ class Told:
     unlisted: tuple[str, ...] = ()
     render: Render | None = None
     register: Path | None = None
+    coming: Coming | None = None
 
 
 _EVIDENCE = frozenset(

@@ -52,7 +52,7 @@ def public_digests(root: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def require_judged(root: Path, verdict: Verdict) -> None:
+def require_judged(root: Path, verdict: Verdict, signature: str | None = None) -> None:
     """Make sure that a version's folder may be published: its verdict passed and is about the files that are there.
 
     Parameters
@@ -60,6 +60,8 @@ def require_judged(root: Path, verdict: Verdict) -> None:
     root : Path
         Folder of the coming version.
     verdict : Verdict
+    signature : str, optional
+        SHA-256 (hex) of ``signature.json`` as it was written; None where the version is not signed.
 
     Raises
     ------
@@ -72,12 +74,13 @@ def require_judged(root: Path, verdict: Verdict) -> None:
     if not verdict.files:
         raise ReleaseRefused("nothing was published: the verdict names no file that it is about")
     found = public_digests(root)
-    for name in sorted({*verdict.files, *found} - {SIGNATURE}):
+    expected = {**verdict.files, **({} if signature is None else {SIGNATURE: signature})}
+    for name in sorted({*expected, *found}):
         if name not in found:
             what = "is gone"
-        elif name not in verdict.files:
+        elif name not in expected:
             what = "came"
-        elif found[name] != verdict.files[name]:
+        elif found[name] != expected[name]:
             what = "was changed"
         else:
             continue

@@ -166,7 +166,8 @@ def _concluded(joint: Joint, weights: FloatArray, known: list[int], budget: floa
         there = (prior > 0)[:, np.newaxis] & (law > 0)
         with np.errstate(divide="ignore"):
             change = np.abs(np.log(shown * mass / np.where(there, np.outer(prior, law), 1.0)))
-        change = np.where(there, change, 0.0)
+        # What is below the rounding of these sums is no change.
+        change = np.where(there & (change > _HAIR), change, 0.0)
         most = change.max(axis=0)
         level = max(level, float(most.max()))
         outside += float(law[most > budget * (1 + _HAIR) + _HAIR].sum())

@@ -162,10 +162,22 @@ class Series:
             if (path.is_symlink() or not path.is_dir()) and path.relative_to(folder.root).as_posix() not in files:
                 raise LedgerError(f"{path} was not published with version {version}, and readers see it; take it away")
 
-    def publish(self, incoming: ReleaseFolder, version: Version, verdict: Verdict, progress: Progress) -> None:
+    def publish(
+        self,
+        incoming: ReleaseFolder,
+        version: Version,
+        verdict: Verdict,
+        progress: Progress,
+        signature: str | None = None,
+    ) -> None:
         """Put a version that is complete in its place, and ``latest`` after it; one that was held is so no longer.
 
         All is forced to disk before the rename: until then nothing is visible, after it everything is.
+
+        Parameters
+        ----------
+        signature : str, optional
+            SHA-256 (hex) of its signature; None where it is not signed.
 
         Raises
         ------
@@ -182,7 +194,7 @@ class Series:
         sync_tree(incoming.root)
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
         # The last thing before they are public.
-        require_judged(incoming.root, verdict)
+        require_judged(incoming.root, verdict, signature)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
         if self.remote is not None:

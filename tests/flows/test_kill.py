@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from tests.projects import adult_rows, make_project, tree
 from tests.stage import Stage
 
-# What the command says when it is in the middle of ingest, estimate, optimise, sanitise, audit, validate and publish.
+# What the command says when it is in the middle of ingest, estimate, optimise, sanitise, audit, validate and publish
+# (which audits first).
 MIDDLE_OF_STEP = (
     "taking the snapshot",
     "counting",
@@ -19,6 +20,7 @@ MIDDLE_OF_STEP = (
     "drawing",
     "computing exact leakage",
     "judging the release",
+    "auditing the release",
     "publishing",
 )
 

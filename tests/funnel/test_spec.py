@@ -697,3 +697,10 @@ def test_a_list_of_one_guarantee_is_that_one() -> None:
 )
 def test_a_list_of_guarantees_that_is_none(guarantee: object, expected: str) -> None:
     assert expected in complaint({**GOOD, "guarantee": guarantee})
+
+
+def test_records_that_are_drawn_by_class_leave_the_digest_as_it_is() -> None:
+    """The spec in audit/ says "auto" or "invariant", and no class: it is the same spec."""
+    for mechanism in ("auto", "invariant"):
+        asked = ReleaseSpec.of({**GOOD, "mechanism": mechanism})
+        assert asked.by_class("record_class").digest == asked.digest

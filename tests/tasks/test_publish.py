@@ -6,15 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from funnel.audit.check import Check, State
+from funnel.audit.recheck import require_audited
+from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
-from funnel.pipeline.ledger.account import Account
+from funnel.pipeline.ledger.account import Account, ledger_of
+from funnel.pipeline.tasks import publish as publishing
 from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.release.public_report import PublicReport
+from funnel.release.record import Record
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, make_project
+from tests.projects import SPEC, adult_rows, make_project
 
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 FAILED = Judgement(name="expect_b", description="B holds.", passed=False, failure="3 instead of 2")
@@ -74,3 +79,74 @@ def test_what_the_ledger_could_not_be_told_is_told_and_caught_up(
         told, _ = go(spec, False, False)
     assert (told["status"], told["warnings"][-1]) == ("published", "the ledger was away")
     assert go(spec, False, False)[0]["status"] == "unchanged"
+
+
+HELD = PLAIN + "\n[approval]\nrequired = true\n"
+
+
+def small(folder: Path, spec: str = PLAIN) -> ReleaseSpec:
+    return ReleaseSpec.load(make_project(folder, spec, adult_rows(rows=400)))
+
+
+def spoil_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the record of a version say another time than its documents, which no expectation looks at."""
+    made = publishing.Record
+    monkeypatch.setattr(publishing, "Record", lambda **said: made(**{**said, "created": "2020-01-01T00:00:00+00:00"}))
+
+
+@pytest.mark.parametrize("text", [PLAIN, HELD], ids=["published", "held"])
+def test_what_fails_its_own_audit_is_refused_and_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    spec = small(tmp_path, text)
+    with monkeypatch.context() as patch:
+        spoil_documents(patch)
+        with pytest.raises(
+            ReleaseRefused, match=r"^nothing was published: its own audit failed: record: .*time"
+        ) as told:
+            go(spec, False, False)
+    assert told.value.exit_code == 8
+    series = tmp_path / "releases" / "people"
+    assert [path.name for path in series.iterdir()] == []
+    with ledger_of(spec, read_only=True) as ledger:
+        assert [entry.event.kind for entry in ledger.entries(series="people")] == ["refused"]
+    assert go(spec, False, False)[0]["status"] == ("published" if text is PLAIN else "held")
+
+
+def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same names in the same order, none left out and none that could not be made, and the same answers."""
+    from funnel.audit import recheck as module
+
+    seen: list[list[Check]] = []
+    recheck = module.recheck
+
+    def heard(folder: ReleaseFolder, told: Told) -> list[Check]:
+        seen.append(recheck(folder, told))
+        return seen[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "recheck", heard)
+        told, _ = go(small(tmp_path), False, False)
+    assert recheck(ReleaseFolder(Path(told["folder"])), Told(render=publishing.page_renderer())) == seen[0]
+    assert {check.state for check in seen[0]} == {State.PASSED}
+    assert {"signature", "versions", "kept record", "record"} <= {check.name for check in seen[0]}
+
+
+@pytest.mark.parametrize("name", ["parquet", "evidence"])
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_what_could_not_be_checked_is_refused_but_for_the_writer_of_rows_that_are_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, taken_over: bool
+) -> None:
+    told, _ = go(small(tmp_path), False, False)
+    folder = ReleaseFolder(Path(told["folder"]))
+    record = Record.read(folder.record)
+    coming = Coming(folder.root.with_name("1.0.1"), tmp_path / ".funnel", record, taken_over=taken_over)
+    check = Check(name, State.UNCHECKED, "another writer")
+    monkeypatch.setattr("funnel.audit.recheck.recheck", lambda *_: [check])
+    if taken_over and name == "parquet":
+        assert require_audited(folder, Told(coming=coming)) == ["parquet could not be checked: another writer"]
+    else:
+        with pytest.raises(ReleaseRefused, match=f"its own audit failed: {name}: another writer"):
+            require_audited(folder, Told(coming=coming))

@@ -239,8 +239,9 @@ def accuracy(content: PublicContent) -> Accuracy | None:
         rows=tuple(
             Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=told(errors[x]))
             for x in largest(shares, MAX_FREQUENCIES)
+            if shares[x] > 0
         ),
-        total=len(shares),
+        total=int((shares > 0).sum()),
         unknown=int((np.isnan(errors) & (shares > 0)).sum()),
     )
 

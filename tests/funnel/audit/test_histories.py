@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from funnel.audit.check import Check, State
 from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import check_histories
+from funnel.audit.history import find_workspace
 from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.release.documents import ProtocolDocument
@@ -51,7 +52,9 @@ def evidence_of(folder: ReleaseFolder) -> tuple[Evidence, ProtocolDocument]:
 
 def judged(folder: ReleaseFolder, register: Path | None, change: Callable[[Evidence], Evidence] | None = None) -> Check:
     evidence, document = evidence_of(folder)
-    (check,) = check_histories(folder, "people", evidence if change is None else change(evidence), document, register)
+    evidence = evidence if change is None else change(evidence)
+    workspace = find_workspace(folder, "people")
+    (check,) = check_histories(folder, evidence, document, workspace, Told(register=register))
     return check
 
 

@@ -69,11 +69,16 @@ def test_a_file_that_is_not_the_judged_one_is_refused(
         require_judged(folder.root, verdict)
 
 
-def test_a_file_that_came_is_refused_but_for_the_signature(folder: ReleaseFolder) -> None:
+def test_a_file_that_came_is_refused_but_for_the_signature_as_it_was_written(folder: ReleaseFolder) -> None:
     verdict = judged(folder)
     (folder.audit / "verdict.json").write_text("{}")
-    (folder.root / "signature.json").write_text("{}")
     require_judged(folder.root, verdict)
+    (folder.root / "signature.json").write_text("{}")
+    require_judged(folder.root, verdict, sha256(b"{}").hexdigest())
+    for signature, what in ((None, "came"), (sha256(b"{ }").hexdigest(), "was changed")):
+        with pytest.raises(ReleaseRefused, match=rf"'signature\.json' {what} after"):
+            require_judged(folder.root, verdict, signature)
+    (folder.root / "signature.json").unlink()
     (folder.root / "joint.json").write_text("{}")
     with pytest.raises(ReleaseRefused, match=r"'joint\.json' came after"):
         require_judged(folder.root, verdict)
