@@ -12,7 +12,7 @@ from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.pipeline.tasks.step import step, tell
 from funnel.planning import choose, contenders
-from funnel.protocol import Protocol
+from funnel.protocol import INVARIANT, Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import ComparisonDocument, comparison_document
@@ -93,7 +93,9 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
         utility=useful,
         weights=asked.weights,
     )
-    chosen = choose(rows)
+    # Histories are followed by rows of sets unless values as they are were asked for: what both keep is the same there.
+    by_sets = spec.register is not None and asked.name != INVARIANT
+    chosen = choose([row for row in rows if not (by_sets and row.mechanism == INVARIANT)])
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen], useful)) is not None:
         # A search that time ended has next to nothing as well, however many records there are.
