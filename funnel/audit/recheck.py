@@ -52,6 +52,7 @@ _POSSIBLE = {
     *_NEEDED,
     *TABLES,
     "data/records.csv",
+    "protocol.csv",
     "estimator.csv",
 }
 
