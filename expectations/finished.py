@@ -26,6 +26,7 @@ from funnel.pipeline.expectations.frequency_claims import Before, frequency_clai
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
+from funnel.pipeline.expectations.laws import share_step
 from funnel.pipeline.expectations.number_claims import number_claims
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
@@ -138,6 +139,8 @@ class Finished(FinishedFolder):
             self.laws.released,
             self.folder.data,
             stated,
+            self.stated_categories,
+            share_step(self.laws.recount.rows),
             self.given_classes,
         )
 

@@ -91,8 +91,8 @@ share; multiply its share by that.
 5. Repeat 3 and 4 until the shares stand still in the digits that you need."""
 _AS_LINES = """`protocol.csv` has one line for every true value and every published value that it can become, with \
 the probability of that."""
-_AS_WEIGHTS = """`protocol.json` has a weight for every published value and every true value that can become it; divided \
-by the `denominator` it is the probability of that."""
+_AS_WEIGHTS = """`protocol.json` has a weight for every published value and every true value that can become it; \
+divided by the `denominator` it is the probability of that."""
 _ESTIMATING = """{where} Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
 
 The shares of true values follow by arithmetic that any spreadsheet can do:
@@ -132,8 +132,8 @@ share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
 share[is.na(share)] <- 0
 print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
 ```"""
-_FILES = """{tables}{classes}| protocol.json | probabilities of published values as whole numbers, the bound, and what a \
-published value tells |
+_FILES = """{tables}{classes}| protocol.json | probabilities of published values as whole numbers, the bound, and \
+what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 """
 _CSV_LINE = (

@@ -28,7 +28,7 @@ VersionText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.
 def dump(content: Any) -> bytes:
     """JSON as bytes, readable and the same for equal content; a float that is not a number is an error.
 
-    Lists and objects without others in them are a line each: a table of numbers takes a third less than number by number.
+    Lists and objects without others in them are a line each: tables take a third less than number by number.
     """
     return ("".join(_written(content, "\n")) + "\n").encode()
 
@@ -43,12 +43,11 @@ def _written(content: Any, line: str) -> Iterator[str]:
         yield _inline(content)
         return
     first, last = "{}" if isinstance(content, dict) else "[]"
-    parts = (
-        [(f"{_inline(key)}: ", content[key]) for key in sorted(content)] if first == "{" else [("", v) for v in content]
-    )
-    for number, (name, value) in enumerate(parts):
-        yield f"{',' if number else first}{line} {name}"
-        yield from _written(value, f"{line} ")
+    names = sorted(content) if isinstance(content, dict) else range(len(content))
+    for number, name in enumerate(names):
+        key = f"{_inline(name)}: " if isinstance(content, dict) else ""
+        yield f"{',' if number else first}{line} {key}"
+        yield from _written(content[name], f"{line} ")
     yield f"{line}{last}"
 
 

@@ -79,9 +79,9 @@ class ProtocolDocument(Document):
     """What a user of a release needs to know of the protocol; public.
 
     Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
-    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Where most
-    weights are 0, and always in format 2, weights[y] names the positions x of its inputs, from 0 on, and all others have
-    a weight of 0.
+    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Where
+    many weights are 0, and always in format 2, weights[y] names the positions x of its inputs, from 0 on, and all
+    others have a weight of 0.
 
     Where versions are about the same people, the weights are those of all histories together on a coarse grid, and no
     probability is further than ``rounded`` from the true one; elsewhere records were drawn by these weights.

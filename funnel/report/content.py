@@ -15,6 +15,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
+from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text
 from funnel.release.public_accuracy import PublicAccuracy
@@ -259,6 +260,10 @@ class ReportContent(Described):
         What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
     weights : ClassWeights or None
         What the classes of survey weights stand for, where there are some.
+    composition : Composition or None
+        Of the classes of whole records; None where noise protects exact counts.
+    whole : WholeStays or None
+        What stays of the whole records that are published.
 
     Raises
     ------
@@ -272,6 +277,7 @@ class ReportContent(Described):
     disclosure: Mapping[str, Any] | None = None
     weights: ClassWeights | None = None
     composition: Composition | None = None
+    whole: WholeStays | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -290,7 +296,7 @@ class ReportContent(Described):
     def unchanged(self) -> Unchanged | None:
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
         laws = PublicLaws.of(self.audited.frequencies, self.protocol)
-        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition)
+        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition, self.whole)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""

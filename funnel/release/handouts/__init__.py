@@ -1,8 +1,8 @@
 """Handouts: what a release says of itself to people and to portals, made of its two public documents and nothing else.
 
-README.md, CITATION.cff and dcat.jsonld, and where csv is asked for protocol.csv and estimator.csv, are functions of ``datapackage.json`` and
-``protocol.json``, so they tell nobody anything that is not public already, and whoever has those two can make them
-again. `funnel.recount` does, or judges them, by code of its own.
+README.md, CITATION.cff and dcat.jsonld, and where csv is asked for protocol.csv and estimator.csv, are functions of
+``datapackage.json`` and ``protocol.json``, so they tell nobody anything that is not public already, and whoever has
+those two can make them again. `funnel.recount` does, or judges them, by code of its own.
 """
 
 from __future__ import annotations

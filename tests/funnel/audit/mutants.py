@@ -347,9 +347,7 @@ def unnamed(content: Any) -> list[str]:
 
 add(
     "posterior: an entry",
-    lambda f: f.protocol(
-        lambda c: c["posterior"][0]["inputs"].update(dict.fromkeys(list(c["posterior"][0]["inputs"])[:1], 0.76))
-    ),
+    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update({"0": 0.76})),
     "posterior",
     "posterior",
 )
