@@ -96,13 +96,13 @@ def class_claims(
         ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
         _known(found, stated.get("known"), said),
-        _whole(PlainDonors(said.released[:-1], rows, found.moves, categories), stated.get("whole"), step),
+        _whole(PlainDonors(said.released[:-1], rows, found.moves, categories), stated, step),
     ]
 
 
-def _whole(found: PlainDonors, stated: Json | None, step: float) -> Claim:
+def _whole(found: PlainDonors, stated: Json, step: float) -> Claim:
     """Whether what is stated of whole records, column by column, follows from those that are published."""
-    return Claim("whole", next(whole_complaints(stated, found, step), None))
+    return Claim("whole", next(whole_complaints(stated.get("whole"), found, stated["share"], step), None))
 
 
 def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:

@@ -73,7 +73,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in (whole or told)["columns"])
     by_column = "in every column at least as many" if by_class and whole is None else columns
     yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
-    yield f"Errors:    of a share of one {what} the standard error is {100 * told['error']:.2g} percentage points at most"
+    points = f"{100 * told['error']:.2g} percentage points"
+    yield f"Errors:    the share of one {what} that is counted has a standard error of {points} at most"
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
         most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"

@@ -81,9 +81,12 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
         except DataError as error:
             yield str(error)
             return
-        whole = None if stated is None or stated.whole is None else stated.whole.model_dump(mode="json")
+        if stated is None:
+            yield "report.json does not state how many records are unchanged"
+            return
+        whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
         found = PlainDonors(names[:-1], published, moves, columns.texts)
-        yield from whole_complaints(whole, found, float(share_step(rows)))
+        yield from whole_complaints(whole, found, stated.share, float(share_step(rows)))
 
     holds = "shares of whole records unchanged, by column, follow from the records and the protocol"
     return [judged("whole records", complaints(), holds)]

@@ -124,6 +124,12 @@ class PlainDonors:
         return {column: of / records for column, of in zip(self.columns, kept, strict=True)}
 
     @property
+    def whole(self) -> float:
+        """The share of the records that stay in all columns."""
+        stay = (count * self._becomes(s, name).get((*s, name), 0.0) for (s, _, name), count in self.published.items())
+        return sum(stay) / sum(self.published.values())
+
+    @property
     def alone(self) -> tuple[int, float | None]:
         """Published records like no other, and the share of them that is expected to be true."""
         single = [(secret, name) for (secret, _, name), count in self.published.items() if count == 1]
@@ -131,7 +137,7 @@ class PlainDonors:
         return len(single), true / len(single) if single else None
 
 
-def whole_complaints(stated: Json | None, found: PlainDonors, step: float) -> Iterator[str]:
+def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step: float) -> Iterator[str]:
     """What a report states of whole records that does not follow from those that are published.
 
     Parameters
@@ -139,6 +145,8 @@ def whole_complaints(stated: Json | None, found: PlainDonors, step: float) -> It
     stated : JSON object or None
         ``unchanged.whole`` of ``report.json``.
     found : PlainDonors
+    share : float
+        Of the records that is stated to be wholly unchanged; that it follows is judged elsewhere.
     step : float
         Public shares are multiples of it.
     """
@@ -155,7 +163,8 @@ def whole_complaints(stated: Json | None, found: PlainDonors, step: float) -> It
         return
     for one in stated["columns"]:
         name = f"share of whole records with their {one['column']!r}"
-        yield from share_complaint(name, one["share"], found.stays[one["column"]], step)
+        stays = min(1.0, share + found.stays[one["column"]] - found.whole)
+        yield from share_complaint(name, one["share"], stays, step)
     number, true = found.alone
     if stated["unique"] != number:
         yield f"{stated['unique']!r} whole records are stated to be like no other, instead of {number!r}"

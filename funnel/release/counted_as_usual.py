@@ -25,15 +25,16 @@ class WholeStays:
 
     Attributes
     ----------
-    columns : mapping of str to float
-        Of every column but that of the class the share of the records that are expected to keep its value.
+    agree : mapping of str to float
+        Of every column but that of the class the share of the records that are expected to be changed and still have
+        its true value.
     unique : int
         Records like no other.
     unique_stays : float or None
         The share of these that are expected to be unchanged.
     """
 
-    columns: Mapping[str, float]
+    agree: Mapping[str, float]
     unique: int
     unique_stays: float | None
 
@@ -50,9 +51,9 @@ def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
         plain, _ = counted_as_usual(folder)
     except SpecError:
         return None
-    alone = plain.counts == 1
+    alone, whole = plain.counts == 1, float(plain.unchanged @ plain.shares)
     return WholeStays(
-        {column: plain.stays((column,)) for column in plain.values.columns[:-1]},
+        {column: max(0.0, plain.stays((column,)) - whole) for column in plain.values.columns[:-1]},
         int(alone.sum()),
         float(plain.unchanged[alone].mean()) if alone.any() else None,
     )

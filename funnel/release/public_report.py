@@ -388,7 +388,8 @@ class KnownColumn(Part):
 class WholeUnchanged(Part):
     """What stays of whole records, by the published ones and the protocol.
 
-    ``columns`` has the share of the records whose value is the true one. ``unique`` published records are like no other
+    ``columns`` has the share of the records whose value is the true one: the share that is wholly unchanged, and of the
+    published records those that agree in the column all the same. ``unique`` published records are like no other
     one in all columns, ``unique_unchanged`` of them expected to be true.
     """
 

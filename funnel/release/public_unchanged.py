@@ -86,14 +86,17 @@ def public_unchanged(
         observers=_observers(joint, counted, weights, guarantee, laws),
         off=None if composition is None or len(protocol.inputs.columns) == 1 else _off(composition, protocol),
         known=None if composition is None else _known(composition, protocol, guarantee, laws),
-        whole=None if whole is None else _whole(whole, laws),
+        whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
     )
 
 
-def _whole(found: WholeStays, laws: PublicLaws) -> WholeUnchanged:
+def _whole(found: WholeStays, share: float, laws: PublicLaws) -> WholeUnchanged:
+    """Figures of whole records, of which a share stays in all columns."""
     true = found.unique_stays
     return WholeUnchanged(
-        columns=tuple(ColumnUnchanged(column=name, share=laws.share(of)) for name, of in found.columns.items()),
+        columns=tuple(
+            ColumnUnchanged(column=name, share=laws.share(min(1.0, share + of))) for name, of in found.agree.items()
+        ),
         unique=found.unique,
         unique_unchanged=None if true is None else laws.share(true),
     )

@@ -74,6 +74,7 @@ def test_the_same_as_those_who_publish_it(
     alone = plain.counts == 1
     number, true = found.alone
     assert number == alone.sum()
+    assert found.whole == pytest.approx(float(plain.unchanged @ plain.shares), abs=1e-12)
     assert true == (pytest.approx(plain.unchanged[alone].mean(), abs=1e-12) if number else None)
 
 
@@ -90,8 +91,9 @@ def test_what_does_not_follow_is_a_complaint() -> None:
     published = {((), ("b", "0"), "1"): 2, ((), ("b", "1"), "2"): 2}
     found = donors_of(protocol_of(((),), [0.5, 0.5]), published)
     shares = [{"column": "x", "share": 1.0}, {"column": "z", "share": 0.5}]
+    # Half of the records stay in all columns: the share that is stated is the one of the counts.
     right = {"columns": shares, "unique": 0, "unique_unchanged": None}
-    assert list(whole_complaints(right, found, 0.1)) == []
+    assert list(whole_complaints(right, found, 0.5, 0.1)) == []
     wrong = [
         None,
         {**right, "columns": shares[:1]},
@@ -99,4 +101,4 @@ def test_what_does_not_follow_is_a_complaint() -> None:
         {**right, "unique": 1},
         {**right, "unique_unchanged": 0.5},
     ]
-    assert all(list(whole_complaints(stated, found, 0.1)) for stated in wrong)
+    assert all(list(whole_complaints(stated, found, 0.5, 0.1)) for stated in wrong)
