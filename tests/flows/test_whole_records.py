@@ -165,8 +165,9 @@ def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder
     assert [one.column for one in told.whole.columns] == COLUMNS
     released, table = open_release(folder.root), pq.read_table(folder.data)
     for one in told.whole.columns:
+        # Rounded to a thousandth twice.
         agree = released.unchanged(one.column) - released.unchanged()
-        assert one.share == pytest.approx(told.share + agree, abs=5.1e-4)
+        assert one.share == pytest.approx(told.share + agree, abs=1.1e-3)
         assert told.share <= one.share < 1
     rows = Counter(zip(*(table[column].to_pylist() for column in table.column_names), strict=True))
     assert told.whole.unique == sum(count == 1 for count in rows.values()) > 0
