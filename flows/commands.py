@@ -113,6 +113,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
+    if (certificate := result.get("certificate")) is not None:
+        click.echo(f"Optimum: {certificate}.")
     for line in unchanged_lines(result.get("unchanged")):
         click.echo(printable(line))
     for warning in result.get("warnings", ()):

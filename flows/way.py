@@ -403,6 +403,9 @@ def _release(
         **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
         **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
         "mechanism": optimised.protocol.mechanism,
+        "certificate": next(
+            (line.certificate for line in content.plan if line.mechanism == optimised.protocol.mechanism), None
+        ),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,

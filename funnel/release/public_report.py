@@ -252,13 +252,19 @@ class Lifts(Part):
 
 
 class Compared(Part):
-    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may."""
+    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
+
+    ``most`` is the share that no protocol which reads the same exceeds, where that is certified. ``finished`` is false
+    if a time limit ended the search.
+    """
 
     mechanism: str
     utility: float | None
     share: float | None
     level: Level | None
     reason: str | None
+    most: Probability | None = None
+    finished: bool = True
 
 
 class Frequency(Part):

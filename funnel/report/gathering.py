@@ -115,7 +115,7 @@ def report_content(
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         utility=comparison.utility,
-        plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
+        plan=tuple(PlanLine.of(row) for row in comparison.rows),
         recodings=(
             *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),
