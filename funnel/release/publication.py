@@ -128,9 +128,10 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
     folder.readme.write_bytes(told[folder.readme.name])
     folder.citation.write_bytes(told[folder.citation.name])
     folder.catalogue.write_bytes(told[folder.catalogue.name])
-    for table in (folder.channel, folder.estimator):
-        if table.name in told:
-            table.write_bytes(told[table.name])
+    if folder.channel.name in told:
+        folder.channel.write_bytes(told[folder.channel.name])
+    if folder.estimator.name in told:
+        folder.estimator.write_bytes(told[folder.estimator.name])
 
 
 def write_csv(folder: ReleaseFolder) -> None:
