@@ -4,7 +4,8 @@
 secrets, and again with the bound under every set of tables that noise leaves open. It tells what each wave keeps, whom
 it did not expect, and what two readers believe who know more than is published: the true values of the published
 tables, and the true counts of all changes between cells. Writes ``benchmarks/results/panel-noise.json`` and
-``panel-noise.md``.
+``panel-noise.md``. With ``--unchanged`` values stay as they are (the invariant mechanism), and it tells how many
+records stay true and by how many a table is off on average: ``panel-unchanged.json`` and ``panel-unchanged.md``.
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.law import laws_before
 from funnel.history.move_limits import MoveLimits
-from funnel.joint import IntArray, Joint
+from funnel.history.past import Chapter
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.unchanged import unchanged
+from funnel.mechanisms import fit
 from funnel.planning import choose, plan
-from funnel.protocol import WORD_BITS
+from funnel.protocol import INVARIANT, WORD_BITS, Protocol
 from funnel.register.truth import Reader, reader
 from funnel.settings.frequencies import FrequencySettings
 from tests.waves import WAVES, wave
@@ -63,6 +68,9 @@ class Wave:
     people: int
     alone: float
     kept: float
+    unchanged_alone: float | None
+    unchanged: float | None
+    off: float | None
     histories: int
     predicted: int
     others: float
@@ -84,8 +92,9 @@ def follow_panel(
     *,
     robust: bool = False,
     reserve: float = 1.0,
+    stays: bool = False,
 ) -> list[Wave]:
-    """Decide and draw all waves; robust: under every set of tables that noise leaves open."""
+    """Decide and draw all waves; robust: under every set of tables that noise leaves open; stays: true values."""
     bound = require_posterior(parse_guarantee(guarantee))
     settings = FrequencySettings(protection="noise", epsilon=epsilon)
     past, tables, truth = Past(), Past(), Past()
@@ -93,6 +102,7 @@ def follow_panel(
     most = max(int(np.max(wave(year)["id"].to_numpy())) for year in years) + 1
     people = People(np.zeros(most, dtype=np.int64), np.full(most, -1, dtype=np.int64), [])
     rng = np.random.default_rng(15)
+    draws = Draws(most)
     found = []
     for number, year in enumerate(years):
         begun = time.process_time()
@@ -124,9 +134,7 @@ def follow_panel(
             if limits is not None:
                 limit = moves_limit(noisy.counts, noisy.scale, settings.beta)
                 limits |= {v: moves.limits(limit) for v, moves in enumerate(noisy.since)}
-        rows = plan(public, bound, time_limit=20.0)
-        target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
-        assert target is not None
+        target = fit(INVARIANT, public, bound) if stays else _most_useful(public, bound)
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, laws, limits)
         predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
@@ -145,6 +153,7 @@ def follow_panel(
         codes = np.concatenate([pairs, np.setdiff1d(real_pairs, pairs)])
         chapter = drawn.step.chapter(codes // b, codes % b)
         order = np.argsort(codes)
+        mean = draws.followed_by(drawn.step, chapter, ids, xs)
         expected = expected_after(who, chapter.first, mass, others)
         true_laws = {
             v: moves.changes(law, counted)
@@ -164,6 +173,9 @@ def follow_panel(
                 len(ids),
                 predicted.alone / public.entropy,
                 predicted.utility / public.entropy,
+                unchanged(public, target).share if stays else None,
+                unchanged(public, predicted.channel).share if stays else None,
+                float(np.abs(mean - counted.counts.sum(axis=0)).max()) if stays else None,
                 len(np.unique(real.nodes)),
                 predicted.histories,
                 who.others / public.n,
@@ -178,6 +190,45 @@ def follow_panel(
         )
         print(told(found[-1]), flush=True)
     return found
+
+
+class Draws:
+    """What everybody's history is, over all draws so far: by person the probability of each."""
+
+    def __init__(self, people: int) -> None:
+        self._of: list[dict[int, float]] = [{0: 1.0}] * people
+
+    def followed_by(self, step: Step, chapter: Chapter, ids: IntArray, xs: IntArray) -> FloatArray:
+        """One more wave; the mean of its published table, (b,). Histories that nobody drew are drawn from nothing."""
+        rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)
+        channel = dict(zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True))
+        pairs = zip(chapter.parents.tolist(), chapter.outputs.tolist(), strict=True)
+        node = {pair: chapter.first + place for place, pair in enumerate(pairs)}
+        # What becomes of a history is kept with it, so that no other comes to have its place in memory.
+        known: dict[tuple[int, int], tuple[FloatArray, dict[int, float], dict[int, float]]] = {}
+        mean = np.zeros(rows.shape[1])
+        for person, x in zip(ids.tolist(), xs.tolist(), strict=True):
+            before = self._of[person]
+            if (id(before), x) not in known:
+                said, after = np.zeros(rows.shape[1]), dict[int, float]()
+                for history, share in before.items():
+                    if history in channel:
+                        row = share * rows[channel[history], :, x]
+                        said += row
+                        possible = (y for y in np.flatnonzero(row).tolist() if (history, y) in node)
+                        after |= {node[history, y]: float(row[y]) for y in possible}
+                whole = sum(after.values())
+                known[id(before), x] = said, {one: share / whole for one, share in after.items()}, before
+            said, self._of[person], _ = known[id(before), x]
+            mean += said
+        return mean
+
+
+def _most_useful(public: Joint, bound: PosteriorGuarantee) -> Protocol:
+    rows = plan(public, bound, time_limit=20.0)
+    target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
+    assert target is not None
+    return target
 
 
 def _counted(table: object, secret: str, publish: tuple[str, ...]) -> tuple[Joint, IntArray]:
@@ -200,6 +251,8 @@ def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) 
 
 def told(one: Wave) -> str:
     """A wave as a line."""
+    if one.unchanged is not None:
+        return _unchanged(one)
     readers = ", ".join(
         f"{name}: level {who.level:.4f}, beyond {who.beyond:.1%}, moved {who.moved}, outside {who.people}"
         for name, who in (("knows true tables", one.tables), ("knows all changes", one.changes))
@@ -209,6 +262,38 @@ def told(one: Wave) -> str:
         f"predicted {one.predicted:,}, others {one.others:.4f}, unpredicted {one.unpredicted}, silent {one.silent}, "
         f"level {one.level:.6f}, outside {one.outside}; {readers}; {one.seconds:.0f} s"
     )
+
+
+def _unchanged(one: Wave) -> str:
+    assert one.unchanged is not None
+    assert one.unchanged_alone is not None
+    assert one.off is not None
+    cells = [f"{one.people:,}", f"{one.unchanged:.3f}", f"{one.unchanged_alone:.3f}", f"{one.kept:.3f}"]
+    cells += [f"{one.alone:.3f}", f"{one.off:.1f}", f"{one.level:.4f}", f"{one.outside:,}", f"{one.seconds:.0f}"]
+    return f"| {one.year} | {' | '.join(cells)} |"
+
+
+def page_of_unchanged(results: list[dict[str, Any]]) -> str:
+    """The results of values that stay as they are, as a page."""
+    lines = [
+        "# The panel under noise, with values as they are",
+        "",
+        "By `python -m benchmarks.panel_noise --unchanged`: the invariant mechanism over five waves about the same",
+        "people, noise of ε = 1 a wave. *Unchanged* is the share of records that stay true, *kept* I(X; W) as a share",
+        "of H(X), both beside the protocol of the wave alone; *off* by how many records the published count of the",
+        "worst value is off on average over all draws, for these people; *level* and *outside* are for whoever knows",
+        "what is published.",
+    ]
+    for case in results:
+        lines += [
+            "",
+            f"## {case['secret']} given {' and '.join(case['publish'])}, {case['guarantee']}",
+            "",
+            "| wave | people | unchanged | alone | kept | alone | off | level | outside | processor, s |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+            *(_unchanged(Wave(**one)) for one in case["waves"]),
+        ]
+    return "\n".join([*lines, ""])
 
 
 def page(results: list[dict[str, Any]]) -> str:
@@ -265,10 +350,21 @@ def main() -> None:
     parser.add_argument("--secret", choices=[case[0] for case in CASES], help="one of the cases; else both are written")
     parser.add_argument("--epsilon", type=float, help="one alone, without writing results")
     parser.add_argument("--robust", action="store_true", help="the same under every set of tables left open")
+    parser.add_argument("--unchanged", action="store_true", help="values as they are, by the invariant mechanism")
     parser.add_argument("--reserve", type=float, default=1.0)
     parser.add_argument("--waves", type=int, default=len(WAVES))
     options = parser.parse_args()
-    results = []
+    results: list[dict[str, Any]] = []
+    if options.unchanged:
+        for secret, publish, guarantee in (*CASES, ("married", ("kids", "outwork"), "lip:0.5")):
+            waves = follow_panel(secret, publish, guarantee, 1.0, WAVES[: options.waves], stays=True)
+            told_of = {"secret": secret, "publish": publish, "guarantee": guarantee}
+            results.append({**told_of, "waves": [_finite(asdict(one)) for one in waves]})
+        print(page_of_unchanged(results))
+        if options.waves == len(WAVES):
+            (RESULTS / "panel-unchanged.json").write_text(json.dumps({"cases": results}, indent=1) + "\n")
+            (RESULTS / "panel-unchanged.md").write_text(page_of_unchanged(results))
+        return
     runs = [(1.0, False), (1.0, True), (10.0, True)] if options.epsilon is None else [(options.epsilon, options.robust)]
     for epsilon, robust in runs:
         for secret, publish, guarantee in CASES:

@@ -42,6 +42,7 @@ from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
+from funnel.recount.hierarchies import hierarchy_complaints
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 
@@ -62,7 +63,7 @@ SOURCE_CLAIMS = (
     "record key",
     "bins",
 )
-RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
+RECOUNT_CLAIMS = ("secret", "inputs", "counts", "hierarchies", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
 # Of levels that are found twice by searches: that of rldp is known to about this.
 _LEVEL = 1e-7
@@ -222,7 +223,15 @@ class Finished(FinishedFolder):
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
         return frequency_claims(
-            content, text == spread(content), public, counted, self.spec.whole, self.said, known, self.public_values
+            content,
+            text == spread(content),
+            public,
+            counted,
+            self.spec.whole,
+            self.said,
+            known,
+            self.public_values,
+            first=self.version == "1.0.0",
         )
 
     def _recount(self) -> list[Claim]:
@@ -250,6 +259,7 @@ class Finished(FinishedFolder):
             claim("secret", same_values[0], "has other values than the source"),
             claim("inputs", same_values[1], "have other values than the source"),
             claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+            all_of("hierarchies", (claim("they", False, said) for said in hierarchy_complaints(self.spec))),
             self._drawn(),
         ]
 
@@ -389,7 +399,9 @@ def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL)
 def _told_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
-    return Before(public, stored_counts(folder.joint if public.rows is None else folder.first_rows))
+    counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
+    record = json_of(folder.record.read_bytes(), folder.record) if folder.record.is_file() else {}
+    return Before(public, counts, str(record.get("origin", {}).get("source", "")))
 
 
 def _rendered(numbers: Path) -> str:

@@ -31,6 +31,7 @@ from funnel.recount import (
     ReleasedProtocol,
     recount,
 )
+from funnel.recount.balance import is_invariant
 from funnel.recount.classes import values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.first_rows import FirstRows, first_row_counts
@@ -355,6 +356,7 @@ class FinishedFolder(FinishedVersion):
             snapshot=self.snapshot,
             key=self.key,
             rounded=self.protocol["rounded"],
+            as_it_is=is_invariant(self.protocol) and self.frequencies is not None,
         )
 
     @property

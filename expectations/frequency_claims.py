@@ -72,10 +72,13 @@ class Before:
     public : PublicFrequencies
     counts : mapping of (secret, input) to int
         As its internal evidence has them.
+    source : str
+        SHA-256 (hex) of the source that it was made of, as its record says.
     """
 
     public: PublicFrequencies
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
+    source: str = ""
 
     @property
     def noise(self) -> list[list[int]]:
@@ -95,6 +98,7 @@ def frequency_claims(
     said: Said,
     before: Sequence[Before] = (),
     whole: Mapping[str, Sequence[str]] | None = None,
+    first: bool = True,
 ) -> list[Claim]:
     """What holds of the content of a ``frequencies.json``.
 
@@ -116,6 +120,8 @@ def frequency_claims(
         Earlier versions of the series with noise.
     whole : mapping of column to sequence of str, optional
         The public values of every column of whole records, where counts are by their class.
+    first : bool
+        Whether no version of the series was published before, so that there is nothing that is not in ``before``.
 
     Raises
     ------
@@ -135,7 +141,7 @@ def frequency_claims(
         all_of("selected values", _selected(public, labels, counted, spec)),
         _noise(public, counted),
         all_of("noise of other versions", _apart(public, counted, before)),
-        all_of("spent", _spent(public, said, before)),
+        all_of("spent", _spent(public, said, before, counted.sha256, first)),
     ]
 
 
@@ -216,13 +222,14 @@ def _selected(
 
 
 def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
-    found = plausible_noise(public.noise(counted), public.scale)
+    exact = counted.table(public.secret, public.inputs)
+    found = plausible_noise(public.noise(counted), public.scale, exact)
     words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
     return claim("noise", found.p_value >= SIGNIFICANCE, words)
 
 
 def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
-    """That the same counts have the same noise, and other counts other noise."""
+    """That the same counts of one source have the same noise, and others have other noise, also on the same counts."""
     for one in before:
         told = one.public
         if (told.secret, told.inputs) != (public.secret, public.inputs):
@@ -230,24 +237,29 @@ def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]
         exact = {cell: count for cell, count in counted.counts.items() if count}
         settings = ("epsilon", "epsilon_counts", "delta", "beta")
         alike = all(getattr(told, name) == getattr(public, name) for name in settings)
-        if exact == {cell: count for cell, count in one.counts.items() if count}:
+        same_source = one.source in ("", counted.sha256)
+        if same_source and exact == {cell: count for cell, count in one.counts.items() if count}:
             words = "was drawn again for the same counts, which tells more of them"
             yield claim("noise", not alike or told.noisy == public.noisy, words)
             continue
         found = plausible_apart(public.noise(counted), one.noise, (public.scale, told.scale))
         enough = found.p_value * len(before) >= SIGNIFICANCE
-        yield claim("noise", enough, f"is that of an earlier version on other counts: p = {found.p_value:.2e}")
+        yield claim("noise", enough, f"is that of an earlier version on other records: p = {found.p_value:.2e}")
 
 
-def _spent(public: PublicFrequencies, said: Said, before: Sequence[Before]) -> Iterator[Claim]:
+def _spent(
+    public: PublicFrequencies, said: Said, before: Sequence[Before], source: str, first: bool
+) -> Iterator[Claim]:
     total = said.frequencies.total
     yield claim("total", total is None or public.spent <= total, f"is {public.spent!r}, beyond the total of {total!r}")
-    if said.people != "same":
+    # One source is one and the same people, whoever says that they are others.
+    alike = [told.public for told in before if said.people == "same" or told.source == source]
+    if first and not before and said.people != "same":
         yield same("epsilon", public.spent, public.epsilon)
         return
     # Noise that is used again is spent once. Versions that are gone, or of other series, may have spent more.
     draws: dict[Any, float] = {}
-    for one in (*(told.public for told in before), public):
+    for one in (*alike, public):
         draws |= one.draws
     least = math.fsum(draws.values())
     words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"

@@ -82,6 +82,9 @@ class HistoryEvidence:
     key : RecordKey or None
     rounded : float or None
         By how much the published channel may be off, as ``protocol.json`` says.
+    as_it_is : bool
+        Whether the published channel is the effective one to the last unit: of an invariant release, whose balance no
+        rounding keeps, and whose channel follows from public tables.
     """
 
     prepared: Prepared
@@ -98,6 +101,7 @@ class HistoryEvidence:
     snapshot: Snapshot
     key: RecordKey | None
     rounded: float | None
+    as_it_is: bool = False
 
     @cached_property
     def found(self) -> RegisterHistories:
@@ -258,7 +262,8 @@ class HistoryEvidence:
         if self.rounded is None:
             return Claim("channel", "does not say by how much it is rounded")
         box = box_of(self.public, chapter)
-        said = rounding_complaints(told, self.entry.effective, chapter, perfect, off=self.rounded, box=box)
+        effective, exact = self.entry.effective, self.as_it_is
+        said = rounding_complaints(told, effective, chapter, perfect, off=self.rounded, box=box, as_it_is=exact)
         return _none("channel", tuple(said))
 
     def _findings(self) -> Iterator[Claim]:

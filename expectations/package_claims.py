@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -211,11 +211,12 @@ def texts_of(version: str, said: Said) -> dict[str, Any]:
 
 
 def created_claim(stated: object) -> Claim:
+    """That the time is written in the one way, in whole seconds of UTC: further digits could say anything."""
     try:
-        aware = datetime.fromisoformat(str(stated)).tzinfo is not None
-    except ValueError:
-        aware = False
-    return claim("created", aware, "is no time with its zone")
+        plain = datetime.fromisoformat(str(stated)).astimezone(UTC).isoformat(timespec="seconds") == stated
+    except (ValueError, OverflowError):
+        plain = False
+    return claim("created", plain, "is no time in whole seconds of UTC")
 
 
 def resource(name: str, fields: list[dict[str, Any]], path: str, digest: str, size: int) -> dict[str, Any]:

@@ -74,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     root: Path
+    # Seconds: who is silent for longer is not waited for, and whoever opens many connections keeps none of them.
+    timeout = 30
     server_version, sys_version = "funnel", ""
 
     def do_GET(self) -> None:

@@ -269,7 +269,8 @@ def _prepare(
     """Protect the counts, and make the protocol."""
     waiting = series.held.waiting
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
-    protected = protect(spec, estimated, series.earlier, workspace, None if waiting is None else waiting.held, register)
+    held = None if waiting is None else waiting.held
+    protected = protect(spec, estimated, series.earlier, workspace, held, register, snapshot.source_sha256)
     if not series.earlier and not series.held.all:
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)

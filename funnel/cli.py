@@ -348,7 +348,9 @@ def share_command(release: Path, target: str, ckan: bool, organisation: str | No
     help="The publisher's public key, from elsewhere than the release: hexadecimal, base64, PEM, or a file with one.",
 )
 @click.option(
-    "--public", is_flag=True, help="Check only what the public files tell, also where the internal folder audit/ is."
+    "--public",
+    is_flag=True,
+    help="Check only what the public files tell, and that a copy away from its workspace has no folder audit/.",
 )
 @click.option(
     "--register",

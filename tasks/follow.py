@@ -47,6 +47,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
 from funnel.sampling.row_words import WordKeys, words_for
+from funnel.solver.invariant import counted as counted_worth
 from funnel.spec import ReleaseSpec
 
 # In the workspace of the series, while a version is made: it says of every record what was published about it.
@@ -207,6 +208,7 @@ def follow(
                 bound,
                 name,
                 target=protocol,
+                worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
                 reserve=reserve,
                 # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
                 read_alone=True,
@@ -399,9 +401,14 @@ def _require_same(decision: TakeOver, record: History) -> None:
 
 
 def _public(joint: Joint, found: Step) -> Protocol:
-    """The effective channel as it is published: rounded, since exact weights would tell of single people, and named."""
+    """The effective channel as it is published: rounded, since exact weights would tell of single people, and named.
+
+    That of an invariant release follows from public tables, and stays as it is: no grid keeps its balance.
+    """
     if (found.channel.weights == found.target.weights).all():
         return found.target
+    if found.channel.is_invariant:
+        return found.channel
     effective = replace(found.channel, mechanism=found.target.mechanism)
     rounded = rounded_channel(joint, found.guarantee, effective)
     return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))

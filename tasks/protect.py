@@ -11,7 +11,7 @@ from funnel.register.following import People
 from funnel.register.register import Register
 from funnel.register.units import Units
 from funnel.release.decision import Draw, Earlier, TakeOver
-from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
+from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies, require_records
 from funnel.release.protected_rows import public_rows
 from funnel.spec import ReleaseSpec
 
@@ -24,6 +24,7 @@ def protect(
     workspace: Path,
     held: Earlier | None = None,
     register: Register | None = None,
+    source: str | None = None,
 ) -> Protected:
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
@@ -35,6 +36,8 @@ def protect(
     ----------
     register : Register, optional
         That the people are known by.
+    source : str, optional
+        SHA-256 (hex) of the source.
 
     Raises
     ------
@@ -47,8 +50,10 @@ def protect(
     moving = register is not None and len(register.entries) > 0
     units, learned = estimated.units, estimated.learned
     counted = estimated.joint if units is None else units.first
+    if register is not None:
+        require_records(spec, earlier, [one.name for one in register.entries])
     found = public_frequencies(
-        spec, counted, learned, earlier, workspace, estimated.values, held, moving, several=units is not None
+        spec, counted, learned, earlier, workspace, estimated.values, held, moving, units is not None, source
     )
     if units is not None:
         found = public_rows(spec, found, units, learned, earlier, workspace, held, moving)

@@ -39,10 +39,13 @@ def check_frequencies(
     and these grow with q above and fall with q below. Each share n_x/n lies within half a step of the public one, so q
     lies between two numbers that are public; the tails at these are tested, each at `FALSE_ALARM` / 2b (Bonferroni).
     For a protocol that reads the secret q lies within the rounding of its public probability. Where shares have noise,
-    q lies within ``means``, but for as large a probability again.
+    q lies within ``means``, but for as large a probability again. Where the published channel is the effective one of
+    people with histories, each probability is off by what the protocol states (``rounded``) at most, and so is q.
     """
     n = int(counts.sum())
     low, high = _limits(document, n) if means is None else ([q.low for q in means], [q.high for q in means])
+    off = document.rounded or 0.0
+    low, high = [max(0.0, q - off) for q in low], [min(1.0, q + off) for q in high]
     p_values = []
     for count, least, most in zip(counts.tolist(), low, high, strict=True):
         above = 1.0 if count <= n * most + 1 or most >= 1 else float(betainc(count, n - count + 1, most))

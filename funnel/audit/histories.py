@@ -10,6 +10,7 @@ from funnel.audit.evidence import Evidence
 from funnel.audit.history import find_records
 from funnel.audit.protected import read_frequencies
 from funnel.errors import FunnelError, PipelineError
+from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
@@ -133,7 +134,8 @@ def _channel(
     told = [[weights[outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
     perfect = this.promise.kind == "perfect"
     box, off = box_of(public, chapter), document.rounded
-    for said in rounding_complaints(told, entry.effective, chapter, perfect, off=off, box=box):
+    exact = public is not None and is_invariant(document.content())
+    for said in rounding_complaints(told, entry.effective, chapter, perfect, off=off, box=box, as_it_is=exact):
         yield f"the published channel {said}"
 
 

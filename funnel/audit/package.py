@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +69,8 @@ KEYS = {
 }
 # Tables of numbers that are drawn within intervals.
 TABLES = ("data/numbers.parquet", "data/numbers.csv")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
+# Whole seconds in UTC: other digits could say something else. Whether the clock was right, nobody can tell.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -126,10 +128,20 @@ def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
             yield f"{key} has a key that funnel does not write"
     if not _VERSION.fullmatch(str(package.get("version"))):
         yield "its version is no version"
-    if not _TIME.fullmatch(str(package.get("created"))):
-        yield "its time of publication is no time"
+    if not _is_time(package.get("created")):
+        yield "its time of publication is no time in whole seconds of UTC"
     if privacy.get("rowOrder") not in ORDERS:
         yield "funnel:privacy.rowOrder is neither random nor that of the source"
+
+
+def _is_time(stated: object) -> bool:
+    if not isinstance(stated, str) or not _TIME.fullmatch(stated):
+        return False
+    try:
+        datetime.fromisoformat(stated)
+    except ValueError:
+        return False
+    return True
 
 
 def _expected(

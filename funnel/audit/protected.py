@@ -126,7 +126,7 @@ def check_noise(public: PublicFrequencies, joint: Joint) -> Check:
         [noisy - exact.get(cell, 0) for noisy, cell in zip(*rows, strict=True)]
         for rows in zip(public.noisy, places, strict=True)
     ]
-    found = plausible_noise(noise, public.scale)
+    found = plausible_noise(noise, public.scale, [[exact.get(cell, 0) for cell in row] for row in places])
     said = f"p = {found.p_value:.3g} over {len(public.secret) * len(public.inputs):,} counts"
     return judged("noise", [] if found.p_value >= FALSE_ALARM else [f"{said}, by {found.what}"], said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from funnel.audit.arithmetic import (
@@ -89,10 +90,13 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     public = read_frequencies(folder, document)
     # Public figures are of so many records: with noise, not of as many as the table has.
     told_of = rows if public is None else sum(map(sum, public.counts))
-    own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
+    records = None if told.fetched else find_records(folder, str(package.get("name")))
+    own = None if records is None else _own_key(records)
     invariant = is_invariant(document.content())
     checks = [
-        check_listing(listing, told, _NEEDED, _possible(public is not None, columns.classes is not None)),
+        check_listing(
+            listing, told, _NEEDED, _possible(public is not None, columns.classes is not None), records is not None
+        ),
         check_signature(signature, package, facts, told.key, own),
         check_documents(folder.root, listing),
         values,
@@ -189,10 +193,9 @@ def _internal(
     ]
 
 
-def _own_key(folder: ReleaseFolder, name: str) -> str | None:
-    """The public key of the workspace, where that is near."""
-    records = find_records(folder, name)
+def _own_key(records: Path) -> str | None:
+    """The public key of the workspace with these records."""
     try:
-        return None if records is None else public_key_of(records.parents[1])
+        return public_key_of(records.parents[1])
     except SpecError:
         return None

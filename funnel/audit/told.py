@@ -39,12 +39,48 @@ class Told:
     register: Path | None = None
 
 
-def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str]) -> Check:
-    """Whether all files are there that a release has, and no others."""
+_EVIDENCE = frozenset(
+    f"audit/{name}"
+    for name in (
+        "spec.toml",
+        "hierarchies.json",
+        "joint.json",
+        "first-rows.json",
+        "draws.json",
+        "words.json",
+        "drawing.json",
+        "findings.json",
+        "verdict.json",
+        "report.html",
+        "report.json",
+        "release.json",
+    )
+)
+
+
+def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str], at_home: bool) -> Check:
+    """Whether all files are there that a release has, and no others.
+
+    Parameters
+    ----------
+    listing : Listing
+    told : Told
+    needed, possible : iterable and set of str
+        Public files that are in every release, and that are in some.
+    at_home : bool
+        Whether the workspace of the series is near. Elsewhere, where only public files are asked for, the folder is
+        what readers have, and ``audit/`` must not be in it.
+    """
     public = set(listing.public)
+    internal = set(listing.files) - public
     said = [f"{path} is missing" for path in needed if path not in public]
     said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    said += [f"{path} is no file of a release" for path in sorted(public - possible) + sorted(told.unlisted)]
+    strange = sorted(public - possible) + sorted(internal - _EVIDENCE) + sorted(told.unlisted)
+    said += [f"{path} is no file of a release" for path in strange]
+    if told.public and internal and not at_home:
+        said.append(
+            f"audit/ is here with {len(internal)} internal files: remove it from every copy that others can read"
+        )
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
 

@@ -19,7 +19,7 @@ ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "
 # number of values of the secret, for both guarantees together and for the first alone; with the secret published.
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
 _ALONE, _WITH_SECRET = 48, 24
-# Where the same people come again an optimum by information is made; several rows of one take several.
+# Where the same people come again every history has its own channel; several rows of one take several.
 _HISTORIES, _ROWS = 40, 16
 # Records of a combination of secret and published values, on average: with fewer noise hides what there is.
 _RECORDS = 25
@@ -122,7 +122,7 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
         secret=secret,
         publish=inputs,
         guarantee=(NOMINAL,),
-        invariant=people.people != "same",
+        invariant=not people.unit,
         noise=True,
         coarse=tuple(values),
         key=people.key,
@@ -151,7 +151,7 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
 
 
 def _over_versions(base: Choice, chosen: Sequence[Column], rows: int, most: int, asked: Sequence[str]) -> Choice:
-    """Where the same people come again: an optimum by information, under a bound that can be kept over versions."""
+    """Where the same people come again: under a bound that can be kept over versions."""
     if base.publish != asked:
         raise SpecError(
             f"{base.secret[0]!r} is secret and published, which is not there yet for versions about the same people; "

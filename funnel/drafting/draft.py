@@ -169,7 +169,7 @@ def _promise(choice: Choice) -> list[str]:
     else:
         lines += _reason(
             "Published values may stand for sets of true ones, and funnel estimate gives shares: values as they are "
-            '(mechanism = "invariant") are not there yet for versions about the same people.'
+            '(mechanism = "invariant") are not there yet for several rows of one person.'
         )
     return [*lines, ""]
 

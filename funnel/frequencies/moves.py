@@ -128,7 +128,9 @@ class Moves:
         """The law of changes that these tables come to, in whole numbers, of which rows matter as ratios.
 
         Everybody with a secret changes it alike, whatever their input; who leaves an input goes where people with
-        their secret of now are. A cell that nobody seems to have had, under the noise, does what most cells do.
+        their secret of now are. Some of these are where they were: of everybody who takes an input anew, so many more
+        are counted that as many end at another one as are known to (`_anew`), where people are counted by input. A
+        cell that nobody seems to have had, under the noise, does what most cells do.
 
         Parameters
         ----------
@@ -154,6 +156,9 @@ class Moves:
         if stay.shape[1] != len(into):
             # Of those with a secret as many stay whatever their input, where it is still there; else all leave.
             stay, leave = np.where(into >= 0, stay, 0), np.where(into >= 0, leave, stay + leave)
+        else:
+            chance = np.where(into >= 0, kept @ inputs[:, into], 0)
+            stay, leave = _anew(stay, leave, chance)
         if int(stay.sum()) + int(leave.sum()) >= _MOST_PEOPLE:
             raise DataError(
                 f"the moves since {self.since} are of more people than exact arithmetic is laid out for "
@@ -278,6 +283,26 @@ def inputs_by_secret(joint: Joint) -> IntArray:
     """The law of the published input for every secret, in `INPUT_PARTS`; (c, a). Of all people where none has it."""
     everybody = joint.counts.sum(axis=0)
     return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])
+
+
+def _anew(stay: IntArray, leave: IntArray, chance: IntArray) -> tuple[IntArray, IntArray]:
+    """How many keep their input and how many take one anew, so that as many as are known end at another; both (c, a).
+
+    Of those who take an input of the law A, some take the one that they had: they are n where ``n (1 - chance)``, to
+    the nearest number, left. Nobody is lost, and where more left than take another one of A, one who stayed stays.
+
+    Parameters
+    ----------
+    stay, leave : ndarray of int64, shape (c, a)
+        People by cell before, >= 0: with the same input now, and with another one.
+    chance : ndarray of int64, shape (c, a)
+        How likely an input of A is the one they had, in 2^-35.
+    """
+    rest = SECRET_PARTS * INPUT_PARTS - chance
+    # Fewer than 2^27 people, so that products fit 63 bits.
+    needed = (np.minimum(leave, _MOST_PEOPLE) * SECRET_PARTS * INPUT_PARTS + rest // 2) // np.maximum(rest, 1)
+    anew = np.minimum(needed, stay + leave - (stay > 0))
+    return stay + leave - anew, anew
 
 
 def _secrets_kept(secrets: IntArray, earlier: Joint, joint: Joint) -> IntArray:

@@ -161,6 +161,15 @@ def expected_people(
     )
 
 
+def as_expected(past: Past, observed: Observed) -> Observed:
+    """Real people by their histories alone: what each history leads one to expect of them, and not what they are."""
+    nodes, places = np.unique(observed.nodes, return_inverse=True)
+    people = np.bincount(places, weights=observed.spoken).astype(np.float64)
+    silent = 0.0 if observed.silent is None else float(observed.silent.sum())
+    who = Attending(nodes, people, silent, Expected.nobody())
+    return expected_people(past, who, observed.joint, observed.changes, observed.limits)
+
+
 def answered(
     who: Attending, laws: FloatArray, library: WeightArray, drawn_from: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray, float]:

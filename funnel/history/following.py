@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.sided import over_set
+from funnel.history.aim import Aim, Informing, Unchanged
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
-from funnel.history.library import constant_channels, effective_weights, with_constants
+from funnel.history.expected import as_expected
+from funnel.history.library import effective_weights, integer_library, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.possible_rows import PossibleSearch
@@ -18,14 +21,16 @@ from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
-from funnel.history.together import best_together, constants_needed, gains_at
+from funnel.history.together import best_together, constants_needed
 from funnel.history.whole import Whole
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
-from funnel.protocol import WORD_BITS, Protocol, WeightArray
+from funnel.protocol import INVARIANT, WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
+from funnel.solver.balance import IMBALANCE, imbalance
 from funnel.solver.budget import Budget
+from funnel.solver.invariant import counted
 from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
@@ -37,6 +42,8 @@ _SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
 _SHARPER, _MANY = 0.1, 64
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
+# How often W is brought into balance, each time closer.
+_BALANCED = 6
 # The same where only some rows of a version are drawn; then how much of the constant row is mixed in.
 _MORE_OF_SOME, _SHARES = (1.0, 1.1, 1.5), (0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
 # The same where the worst tables are found on the way.
@@ -50,6 +57,7 @@ def follow(
     version: str,
     *,
     target: Protocol | None = None,
+    worth: FloatArray | None = None,
     bound: float | None = None,
     reserve: float = 1.0,
     read_alone: bool = False,
@@ -63,6 +71,10 @@ def follow(
     frequencies have moved P(S | h) out of it, no worse in any respect than P(S | h). Among them those are chosen for
     which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
     separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is gained.
+
+    Where the target is invariant, those are chosen instead for which most records stay unchanged, with an effective
+    channel that is invariant as well: ``Σ_x p_x W(y|x) = p_y``, so that the table of the version is right on average
+    over all draws of its people so far, if people change as the frequencies say (METHOD section 17).
 
     The rows depend on the frequencies, on how many people have each history, and on nothing else of these people:
     never on the inputs that those with a history really have.
@@ -80,6 +92,9 @@ def follow(
     target : Protocol, optional
         What is aimed at, over the inputs of ``observed.joint``; by default the certified optimum of this version
         alone, at the reserved budget.
+    worth : ndarray of shape (a,), optional
+        Where the target is invariant: what every input counts whose records stay unchanged, by default by the root of
+        its share of the records.
     bound : float, optional
         An upper bound on I(X;Y) of every protocol that meets the guarantee for this version alone, in nats; known
         where the target is found here. It bounds what is kept where W has to meet the guarantee by itself.
@@ -132,6 +147,18 @@ def follow(
     _check_target(joint if whole is None else whole.joint, declared, target)
     standing = stand(past, observed, allowed)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
+    aim: Aim = Informing(target.matrix, joint.p_input, joint.entropy)
+    # Whom W is an average over.
+    people = observed
+    if target.is_invariant:
+        if whole is not None:
+            raise SpecError(
+                "an invariant protocol is not there yet for several rows of a unit; take another target, or one row "
+                "of each"
+            )
+        # Balance asks what people with a history are, and must not ask these people.
+        people = observed if only_new or observed.totals is not None else as_expected(past, observed)
+        aim = Unchanged.of(past, standing, people, counted(joint, "root") if worth is None else worth)
     # Else W is a mixture that need not be among what the bound is about.
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
@@ -141,9 +168,9 @@ def follow(
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, observed, allowed, declared, inner, target, read_alone, whole, work, progress)
-    proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone, whole)
-    people = standing.people
+        proven = _best(standing, people, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
+    proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole)
+    having = standing.people
     return Step(
         version=version,
         guarantee=declared,
@@ -157,8 +184,8 @@ def follow(
         drawn_from=proven.drawn_from,
         level=proven.level,
         worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
-        moved=observed.people(people[standing.moved].sum()),
-        outside=observed.people(people[proven.outside].sum()),
+        moved=observed.people(having[standing.moved].sum()),
+        outside=observed.people(having[proven.outside].sum()),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
@@ -200,6 +227,7 @@ def _best(
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
     target: Protocol,
+    aim: Aim,
     read_alone: bool,
     whole: Whole | None,
     budget: Budget,
@@ -224,6 +252,12 @@ def _best(
         part = budget.part(_SHARE) if limited else budget
         return search.best(gains, budget=part, progress=progress)
 
+    over = over_set(declared.tightened(_INSIDE), joint) if read_alone and aim.balanced is not None else None
+
+    def broken(channel: FloatArray) -> FloatArray:
+        # What W lacks afterwards is added as constant rows: in balance that has to be one for every output.
+        return np.zeros((0, len(joint.inputs))) if over is None else over.half_spaces(joint, channel)[0]
+
     if whole is None:
         conditions = _conditions(joint, declared, target.matrix)
     else:
@@ -235,15 +269,25 @@ def _best(
         standing,
         observed,
         conditions,
-        target.matrix,
+        aim,
         solve,
+        broken,
         lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
         progress,
     )
     if observed.totals is not None:
         library, assigned = _expected(library, assigned, masses)
-    gains = gains_at(target.matrix, joint.p_input)
-    return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
+    otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
+    published = aim.outputs(len(target.outputs))
+    library = _over_all(library, published, len(target.outputs))
+    return proven_rows(standing, allowed, declared, library, assigned, published[otherwise])
+
+
+def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray:
+    """Channels (n, b, a) of some outputs as channels of all of them, (n, size, a)."""
+    everything = np.zeros((len(library), size, library.shape[2]))
+    everything[:, published] = library
+    return everything
 
 
 def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
@@ -300,11 +344,12 @@ def _alone(
     allowed: Allowed,
     declared: PosteriorGuarantee,
     target: Protocol,
+    aim: Aim,
     proven: Proven,
     read_alone: bool,
     whole: Whole | None,
 ) -> tuple[Proven, Protocol]:
-    """Rows for which W meets the guarantee for the version alone, where that is asked for, and W.
+    """Rows for which W meets the guarantee for the version alone, where that is asked for, in balance if asked; and W.
 
     Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
     nothing is allowed whatever the history, and so is its sum with one that is.
@@ -312,39 +357,68 @@ def _alone(
     joint = observed.joint
     places = np.searchsorted(standing.nodes, observed.nodes)
 
-    def as_floats(weights: WeightArray) -> FloatArray:
-        return np.ldexp(weights.astype(np.float64), -WORD_BITS)
-
     def effective(rows: Proven) -> WeightArray:
         return effective_weights(observed, rows.library, rows.drawn_from[places])
 
-    weights = effective(proven)
+    def with_row(rows: Proven, constants: FloatArray) -> Proven:
+        library = with_constants(rows.library, np.tile(constants, (len(rows.library), 1)))
+        return proven_weights(standing, allowed, declared, library, rows.drawn_from, likeliest)
+
+    def keeps(rows: Proven) -> bool:
+        weights = effective(rows)
+        bound = not read_alone or whole is not None or declared.holds_for(joint, weights)
+        return bound and (aim.balanced is None or imbalance(joint, weights) <= IMBALANCE)
+
     if read_alone and whole is not None:
         proven = _within_whole(standing, observed, allowed, declared, proven, whole)
-        return proven, _protocol(joint, declared, target, effective(proven))
-    if not read_alone or declared.holds_for(joint, weights):
-        return proven, _protocol(joint, declared, target, weights)
-    likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
-    first = as_floats(weights)
+    likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, effective(proven)).argmax()))
+    if read_alone and whole is None:
+        proven = _within_bound(joint, declared, proven, effective, with_row) or proven
+    published, size = aim.outputs(len(target.outputs)), len(target.outputs)
+    if aim.balanced is not None:
+        for _ in range(_BALANCED):
+            if keeps(proven):
+                break
+            constants = np.zeros(size)
+            channel = _as_floats(effective(proven))[published]
+            constants[published] = constants_needed(np.zeros((0, len(joint.inputs))), channel, aim.balanced)
+            proven = with_row(proven, constants)
+    if not keeps(proven):
+        silent = integer_library(_over_all(aim.silent[None], published, size))
+        everybody = np.zeros(len(standing.nodes), dtype=np.int64)
+        proven = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
+    return proven, _protocol(joint, declared, target, effective(proven))
+
+
+def _within_bound(
+    joint: Joint,
+    declared: PosteriorGuarantee,
+    proven: Proven,
+    effective: Callable[[Proven], WeightArray],
+    with_row: Callable[[Proven, FloatArray], Proven],
+) -> Proven | None:
+    """Rows for which W meets the guarantee for the version alone, by as little of a constant as does; None without."""
+    weights = effective(proven)
+    if declared.holds_for(joint, weights):
+        return proven
+    first = _as_floats(weights)
     conditions = _conditions(joint, declared, first)
     over = over_set(declared.tightened(_INSIDE), joint)
-    count = len(proven.library)
     for more in _MORE if over is None else _AGAIN_MORE:
         needed = constants_needed(conditions, first)
         # What rounds to nothing would stay nothing when there must be more of it.
-        needed = np.where(needed > 0, needed + _HAIR, 0.0)
-        library = with_constants(proven.library, np.tile(more * needed, (count, 1)))
-        candidate = proven_weights(standing, allowed, declared, library, proven.drawn_from, likeliest)
+        candidate = with_row(proven, more * np.where(needed > 0, needed + _HAIR, 0.0))
         weights = effective(candidate)
         if declared.holds_for(joint, weights):
-            return candidate, _protocol(joint, declared, target, weights)
+            return candidate
         if over is not None:
             # Of all tables that noise leaves open, those that this channel breaks.
-            conditions = np.vstack([conditions, over.half_spaces(joint, as_floats(weights))[0]])
-    silent = constant_channels(likeliest[:1], *proven.library.shape[1:])
-    everybody = np.zeros(len(standing.nodes), dtype=np.int64)
-    candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
-    return candidate, _protocol(joint, declared, target, effective(candidate))
+            conditions = np.vstack([conditions, over.half_spaces(joint, _as_floats(weights))[0]])
+    return None
+
+
+def _as_floats(weights: WeightArray) -> FloatArray:
+    return np.ldexp(weights.astype(np.float64), -WORD_BITS)
 
 
 def _within_whole(
@@ -385,4 +459,5 @@ def _within_whole(
 
 
 def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:
-    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(guarantee))
+    mechanism = INVARIANT if target.is_invariant else "history"
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, target.outputs, mechanism, str(guarantee))

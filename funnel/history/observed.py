@@ -97,6 +97,11 @@ class Observed:
             records[new] -= self.silent[self.inputs[new]]
         return records
 
+    @property
+    def chosen_for(self) -> IntArray:
+        """The records that rows are chosen for: all, or those of expected people who have a history; (k,)."""
+        return self.records if self.totals is None else self.spoken
+
     def people(self, records: float) -> int:
         """How many people so many records are."""
         return int(records) if self.weight == 1 else round(float(records) * self.weight)

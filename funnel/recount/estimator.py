@@ -1,8 +1,9 @@
 """estimator.csv judged: whether its weights give every true value back, whatever the true shares are.
 
-Nothing of what makes it is used here, and nothing has to be the same to the last digit: weights are right if they undo
-the channel, and are the least squares ones with all values alike. Other weights would undo it too, where there are more
-outputs than values, and could have been chosen by what is not public.
+Nothing of what makes it is used here. Weights are right if they undo the channel, and are the least squares ones with
+all values alike. Other weights would undo it too, where there are more outputs than values, and could have been chosen
+by what is not public; and so could digits beyond those that matter. So every weight is computed again where all values
+can be told, and is the one that is found to its last digit, of nine, or its neighbour where that is between two.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,9 @@ Json = Mapping[str, Any]
 _RARE = 0.0025
 _LARGEST = 10**7
 _CLOSE = 1e-8
+_DIGITS = 9
+# Of the sum of weights of a value, what floats cannot tell.
+_UNSURE = 3e-10
 # Where elimination ends with pivots above this, every value can be told.
 _CLEAR = 1e-3
 _LEAST_SQUARES, _DEPENDENT = 1e-6, 1e-9
@@ -50,6 +54,7 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
         published = {tuple(map(in_csv, symbol)): y for y, symbol in enumerate(outputs["symbols"])}
         k = len(inputs["columns"])
         found = [(true[tuple(line[:k])], published[tuple(line[k:-1])], float(line[-1])) for line in lines]
+        plain = _written([first, *lines])
     except (UnicodeDecodeError, csv.Error, KeyError, ValueError, IndexError):
         yield "is no table of true values, published values and weights"
         return
@@ -67,7 +72,18 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
     weights = [[0.0] * b for _ in range(a)]
     for x, y, weight in found:
         weights[x][y] = weight
-    yield from _judged(weights, protocol)
+    complaints = list(_judged(weights, protocol))
+    if not complaints and (text != plain or any(float(f"{w:.{_DIGITS}g}") != w for _, _, w in found)):
+        complaints = [f"is not written as it always is, to {_DIGITS} digits"]
+    yield from complaints
+
+
+def _written(rows: Sequence[Sequence[str]]) -> bytes:
+    """The one way in which lines of texts and a number at their end are written."""
+    head, *lines = ([*(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row[:-1]), row[-1]] for row in rows)
+    head[-1] = f'"{head[-1]}"'
+    numbered = ([*line[:-1], repr(float(line[-1]))] for line in lines)
+    return "".join(",".join(line) + "\n" for line in (head, *numbered)).encode()
 
 
 def _judged(weights: list[list[float]], protocol: Json) -> Iterator[str]:
@@ -103,6 +119,48 @@ def _judged(weights: list[list[float]], protocol: Json) -> Iterator[str]:
             return
     if not all(any(weights[x]) for x in others) and _least_pivot(rows) > _CLEAR:
         yield "a value that the records can tell is missing"
+    if len(basis) == len(rows) and _least_pivot(rows) > _CLEAR:
+        found = [weights[x] for x in others]
+        if any(
+            any(row) and not _follows(row, again)
+            for row, again in zip(found, _again(rows, law, basis, left), strict=True)
+        ):
+            yield f"has a weight that is not what follows, to {_DIGITS} digits"
+
+
+def _again(rows: list[list[float]], law: list[float], basis: list[list[float]], left: float) -> list[list[float]]:
+    """The least squares weights that give every value back: the one combination of the basis that does."""
+    scaled = [[v / math.sqrt(p) if p else 0.0 for v, p in zip(row, law, strict=True)] for row in rows]
+    k = len(rows)
+    table = [
+        [math.fsum(u * v for u, v in zip(row, one, strict=True)) for one in basis] + [left * (i == j) for j in range(k)]
+        for i, row in enumerate(scaled)
+    ]
+    # Gauss and Jordan, with the largest pivot of each column.
+    for i in range(k):
+        best = max(range(i, k), key=lambda row: abs(table[row][i]))
+        table[i], table[best] = table[best], table[i]
+        pivot = table[i][i]
+        table[i] = [v / pivot for v in table[i]]
+        for j in range(k):
+            if j != i and (factor := table[j][i]):
+                table[j] = [v - factor * u for v, u in zip(table[j], table[i], strict=True)]
+    return [
+        [
+            math.fsum(table[i][k + x] * one[y] for i, one in enumerate(basis)) / math.sqrt(p) if p else 0.0
+            for y, p in enumerate(law)
+        ]
+        for x in range(k)
+    ]
+
+
+def _follows(row: list[float], again: list[float]) -> bool:
+    """Whether weights are those found again, each rounded to its last digit, but for what floats cannot tell."""
+    slack = _UNSURE * math.fsum(map(abs, again))
+    return all(
+        abs(w - v) <= slack + (0.5 * 10.0 ** (math.floor(math.log10(abs(w))) + 1 - _DIGITS) if w else 0.0)
+        for w, v in zip(row, again, strict=True)
+    )
 
 
 def _orthonormal(rows: list[list[float]]) -> list[list[float]]:

@@ -63,7 +63,7 @@ out. Estimate.
 _AS_USUAL = """## How to work with it
 
 Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
-
+{changing}
 Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square statistic is \
 divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. `funnel estimate` prints \
 it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
@@ -80,6 +80,12 @@ one of another."""
 _OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report says how far \
 tables of the secret with another column may be off. What is promised is for whoever knows none of a person's other \
 columns, or all of them; who knows some learns from the others what these tell, as the report says"""
+_CHANGING = """
+That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it \
+counts keep their values, and the others get values as common as they are now. Where those who change go to particular \
+values instead, such as the next age group, counts of such values come late: they are off by some of these people. \
+`funnel estimate` takes `frequencies.json` and the records together, and prints shares that are right for everybody.
+"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -296,7 +302,8 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
         secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
-        work = _AS_USUAL.format(up_to=up_to, instead=donors)
+        changing = _CHANGING if (package["funnel:privacy"]["versions"] or 1) > 1 else ""
+        work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors)
         return readme_again(package, work, files, drawn)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))

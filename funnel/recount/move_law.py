@@ -1,10 +1,12 @@
 """Move law: the integer law of changes that noisy tables stand for, found a second time from its definition.
 
 What people have come from says how their secret changed (D), and whether the published input is the same still; who
-left it has an input as common as it is now among those of their secret (A):
+takes one anew has an input as common as it is now among those of their secret (A):
 
-    records(s', x' -> s, x) = D[s'][s] (stay(s', x') 2^20 [same labels] + left(s', x') A[s][x])
+    records(s', x' -> s, x) = D[s'][s] (stay(s', x') 2^20 [same labels] + anew(s', x') A[s][x])
 
+Some of these take the input that they had, with the chance ``Σ_s D[s'][s] A[s][x']``. Where tables are by input, so
+many take one anew that as many as the tables say end at another one, to the nearest number, as far as there are people.
 So a law is carried in O(c'a' + c'c + ca) products, and no table of all pairs of cells is needed.
 """
 
@@ -12,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import floor
 from typing import ClassVar
 
 from funnel.errors import DataError
@@ -227,7 +231,8 @@ def _law(
     of_inputs = tuple(shares(row if any(row) else columns, OF_INPUTS) for row in table)
     if any(len(one) != len(of_secrets) or len(one[0]) not in (1, len(same)) for one in (stayed, left)):
         raise DataError("tables of people who stayed or left do not fit the values that they had")
-    if len(stayed[0]) != len(same):
+    by_input = len(stayed[0]) == len(same)
+    if not by_input:
         stayed, left = _alike(stayed, left, same)
     stays: list[int] = []
     leaves: list[int] = []
@@ -240,4 +245,24 @@ def _law(
             known = n or m
             stays.append(n if known else int(stay and x is not None))
             leaves.append(m if known else int(not stay or x is None))
+    if by_input:
+        chances = [_chance(to, of_inputs, x) for to in of_secrets for x in same]
+        people = [n + m for n, m in zip(stays, leaves, strict=True)]
+        leaves = [_anew(*cell) for cell in zip(stays, leaves, chances, strict=True)]
+        stays = [n - m for n, m in zip(people, leaves, strict=True)]
     return MoveLaw(tuple(of_secrets), of_inputs, tuple(stays), tuple(leaves), same)
+
+
+def _chance(to: Sequence[int], of_inputs: Table, same: int | None) -> Fraction:
+    """How likely an input that is taken anew is the same one."""
+    if same is None:
+        return Fraction()
+    return Fraction(sum(part * row[same] for part, row in zip(to, of_inputs, strict=True)), OF_SECRETS * OF_INPUTS)
+
+
+def _anew(stay: int, left: int, chance: Fraction) -> int:
+    """How many take an input anew where so many left; nobody who is known to have stayed is quite forgotten."""
+    most = stay + left - min(stay, 1)
+    if chance == 1:
+        return most if left else 0
+    return min(most, floor(left / (1 - chance) + Fraction(1, 2)))

@@ -26,27 +26,55 @@ class Plausible:
     what: str
 
 
-def plausible_noise(noise: Sequence[Sequence[int]], scale: float) -> Plausible:
+def plausible_noise(
+    noise: Sequence[Sequence[int]], scale: float, exact: Sequence[Sequence[int]] | None = None
+) -> Plausible:
     """Judge noise: exact counts taken from the published ones, c × a.
 
-    Looked at are the largest one, how many are zero and below zero, the sum and the sum of absolute values of the whole
-    table, of every secret and of every input. The whole shows noise that is absent, of another scale or of one sign;
-    lines show what has noise in a part only, or the same noise again and again.
+    Looked at are the largest one, how many are zero, below zero and even, how many neighbours are equal or cancel, the
+    sum and the sum of absolute values of the whole table, of every secret and of every input; and of the cells whose
+    exact counts are even, odd, among the larger and among the smaller half. The whole shows noise that is absent, of
+    another scale, of one sign or a function of other noise; lines show what has noise in a part only, or the same noise
+    again and again; cells by their counts show noise that depends on these.
+
+    Parameters
+    ----------
+    noise : sequence of sequence of int
+    scale : float
+    exact : sequence of sequence of int, optional
+        The counts that it was added to, c × a. Noise that is drawn as is said does not depend on them, so that every
+        test on cells that they select has its level.
 
     Notes
     -----
     Each tail is bounded by Chernoff's inequality, ``P(S >= s) <= min_θ e^{-θ s} E e^{θ S}``: of the numbers of
     cells by the binomial law, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
     ``E e^{θ |Z|} = (1-α)(1+α e^θ) / ((1+α)(1-α e^θ))``. A bound on a tail that falls with s is at most t with a
-    probability of at most t; two sides of one sum count twice. Tests of the whole table share one half, those
-    of lines the other.
+    probability of at most t; two sides of one sum count twice. Tests of the whole table, of lines, and of cells by
+    their counts share the level, a third for each, or a half where there are no counts. What they see in tables of
+    which size is measured in ``tests/funnel/recount/test_noise.py``.
     """
     table = [list(map(int, row)) for row in noise]
     lines = []
     if len(table) > 1 and len(table[0]) > 1:
         lines += [(row, "for one secret") for row in table]
         lines += [(list(column), "for one published value") for column in zip(*table, strict=True)]
-    return _least_likely([count for row in table for count in row], lines, scale)
+    cells = [count for row in table for count in row]
+    groups = [] if exact is None else _by_count(cells, [count for row in exact for count in row])
+    return _least_likely(cells, lines, scale, None if exact is None else groups)
+
+
+def _by_count(cells: Sequence[int], exact: Sequence[int]) -> list[tuple[list[int], str]]:
+    """The noise of cells by what was counted in them; groups of fewer than two are left out."""
+    order = sorted(range(len(cells)), key=lambda place: exact[place])
+    half = len(cells) // 2
+    groups = [
+        ([cells[place] for place in order[:half]], "where counts are small"),
+        ([cells[place] for place in order[half:]], "where counts are large"),
+        ([z for z, count in zip(cells, exact, strict=True) if count % 2 == 0], "where counts are even"),
+        ([z for z, count in zip(cells, exact, strict=True) if count % 2], "where counts are odd"),
+    ]
+    return [(group, where) for group, where in groups if len(group) > 1]
 
 
 def plausible_tables(tables: Mapping[str, Sequence[int]], scale: float) -> Plausible:
@@ -58,26 +86,59 @@ def plausible_tables(tables: Mapping[str, Sequence[int]], scale: float) -> Plaus
     return _least_likely([count for table, _ in lines for count in table], lines if len(lines) > 1 else [], scale)
 
 
-def _least_likely(cells: Sequence[int], lines: Sequence[tuple[Sequence[int], str]], scale: float) -> Plausible:
+def _least_likely(
+    cells: Sequence[int],
+    lines: Sequence[tuple[Sequence[int], str]],
+    scale: float,
+    by_count: Sequence[tuple[Sequence[int], str]] | None = None,
+) -> Plausible:
     alpha = math.exp(-1 / scale)
     whole = [
         (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
         *_signs(cells, alpha, "it is"),
+        *_neighbours(cells, alpha),
         *_sums(cells, alpha, "in all"),
     ]
     parts = [one for line, where in lines for one in _sums(line, alpha, where)]
-    # Half for each family, however many lines there are.
-    found = [(2 * len(family) * p, what) for family in (whole, parts) for p, what in family]
+    families = [whole, parts]
+    if by_count is not None:
+        tests = [
+            one
+            for group, where in by_count
+            for one in (*_signs(group, alpha, f"{where} it is"), *_sums(group, alpha, where))
+        ]
+        families.append(tests)
+    # The same for each family, however many lines there are.
+    found = [(len(families) * len(family) * p, what) for family in families for p, what in family]
     smallest, what = min(found)
     return Plausible(min(1.0, smallest * _ROUNDING), what)
 
 
 def _signs(cells: Sequence[int], alpha: float, what: str) -> list[tuple[float, str]]:
     zero, below = sum(count == 0 for count in cells), sum(count < 0 for count in cells)
+    even = sum(count % 2 == 0 for count in cells)
     return [
         (_share(zero, len(cells), (1 - alpha) / (1 + alpha)), f"how often {what} zero"),
         (_share(below, len(cells), alpha / (1 + alpha)), f"how often {what} below zero"),
+        (_share(even, len(cells), (1 + alpha * alpha) / (1 + alpha) ** 2), f"how often {what} even"),
     ]
+
+
+def _neighbours(cells: Sequence[int], alpha: float) -> list[tuple[float, str]]:
+    """Of disjoint pairs of cells, how many are equal, and how many cancel."""
+    pairs = list(zip(cells[::2], cells[1::2], strict=False))
+    if not pairs:
+        return []
+    chance = _meeting(alpha, alpha)
+    return [
+        (_share(sum(z == w for z, w in pairs), len(pairs), chance), "how often neighbours are equal"),
+        (_share(sum(z == -w for z, w in pairs), len(pairs), chance), "how often neighbours cancel"),
+    ]
+
+
+def _meeting(first: float, second: float) -> float:
+    """The probability that two draws are equal, Σ_k P(k) P'(k): one at zero, and two at all others."""
+    return (1 - first) * (1 - second) * (1 + first * second) / ((1 + first) * (1 + second) * (1 - first * second))
 
 
 def plausible_apart(
@@ -86,8 +147,7 @@ def plausible_apart(
     """Judge two tables of noise, c × a, that were drawn one without the other: how often they are the same."""
     pairs = [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
     first, second = (math.exp(-1 / scale) for scale in scales)
-    # Σ_k P(k) P'(k): one at zero, and two at all others.
-    chance = (1 - first) * (1 - second) * (1 + first * second) / ((1 + first) * (1 + second) * (1 - first * second))
+    chance = _meeting(first, second)
     equal = sum(left == right for left, right in pairs)
     return Plausible(
         min(1.0, _binomial(equal, len(pairs), chance) * _ROUNDING), "how often it is that of another version"

@@ -38,6 +38,7 @@ def rounding_complaints(
     *,
     off: float | None = None,
     box: CountBox | None = None,
+    as_it_is: bool = False,
 ) -> Iterator[str]:
     """In what way a published channel is not the effective one, rounded, as parts of sentences.
 
@@ -54,6 +55,9 @@ def rounding_complaints(
         channel be another one than a rounding.
     box : CountBox, optional
         All tables that noise leaves open, in the order of the chapter.
+    as_it_is : bool
+        Whether it has to be the effective one to the last unit: of an invariant release under noise, whose balance no
+        rounding keeps, and whose channel follows from public tables.
 
     Notes
     -----
@@ -61,6 +65,10 @@ def rounding_complaints(
     them, a level in plain fractions for each of 33 roundings.
     """
     told, exact, a = [list(row) for row in told], [list(row) for row in exact], chapter.a
+    if as_it_is:
+        if told != exact or off != 0:
+            yield "is not the effective one to the last unit, and no other is in balance"
+        return
     counts = [chapter.counts[start : start + a] for start in range(0, len(chapter.counts), a)]
     step = next((step for step in _STEPS if step * sum(chapter.counts) >= 10 * (1 - 1e-12)), _STEPS[-1])
     first = max(_COARSEST, math.ceil(-math.log2(step)))

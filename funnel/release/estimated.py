@@ -40,9 +40,12 @@ def estimate_release(
 ) -> Estimate:
     """`funnel.estimate` of a whole release, with what is published of its true values beside the records.
 
-    Where noisy counts of them are published, these and the records are combined. Elsewhere values are taken to be rare
-    where the records alone leave something untold: those that are published to be `RARE` at most, and no more of them
-    than it takes for all that can be told then. A method that is asked for is one of the records alone.
+    Where noisy counts of them are published, these and the records are combined. Records of an invariant release are
+    counted as usual; but those of a later version about the same people, whose tables are right on average only for
+    people who change as the published tables of changes say, are combined with the noisy counts as well. Elsewhere
+    values are taken to be rare where the records alone leave something untold: those that are published to be `RARE`
+    at most, and no more of them than it takes for all that can be told then. A method that is asked for is one of the
+    records alone.
 
     Parameters
     ----------
@@ -63,6 +66,9 @@ def estimate_release(
         return plain_shares(plain, _named(by), _named(within), sampling=sampling, confidence=confidence)
     protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
+    if beside is not None:
+        method = "em"
     settings: _Settings = {
         "within": within,
         "method": method,
@@ -70,7 +76,6 @@ def estimate_release(
         "confidence": confidence,
         "rounded": rounded,
     }
-    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     found = estimate(counts, protocol, by, **settings, beside=beside)
     # Plain counts tell everything but shares of parts that have no records.
     if found.method == "count" or not _untold(found):
@@ -178,7 +183,8 @@ def estimate_numbers_of(
             beside=beside,
         )
 
-    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
+    combined = method is None and not protocol.is_invariant
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if combined else None
     found = taking({})
     if method_for(protocol, (), method) == "count" or not np.isnan(found.mean_errors).any():
         return found
@@ -250,10 +256,13 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
     folder, protocol, rows
         As of `published_limits`.
     """
-    if protocol.is_invariant or protocol.is_sparse or not folder.frequencies.exists():
+    if protocol.is_sparse or not folder.frequencies.exists():
         return None
     said = FrequenciesDocument.read(folder.frequencies)
     public = said.frequencies
+    if protocol.is_invariant and public.changes is None:
+        # Right on average as they are; of a version that follows others they are so for some people only.
+        return None
     if said.rows is not None or public.noisy is None or public.noise is None:
         # Of units with several rows only the first ones are counted.
         return None

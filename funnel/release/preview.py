@@ -109,12 +109,12 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
     learned = codings.learned
     if key is None:
-        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
+        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving, source=digest)
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
-    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
+    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True, digest)
     protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
     return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
 

@@ -67,11 +67,12 @@ def public_frequencies(
     held: Earlier | None = None,
     moving: bool = False,
     several: bool = False,
+    source: str | None = None,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
     Noise that is drawn again for the same counts would tell more of them with every draw, so it is drawn once for a
-    table and its settings: it is that of a version that was published with them, else that in the workspace.
+    source, a table and its settings: it is that of a version that was published with them, else that in the workspace.
 
     Parameters
     ----------
@@ -93,6 +94,9 @@ def public_frequencies(
     several : bool
         Whether these are counts of first rows of units, so that a part of epsilon is for
         `funnel.release.protected_rows.public_rows`.
+    source : str, optional
+        SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
+        spec says, and what they spent counts. Another source has other noise, also where its counts are the same.
 
     Raises
     ------
@@ -102,7 +106,7 @@ def public_frequencies(
         If the published frequencies of an earlier version are gone or were changed.
     """
     settings = spec.frequencies
-    key = _digest_of(spec, counted)
+    key = _digest_of(spec, counted, source)
     if settings.protection != "noise":
         frequencies = protect(counted, settings)
         open_before = _unprotected(spec, earlier)
@@ -114,7 +118,7 @@ def public_frequencies(
     document, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
     if document is None and kept is not None:
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
-    before = _draws(spec, earlier)
+    before = _draws(spec, earlier, source)
     if document is None:
         spent = float(sum(before.values()))
         frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving, several=several)
@@ -179,7 +183,7 @@ def public_changes(
     settings = spec.frequencies
     if settings.protection != "noise" or not exact:
         return protected
-    key = _digest_of_moves(spec, exact, versions, protected.frequencies.joint)
+    key = _digest_of_moves(spec, exact, (*versions, protected.frequencies.joint), protected.record.counted)
     cache = Cache(workspace / "changes")
     found, kept = _known_changes((*([] if held is None else [held]), *earlier), key), cache.find(key)
     if found is None and kept is not None:
@@ -275,11 +279,11 @@ def changes_sha256(changes: ChangesPart) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint) -> str:
-    """SHA-256 (hex) of exact tables with what they are of and what they are protected with."""
+def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequence[Joint], counted: str) -> str:
+    """SHA-256 (hex) of exact tables with what they are of, what they are protected with, and the counts beside them."""
     tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
-    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in (*versions, joint)]
-    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"})]
+    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in versions]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -298,10 +302,13 @@ def _known_changes(versions: Sequence[Earlier], key: str) -> ChangesPart | None:
     return None
 
 
-def _digest_of(spec: ReleaseSpec, counted: Joint) -> str:
-    """SHA-256 (hex) of exact counts with what they are protected with, whatever funnel counts them."""
+def _digest_of(spec: ReleaseSpec, counted: Joint, source: str | None) -> str:
+    """SHA-256 (hex) of exact counts with what they are protected with and what they were counted in.
+
+    Other records with the same counts have other noise: the same noise would tell that no count has changed.
+    """
     settings = spec.frequencies.model_dump(mode="json", exclude={"total"})
-    said = [joint_document(counted).content(), settings]
+    said = [joint_document(counted).content(), settings, source]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -361,11 +368,10 @@ def _require_same_table(frequencies: Frequencies, counted: Joint) -> None:
         )
 
 
-def _before(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> list[Record]:
-    """The records of all versions before that are about the same people, as far as the spec says."""
-    if spec.history is None or spec.history.people == "different":
-        # Without a word about people there is no version before, or the run ends where that is found out.
-        return []
+def _before(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = None) -> list[Record]:
+    """The records of all versions before about the same people: as the spec says, or of one and the same source."""
+    if spec.register is None:
+        return [one.record for one in earlier if one.record.origin.source == source]
     found = {one.record.to_bytes(): one.record for one in earlier}
     for place in sorted(spec.workspace_folder.glob("*/records/*")):
         for record in Records(place).known.values():
@@ -374,10 +380,36 @@ def _before(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> list[Record]:
     return list(found.values())
 
 
-def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> dict[str, Decimal]:
+def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Sequence[str]) -> None:
+    """Make sure that it is known what versions of other series of the register have spent.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    earlier : sequence of Earlier
+    versions : sequence of str
+        All that the register knows, as ``"series/1.0.0"``; those of the series itself are reconciled elsewhere.
+
+    Raises
+    ------
+    LedgerError
+        If the record of one of them is not found.
+    """
+    if spec.frequencies.protection != "noise":
+        return
+    known = {record.history.name for record in _before(spec, earlier) if record.history is not None}
+    unknown = [one for one in versions if one not in known and not one.startswith(f"{spec.name}/")]
+    if unknown:
+        raise LedgerError(
+            f"the register {spec.register!r} knows {unknown[0]}, whose record is not in {spec.workspace_folder}, so "
+            "nobody knows what its noise has spent on the same people; restore the record from a backup"
+        )
+
+
+def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = None) -> dict[str, Decimal]:
     """What every draw of noise cost that versions before published about these people, by what was drawn."""
     found: dict[str, Decimal] = {}
-    for one in _before(spec, earlier):
+    for one in _before(spec, earlier, source):
         found.update(one.frequencies.draws)
     return found
 

@@ -54,7 +54,7 @@ def public_rows(
     settings = spec.frequencies
     if settings.protection != "noise":
         return protected
-    key = _digest_of(spec, units)
+    key = _digest_of(spec, units, protected.record.counted)
     cache = Cache(workspace / "rows")
     found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
     if found is None and kept is not None:
@@ -80,11 +80,11 @@ def rows_sha256(rows: RowsPart) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _digest_of(spec: ReleaseSpec, units: UnitCounts) -> str:
-    """SHA-256 (hex) of exact tables with what they are of and what they are protected with."""
+def _digest_of(spec: ReleaseSpec, units: UnitCounts, counted: str) -> str:
+    """SHA-256 (hex) of exact tables with what they are of, what they are protected with, and the counts beside them."""
     tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
-    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"})]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

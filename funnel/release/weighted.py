@@ -64,7 +64,7 @@ def estimate_release_weighted(
             beside=beside,
         )
 
-    beside = noisy_shares(folder, protocol, int(counts.sum()))
+    beside = None if protocol.is_invariant else noisy_shares(folder, protocol, int(counts.sum()))
     plain = found(None)
     if not (untold := np.isnan(plain.errors).sum()):
         return plain

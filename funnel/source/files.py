@@ -109,6 +109,8 @@ def _absent(address: str) -> str:
 def _local(path: Path) -> tuple[bool, list[SourceFile]]:
     if path.is_file():
         return False, [SourceFile(str(path), path.name)]
+    if path == Path(path.anchor) or ("**" in path.parts and Path(_root(str(path))) == Path(path.anchor)):
+        raise DataError(f"the source {path} is all of the computer; name the folder below which its files are")
     if path.is_dir():
         # Links to folders are not followed: they can lead in circles.
         return True, [SourceFile(str(file), file.relative_to(path).as_posix()) for file in _regular(path.rglob("*"))]

@@ -271,6 +271,8 @@ class TestVersions:
     def _before(finished: Finished, tmp_path: Path) -> ReleaseFolder:
         root = tmp_path / "before"
         shutil.copytree(finished.folder.root, root)
+        # Of a source that nobody knows to be the same.
+        ReleaseFolder(root).record.unlink(missing_ok=True)
         return ReleaseFolder(root)
 
     def test_the_same_counts_have_the_same_noise(self, finished: Finished, tmp_path: Path) -> None:
@@ -279,6 +281,13 @@ class TestVersions:
         assert failures(again, "frequencies") == {}
         edit(before.frequencies, lambda said: said["noisy"][0].reverse())
         assert "drawn again" in failures(again, "frequencies")["noise of other versions"]
+
+    def test_the_same_counts_in_another_source_have_other_noise(self, finished: Finished, tmp_path: Path) -> None:
+        """The same noise would tell that no count has changed."""
+        before = self._before(finished, tmp_path)
+        before.record.write_text(json.dumps({"origin": {"source": "0" * 64}}))
+        again = replace(finished, before=(before,))
+        assert "on other records" in failures(again, "frequencies")["noise of other versions"]
 
     def test_other_counts_have_other_noise(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)
@@ -295,7 +304,7 @@ class TestVersions:
 
         edit(before.frequencies, moved_too)
         found = failures(replace(finished, before=(before,)), "frequencies")
-        assert "earlier version on other counts" in found["noise of other versions"]
+        assert "earlier version on other records" in found["noise of other versions"]
 
     def test_noise_on_other_values_is_not_compared(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)
@@ -306,6 +315,20 @@ class TestVersions:
         edit(before.frequencies, renamed)
         edit(before.frequencies, lambda said: said["noisy"][0].reverse())
         assert failures(replace(finished, before=(before,)), "frequencies") == {}
+
+    def test_what_one_source_has_spent_is_added_whoever_the_people_are_said_to_be(
+        self, finished: Finished, tmp_path: Path
+    ) -> None:
+        before = self._before(finished, tmp_path)
+        edit(before.frequencies, lambda said: said["noisy"][0].reverse())
+        again = replace(finished, version="1.0.1", before=(before,))
+        assert "spent" not in failures(again, "frequencies")
+        before.record.write_text(json.dumps({"origin": {"source": again.recount.sha256}}))
+        assert failures(replace(again), "frequencies")["spent"] == (
+            "epsilon is 1.0, and the versions that are there have spent 2.0"
+        )
+        edit(finished.folder.frequencies, lambda said: said.update(spent=2.0))
+        assert "spent" not in failures(replace(again), "frequencies")
 
     def test_what_was_spent_before_is_added(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)

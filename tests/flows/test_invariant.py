@@ -16,7 +16,7 @@ import pytest
 from funnel.alphabet import Alphabet
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
-from funnel.errors import ReleaseRefused, SpecError
+from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies, protect
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
@@ -224,24 +224,6 @@ def test_without_noise_the_balance_is_that_of_the_source(tmp_path: Path) -> None
     found = released(tmp_path, spec)
     assert {"balance", "exact balance"} <= {check.name for check in recheck(found) if check.passed}
     assert overall(recheck(found)) == State.PASSED
-
-
-def test_versions_about_the_same_people_are_not_there_yet() -> None:
-    with pytest.raises(SpecError, match="not there yet for versions about the same people"):
-        ReleaseSpec.of(
-            {
-                "name": "test",
-                "title": "Test",
-                "secret": ["s"],
-                "publish": ["x"],
-                "record_key": ["id"],
-                "guarantee": "lip:1.0",
-                "mechanism": "invariant",
-                "source": {"path": "x.parquet"},
-                "metadata": {"licence": "CC0-1.0"},
-                "history": {"people": "same"},
-            }
-        )
 
 
 def test_weights_of_the_spec_decide_the_protocol_and_are_part_of_its_key(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import httpx
 import pytest
@@ -85,6 +87,19 @@ def test_lists_lead_to_reports(project: Path, address: str) -> None:
     assert series_in(project / "releases") == ["people"]
     assert 'href="/people/"' in httpx.get(address, timeout=None).text
     assert 'href="/people/1.0.0/report.html"' in httpx.get(f"{address}/people/", timeout=None).text
+
+
+def test_whoever_says_nothing_is_not_waited_for(project: Path) -> None:
+    """A connection without a request is closed; the others are answered."""
+    server = server_of(project / "releases", "127.0.0.1", 0)
+    assert server.RequestHandlerClass.timeout is not None
+    with mock.patch.object(server.RequestHandlerClass, "timeout", 0.05):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host, port = server.server_address[0], server.server_address[1]
+        with socket.create_connection((str(host), int(port)), timeout=30) as silent:
+            assert silent.recv(1) == b""
+        server.shutdown()
+    server.server_close()
 
 
 def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import PROTECTED
+from tests.sabotage.scenes import PROTECTED, PROTECTED_AGAIN
 
 PROTECTING = [
     Mutant(
@@ -23,6 +23,24 @@ PROTECTING = [
         "draw_noise(wide.counts.size, 3 * noise.epsilon)",
         "expect_frequencies_to_be_protected",
         PROTECTED,
+    ),
+    Mutant(
+        "every second noise cancels the one before",
+        "exact sums of neighbours",
+        "funnel.frequencies.frequencies",
+        "noisy = wide.counts + draw_noise(",
+        f"noisy = wide.counts + {TOOLS}.cancelling_noise(",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
+        "what a source has spent is forgotten",
+        "a loss of one version, where two were published about the same people",
+        "funnel.release.protected",
+        "return [one.record for one in earlier if one.record.origin.source == source]",
+        "return []",
+        "expect_frequencies_to_be_protected",
+        PROTECTED_AGAIN,
     ),
     Mutant(
         "limits of counts half as wide",

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import DROPPING, EXCHANGED_COUNTS, EXCHANGED_SNAPSHOT, FRESH, OTHER_BOUND, OTHER_SOURCE
+from tests.sabotage.scenes import (
+    DROPPING,
+    EXCHANGED_COUNTS,
+    EXCHANGED_SNAPSHOT,
+    FRESH,
+    LEVELLED,
+    OTHER_BOUND,
+    OTHER_SOURCE,
+)
 
 READING = [
+    Mutant(
+        "every value in the group of the first",
+        "people are published in a group that the table of levels does not put them in",
+        "funnel.hierarchy",
+        "return [(row[0], row[at]) for row in rows]",
+        "return [(row[0], rows[-1][at] if row is rows[1] else row[at]) for row in rows]",
+        "expect_counts_to_equal_recount",
+        LEVELLED,
+    ),
     Mutant(
         "edges in the bin below",
         "a person of 30 is published as under 30",

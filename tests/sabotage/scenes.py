@@ -95,6 +95,7 @@ WHOLE_SPEC = (
 )
 WITH_SECRET_SPEC = WHOLE_SPEC.replace('publish = ["', 'publish = ["income", "').replace('"lip:', '"attribute:')
 GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
+LEVELLED_SPEC = SPEC.replace("minimum_count = 100", 'hierarchy = "levels.csv"\nlevel = "kind"')
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
     "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
 )
@@ -240,6 +241,21 @@ def tighten(folder: Path) -> None:
     spec.write_text(spec.read_text(encoding="utf-8").replace("lip:1.0", "lip:0.4"), encoding="utf-8")
 
 
+def write_levels(folder: Path) -> None:
+    """A table of what is public work and what is not."""
+    values = sorted({str(value) for value in source()["workclass"].to_pylist()} - {"?"})
+    lines = [f"{value},{'public' if 'gov' in value else 'other work'}" for value in values]
+    (folder / "levels.csv").write_text("\n".join(["workclass,kind", *lines, ""]), encoding="utf-8")
+
+
+def doubt(folder: Path) -> None:
+    """Limits of the noise with another certainty, about the same people."""
+    spec = folder / "people.toml"
+    spec.write_text(
+        spec.read_text(encoding="utf-8").replace("frequencies.", "frequencies.beta = 0.011\nfrequencies.", 1)
+    )
+
+
 def forget_protocol(folder: Path) -> None:
     """The protocol is not there any more; snapshot and counts are."""
     for made in ("protocols", "fits"):
@@ -311,6 +327,10 @@ INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fr
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
+LEVELLED = Scene(
+    "a first release of values grouped by a table of levels", LEVELLED_SPEC, fresh=True, change=write_levels
+)
+PROTECTED_AGAIN = Scene("other noise about the same source", NOISY, earlier=True, change=doubt)
 KEPT = Scene("a first release with record keys", KEYED)
 UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
@@ -326,6 +346,7 @@ HONEST = (
     PLAIN,
     COUNTED,
     INVARIANT,
+    LEVELLED,
     WHOLE,
     WITH_SECRET,
     GIVEN,

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from funnel.frequencies import Frequencies
 from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.noise import draw_noise
 from funnel.frequencies.widening import widened
 from funnel.history.observed import Observed
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened, on_grid
@@ -260,3 +261,10 @@ def key_of(cache: Cache) -> str:
 def believed(snapshot: Snapshot) -> Snapshot:
     """A snapshot as it is, whatever it was."""
     return replace(snapshot, data=FileRef.of(Path(snapshot.data.path)))
+
+
+def cancelling_noise(size: int, epsilon: float) -> IntArray:
+    """Noise as it should be in every second count, and the same with the other sign in those between."""
+    noise = draw_noise(size, epsilon)
+    noise[1::2] = -noise[: size - size % 2 : 2]
+    return noise

@@ -30,6 +30,7 @@ from funnel.recount.noisy_moves import Since
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
 from funnel.release import secret
+from funnel.release.estimated import estimate_release
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
@@ -78,14 +79,19 @@ class Panel:
         return replace(self, tables=tuple(one.filter(pc.not_equal(one["id"], self.constant)) for one in self.tables))
 
     def released(
-        self, folder: Path, patch: pytest.MonkeyPatch, like: Sequence[Released] | None = None, waves: int = 3
+        self,
+        folder: Path,
+        patch: pytest.MonkeyPatch,
+        like: Sequence[Released] | None = None,
+        waves: int = 3,
+        mechanism: str = "grr",
     ) -> list[Released]:
         """Some waves, with noise of their own or with such noise that noisy tables are those of others."""
         patch.setattr(secret, "secrets", SAME_SECRET)
         found = []
         for number, table in enumerate(self.tables[:waves]):
             noise = () if like is None else (like[number].noisy, like[number].changes)
-            found.append(released(folder, PANEL, table, patch, *noise))
+            found.append(released(folder, PANEL.replace('"grr"', f'"{mechanism}"'), table, patch, *noise))
         return found
 
 
@@ -251,6 +257,24 @@ def test_another_secret_of_people_changes_no_public_byte_of_any_wave(
     for entry in registers[0].entries:
         for name in ("expected.parquet", "channels.parquet", "effective.parquet", "changes.parquet"):
             assert len({(one.root / entry.folder / name).read_bytes() for one in registers}) == 1, name
+
+
+def test_versions_of_unchanged_values_pass_their_audits_and_tell_of_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = Panel.of().released(tmp_path / "ones", monkeypatch, waves=2, mechanism="invariant")
+    for one, version in zip(ones, VERSIONS[:2], strict=True):
+        assert [check for check in recheck(one.folder) if check.failed] == []
+        # As it is under noise where a spec does not declare a column complete.
+        assert set(pq.read_table(one.folder.data)["kids"].to_pylist()) <= {"no", "yes", "Other", "(missing)"}
+        package = json.loads(one.folder.package.read_bytes())["funnel:privacy"]
+        assert package["mechanism"] == "invariant"
+        # A later version is estimated with the noisy counts as well.
+        assert estimate_release(one.folder).method == ("count" if version == "1.0.0" else "combined")
+        assert ("for people who change as" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
+    others = Panel.of().with_other_secrets().released(tmp_path / "others", monkeypatch, ones, 2, "invariant")
+    for one, other in zip(ones, others, strict=True):
+        require_the_same(one, other)
 
 
 def test_one_person_less_changes_nothing_but_the_number_of_records(

@@ -27,10 +27,10 @@ _EXACT = 1e-10
 def estimator_table(protocol: Mapping[str, Any]) -> str:
     """The weights as a csv: the share of a true value is the sum of weight times published share over its lines.
 
-    Columns as those of ``protocol.csv``, with ``weight`` for the probability, to twelve digits. The estimates are the
-    unbiased least squares ones with all values alike, of every true value that released records can tell. Where values
-    hardly occur and keep others from being told, these are taken to have their published share: then that is their
-    weight in all lines.
+    Columns as those of ``protocol.csv``, with ``weight`` for the probability, to nine digits: more could be anything.
+    The estimates are the unbiased least squares ones with all values alike, of every true value that released records
+    can tell. Where values hardly occur and keep others from being told, these are taken to have their published
+    share: then that is their weight in all lines.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def estimator_weights(protocol: Mapping[str, Any]) -> FloatArray:
                 rare, best = fewer, without
         if best[1].sum() > told.sum():
             weights = best[0]
-    rounded = np.array([float(f"{weight:.12g}") for weight in weights.ravel()]).reshape(a, b)
+    rounded = np.array([float(f"{weight:.9g}") for weight in weights.ravel()]).reshape(a, b)
     rounded[np.abs(rounded) < 1e-12] = 0.0
     return rounded
 

@@ -12,6 +12,13 @@ from funnel.release.public import rounded_up
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
+_CHANGING = (
+    "That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it "
+    "counts keep their values, and the others get values as common as they are now. Where those who change go to "
+    "particular values instead, such as the next age group, counts of such values come late: they are off by some of "
+    "these people. `funnel estimate` takes `frequencies.json` and the records together, and prints shares that are "
+    "right for everybody."
+)
 _OR_SECRET = (
     ", or its secret is another one, drawn alike for all records of a class: the report says how far tables of the "
     "secret with another column may be off. What is promised is for whoever knows none of a person's other columns, or "
@@ -26,6 +33,8 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         f"Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average"
         f"{_up_to(privacy, protocol)}."
     )
+    if (privacy["versions"] or 1) > 1:
+        yield _CHANGING
     yield (
         "Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square "
         "statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. "

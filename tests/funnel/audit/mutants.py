@@ -572,6 +572,11 @@ def packaged(key: str, value: Any) -> Callable[[Forger], object]:
     return lambda f: f.package(lambda c: c.update({key: value}))
 
 
+def retimed(change: Callable[[str], str]) -> Callable[[Forger], object]:
+    """Another time of publication."""
+    return lambda f: f.package(lambda c: c.update(created=change(c["created"])))
+
+
 add("package: another title", packaged("title", "People of Jane"), "texts", "report")
 add("package: a description", packaged("description", "All about Jane"), "texts", "report")
 add("package: another licence", packaged("licenses", [{"name": "CC0-1.0"}]), "texts", "report")
@@ -588,6 +593,14 @@ add(
     "package",
 )
 add("package: keywords", packaged("keywords", ["Jane"]), "texts", why=FREE)
+add(
+    "package: a time with further digits",
+    retimed(lambda now: now.replace("+00:00", ".1234+00:00")),
+    "package",
+    "package",
+)
+add("package: a time in another zone", retimed(lambda now: now.replace("+00:00", "+12:34")), "package", "package")
+add("package: a time that never was", retimed(lambda now: now[:5] + "02-30" + now[10:]), "package", "package")
 add("package: another time", packaged("created", "2020-01-01T00:00:00+00:00"), "record", "report figures")
 add("package: another version", packaged("version", "2.0.0"), "versions", "report")
 add("package: no version", packaged("version", "newest"), "package", "package", covered=False)

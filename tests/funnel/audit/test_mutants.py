@@ -63,6 +63,7 @@ def test_a_release_that_is_only_covered_again_is_told_by_the_key_alone(copy: Rel
     key = SignatureDocument.read(copy.signature).public_key
     Forger(copy).cover()
     assert noticed(copy, Told()) == {"kept record"}
+    shutil.rmtree(copy.audit)
     assert noticed(copy, Told(key=key, public=True)) == {"signature"}
 
 

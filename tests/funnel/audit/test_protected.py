@@ -45,10 +45,13 @@ def folder(released: Path, tmp_path: Path) -> ReleaseFolder:
 
 
 def _failed(folder: ReleaseFolder, public: bool = True) -> set[str]:
+    if public:
+        shutil.rmtree(folder.audit, ignore_errors=True)
     return {check.name for check in recheck(folder, Told(public=public, fetched=public)) if check.state == "failed"}
 
 
 def test_a_reader_can_tell_the_bound_over_all_that_the_noise_leaves_possible(folder: ReleaseFolder) -> None:
+    shutil.rmtree(folder.audit)
     checks = {check.name: check for check in recheck(folder, Told(public=True, fetched=True))}
     assert {name for name, check in checks.items() if check.state == "failed"} == set()
     assert {"protected frequencies", "leakage", "law"} <= set(checks)
@@ -105,7 +108,7 @@ def test_exact_counts_are_no_noisy_ones(released: Path, folder: ReleaseFolder) -
     from funnel.audit.protected import check_noise
     from funnel.release.documents import JointDocument
 
-    joint = JointDocument.read(folder.joint).joint
+    joint = JointDocument.read(ReleaseFolder(released).joint).joint
     document = ProtocolDocument.read(folder.protocol)
     honest = read_frequencies(ReleaseFolder(released), document)
     assert honest is not None

@@ -84,6 +84,31 @@ def test_a_public_copy_could_not_be_checked_in_full_unless_that_is_not_asked_for
     assert funnel_audit(public.root, "--public").exit_code == 0
 
 
+def test_a_public_copy_with_internal_files_fails(honest: ReleaseFolder, tmp_path: Path) -> None:
+    """Exact counts were copied along: whatever else holds, the copy must not be handed on."""
+    shutil.copytree(honest.root, tmp_path / "copy")
+    copy = ReleaseFolder(tmp_path / "copy")
+    assert names(copy, State.FAILED, Told(public=True)) == {"files"}
+    for path in copy.audit.iterdir():
+        if path != copy.joint:
+            path.unlink()
+    shown = funnel_audit(copy.root, "--public")
+    assert shown.exit_code == 7
+    assert "audit/ is here with 1 internal files: remove it from every copy" in shown.stdout
+    # A folder without a file in it tells nothing; the publisher's own folder is no copy.
+    copy.joint.unlink()
+    assert names(copy, State.FAILED, Told(public=True)) == set()
+    assert names(honest, State.FAILED, Told(public=True)) == set()
+
+
+@pytest.mark.parametrize("name", ["audit/people.csv", "audit/data", "audit/joint.json.bak", "records.csv"])
+def test_files_that_no_release_has_fail_in_both_modes(project: ReleaseFolder, name: str) -> None:
+    """Beside the evidence as among public files, in the publisher's folder as in a copy."""
+    (project.root / name).write_text("0,1\n")
+    for told in (Told(), Told(public=True)):
+        assert "files" in names(project, State.FAILED, told)
+
+
 @pytest.mark.parametrize("part", ["joint", "draws", "findings", "verdict", "record", "spec", "audit"])
 def test_taking_evidence_away_never_turns_a_failure_into_a_success(project: ReleaseFolder, part: str) -> None:
     """The joint law contradicts the bound, and is then removed; with the workspace here a missing audit/ fails too."""

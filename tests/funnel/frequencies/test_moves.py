@@ -46,8 +46,8 @@ def noisy(draw: st.DrawFn) -> tuple[Joint, Joint, Moves]:
     return earlier, joint, Moves("panel/1.0.0", table(c, len(joint.secret)), stayed, table(c, a))
 
 
-def by_hand(earlier: Joint, joint: Joint, moves: Moves) -> dict[tuple[int, int], int]:
-    """Records by pairs of cells, entry by entry."""
+def by_hand(earlier: Joint, joint: Joint, moves: Moves, by_input: bool = True) -> dict[tuple[int, int], int]:
+    """Records by pairs of cells, entry by entry; who left is somewhere else where tables are by input."""
 
     def law(counts: list[int], parts: int) -> list[int]:
         found = [int(Fraction(parts * n, sum(counts))) for n in counts]
@@ -72,9 +72,16 @@ def by_hand(earlier: Joint, joint: Joint, moves: Moves) -> dict[tuple[int, int],
             if not stay and not leave:
                 stays = all_stay >= all_leave and label in joint.inputs.symbols
                 stay, leave = int(stays), int(not stays)
+            owns = [line if any(line) else [sum(column) for column in zip(*table, strict=True)] for line in table]
+            if by_input and label in joint.inputs.symbols:
+                place = joint.inputs.symbols.index(label)
+                back = sum(part * law(own, INPUT_PARTS)[place] for part, own in zip(kept, owns, strict=True))
+                elsewhere = 1 - Fraction(back, SECRET_PARTS * INPUT_PARTS)
+                most = stay + leave - (stay > 0)
+                anew = most if leave and not elsewhere else leave and min(most, int(leave / elsewhere + Fraction(1, 2)))
+                stay, leave = stay + leave - anew, anew
             for s in range(c):
-                own = table[s] if any(table[s]) else [sum(column) for column in zip(*table, strict=True)]
-                to = law(own, INPUT_PARTS)
+                to = law(owns[s], INPUT_PARTS)
                 for x in range(a):
                     same = joint.inputs.symbols[x] == label
                     value = kept[s] * (stay * INPUT_PARTS * same + leave * to[x])
@@ -107,7 +114,7 @@ def test_by_secret_alone_the_law_is_that_of_all_inputs_alike(drawn: tuple[Joint,
     alike = Moves(moves.since, moves.secrets, np.where(there, stay, 0), np.where(there, leave, stay + leave))
     law = alone.changes(earlier, joint)
     found = dict(zip(zip(law.before.tolist(), law.after.tolist(), strict=True), law.records.tolist(), strict=True))
-    assert found == by_hand(earlier, joint, alike)
+    assert found == by_hand(earlier, joint, alike, by_input=earlier.counts.shape[1] == 1)
 
 
 @given(noisy(), st.integers(0, 9), st.data())

@@ -47,6 +47,10 @@ def test_the_next_row_has_the_secret_of_the_one_before_and_its_input_or_that_of_
             stay, leave = max(0, int(stayed[secret, x])), max(0, int(left[secret, x]))
             if not stay and not leave:
                 stay, leave = (1, 0) if mostly else (0, 1)
+            # So many take an input of the law that as many as left have another one then.
+            away, most = INPUT_PARTS - int(inputs[x]), stay + leave - (stay > 0)
+            anew = (most if leave else 0) if not away else min(most, (2 * leave * INPUT_PARTS + away) // (2 * away))
+            stay, leave = stay + leave - anew, anew
             expected = [SECRET_PARTS * leave * int(one) for one in inputs]
             expected[x] += SECRET_PARTS * stay * INPUT_PARTS
             row = found[secret * 3 + x].reshape(2, 3)

@@ -46,15 +46,19 @@ def given_input(weights: np.ndarray, step: Step, output: int) -> dict[int, Fract
     }
 
 
-@settings(max_examples=25)
-@given(panels(), st.sampled_from(GUARANTEES), st.sampled_from([1.0, 0.8]), st.booleans())
+@settings(max_examples=35)
+@given(panels(), st.sampled_from(GUARANTEES), st.sampled_from([1.0, 0.8]), st.booleans(), st.booleans())
 def test_every_law_and_every_decision_against_all_trajectories(
-    waves: list[Wave], guarantee: funnel.Guarantee, reserve: float, read_alone: bool
+    waves: list[Wave], guarantee: funnel.Guarantee, reserve: float, read_alone: bool, invariant: bool
 ) -> None:
     observer, book = Observer(waves), funnel.History(guarantee, reserve=reserve, read_alone=read_alone)
     told: dict[int, list[tuple[int, int, dict[int, Fraction]]]] = {}
     for version, wave in enumerate(waves):
-        step = extended(book, wave, f"v{version}")
+        target = None
+        if invariant:
+            target = funnel.fit("invariant", funnel.Joint.from_table(pa.table(table_of(wave)), ["s"], ["x"]), guarantee)
+        step = extended(book, wave, f"v{version}", target=target)
+        assert not invariant or (step.channel.is_invariant and out_of_balance(step) <= Fraction(1, 10**12))
         people: dict[tuple[tuple[str, int], ...], list[int]] = {}
         for person in wave:
             name = tuple((f"v{v}", y) for v, y, _ in told.get(person, []))
@@ -106,6 +110,14 @@ def test_every_law_and_every_decision_against_all_trajectories(
             row = given_input(rows_of[name], step, code)
             assert row[wave[person][1]] > 0
             told.setdefault(person, []).append((version, code, row))
+
+
+def out_of_balance(step: Step) -> Fraction:
+    """The largest |Σ_x p_x W(y|x) - p_y|, in fractions."""
+    counts, weights = step.joint.counts.sum(axis=0).tolist(), step.channel.weights.tolist()
+    assert step.channel.outputs.symbols == step.channel.inputs.symbols
+    drawn = [sum(n * w for n, w in zip(counts, row, strict=True)) for row in weights]
+    return max(abs(Fraction(one, 2**63) - n) for one, n in zip(drawn, counts, strict=True)) / sum(counts)
 
 
 def level_of(some: dict[int, Fraction], guarantee: funnel.Guarantee) -> float:

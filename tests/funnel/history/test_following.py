@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import funnel
 from funnel.guarantees.base import PosteriorGuarantee
@@ -22,8 +23,10 @@ from funnel.history.library import (
 )
 from funnel.history.prove import proven_rows
 from funnel.history.standing import Standing, stand
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, exact_sums
+from funnel.solver.balance import IMBALANCE, imbalance
+from funnel.solver.invariant import counted
 
 
 def second_version(
@@ -40,6 +43,67 @@ def second_version(
     past = Past().followed_by(first.chapter(np.zeros(len(kinds), int), kinds))
     xs = after % a if inputs is None else inputs
     return past, Observed.counted(joints[1], {0: Changes.counted(before, after)}, 1 + places, xs)
+
+
+def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> float:
+    """The largest weighted share unchanged of LIP channels in balance, by one programme over all histories at once."""
+    joint, laws, masses = standing.joint, standing.laws.values, standing.masses()
+    h, c, a = laws.shape
+    among, p, most = masses.sum(axis=0), joint.p_input, np.exp(epsilon)
+    share = masses / among
+    number = np.arange(h * a * a).reshape(h, a, a)
+    gains = np.zeros((h, a, a))
+    gains[:, range(a), range(a)] = share * worth
+    equal, wanted, below = [], [], []
+    for k in range(h):
+        for x in range(a):
+            equal.append(np.isin(number.ravel(), number[k, :, x]).astype(float))
+            wanted.append(1.0)
+        prior = standing.priors[standing.prior_of[k]] / standing.priors[standing.prior_of[k]].sum()
+        for y in range(a):
+            for s in range(c):
+                for sign in (1, -1):
+                    row = np.zeros((h, a, a))
+                    row[k, y] = sign * (laws[k, s] - most**sign * prior[s] * laws[k].sum(axis=0))
+                    below.append(row.ravel())
+    for y in range(a):
+        row = np.zeros((h, a, a))
+        row[:, y] = share * p
+        equal.append(row.ravel())
+        wanted.append(p[y])
+        for s in range(c):
+            for sign in (1, -1):
+                row = np.zeros((h, a, a))
+                row[:, y] = sign * share * (joint.p[s] - most**sign * joint.p_secret[s] * p)
+                below.append(row.ravel())
+    solved = linprog(-gains.ravel(), A_ub=below, b_ub=np.zeros(len(below)), A_eq=equal, b_eq=wanted, method="highs")
+    assert solved.status == 0
+    return float(-solved.fun)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_stay_as_they_are_nearly_as_often_as_one_programme_over_all_histories_allows(seed: int) -> None:
+    past, observed = second_version(seed, 2_000, a=4)
+    bound = funnel.LIP(0.8)
+    standing = stand(past, observed, allowed_by(bound))
+    target = funnel.fit("invariant", observed.joint, bound)
+    step = follow(past, observed, bound, "b", target=target, read_alone=True)
+    assert not standing.moved.any()
+    assert imbalance(step.joint, step.channel.weights) <= IMBALANCE
+    worth = counted(step.joint, "root")
+    most, reached = most_unchanged(standing, worth, 0.8), float(worth @ step.channel.matrix.diagonal())
+    assert most - 2e-3 <= reached <= most + 1e-7
+
+
+def test_who_people_with_a_history_are_does_not_enter_what_is_published_of_values_that_stay() -> None:
+    past, observed = second_version()
+    people = np.repeat(observed.nodes, observed.records), np.repeat(observed.inputs, observed.records)
+    shuffled = np.random.default_rng(1).permutation(people[1])
+    other = Observed.counted(observed.joint, observed.changes, people[0], shuffled)
+    target = funnel.fit("invariant", observed.joint, funnel.LIP(0.8))
+    one, same = (follow(past, who, funnel.LIP(0.8), "b", target=target, read_alone=True) for who in (observed, other))
+    assert (one.channel.weights == same.channel.weights).all()
+    assert (one.library == same.library).all()
 
 
 def test_masses_do_not_depend_on_the_inputs_that_people_with_a_history_have() -> None:

@@ -81,11 +81,15 @@ def brute(
             stay, left = known(since.stayed[s][x]), known(since.left[s][x])
             if not stay and not left:
                 stay, left = (1, 0) if most_stay and before[1][x] in now[1] else (0, 1)
-            for t in range(len(now[0])):
-                of_secret = list(counts[t])
-                if not any(of_secret):
-                    of_secret = [sum(column) for column in zip(*counts, strict=True)]
-                inputs = parts(of_secret, 2**20)
+            everybody = [sum(column) for column in zip(*counts, strict=True)]
+            laws = [parts(list(row) if any(row) else everybody, 2**20) for row in counts]
+            if before[1][x] in now[1] and left:
+                y = now[1].index(before[1][x])
+                away = 2**35 - sum(to[t] * laws[t][y] for t in range(len(to)))
+                # The whole number nearest to left / away, of halves the larger.
+                anew = min(stay + left, (left * 2**36 + away) // (2 * away) if away else stay + left)
+                stay, left = (1, stay + left - 1) if stay and anew == stay + left else (stay + left - anew, anew)
+            for t, inputs in enumerate(laws):
                 for y in range(later):
                     records = to[t] * ((stay << 20) * (before[1][x] == now[1][y]) + left * inputs[y])
                     if records:

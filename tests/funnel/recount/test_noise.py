@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -99,6 +100,51 @@ def test_the_true_counts_are_possible_as_often_as_is_said() -> None:
     assert 0.9 <= inside / 2000 <= 0.999
 
 
+def _counts(seed: int, shape: tuple[int, int]) -> list[list[int]]:
+    """Counts of some thousand people, many of them small."""
+    random = np.random.default_rng(seed)
+    counts: list[list[int]] = (
+        random.multinomial(4000, random.dirichlet(np.full(shape[0] * shape[1], 0.7))).reshape(shape).tolist()
+    )
+    return counts
+
+
+def _in_order(z: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    found = np.empty(z.size, dtype=z.dtype)
+    found[np.argsort(counts.ravel(), kind="stable")] = np.sort(z.ravel())
+    return found.reshape(z.shape)
+
+
+def _cancelling(z: np.ndarray) -> np.ndarray:
+    found = z.ravel().copy()
+    found[1::2] = -found[::2]
+    return found.reshape(z.shape)
+
+
+# Of noise z, other noise w, counts n and a scale.
+SPOILT: dict[str, Callable[..., np.ndarray]] = {
+    "even, so that parity is exact": lambda z, w, n, scale: 2 * (z // 2),
+    "up where counts are even": lambda z, w, n, scale: np.where(n % 2 == 0, np.abs(z), -np.abs(z)),
+    "sorted by counts": lambda z, w, n, scale: _in_order(z, n),
+    "pairs that cancel": lambda z, w, n, scale: _cancelling(z),
+    "every second one again": lambda z, w, n, scale: np.repeat(z[:, ::2], 2, axis=1),
+    "none where counts are small": lambda z, w, n, scale: np.where(n < np.median(n), 0, z),
+    "the smaller of two": lambda z, w, n, scale: np.where(np.abs(w) < np.abs(z), w, z),
+    "half the scale": lambda z, w, n, scale: z // 2,
+}
+# In tables of how many cells each is always seen, at scales of 1 and of 4.
+SEEN = [
+    ("even, so that parity is exact", 120),
+    ("up where counts are even", 320),
+    ("sorted by counts", 320),
+    ("pairs that cancel", 40),
+    ("every second one again", 40),
+    ("none where counts are small", 240),
+    ("the smaller of two", 480),
+    ("half the scale", 480),
+]
+
+
 class TestPlausible:
     """Noise as it was drawn, and as it should not have been."""
 
@@ -130,6 +176,32 @@ class TestPlausible:
         # Of a scale at which zeros are rare; a line of 15 without any is then seen too.
         noise = spoil(self._drawn(3, 10.0, (24, 15)))  # type: ignore[operator]
         assert plausible_noise(noise.tolist(), 10.0).p_value < RARE
+
+    def test_noise_does_not_depend_on_counts_and_is_refused_no_more_often_for_it(self) -> None:
+        found = [
+            plausible_noise(self._drawn(seed).tolist(), 1.0, _counts(seed, (6, 15))).p_value for seed in range(400)
+        ]
+        for level in (0.5, 0.1, 0.01):
+            assert np.mean(np.array(found) <= level) <= level
+
+    @pytest.mark.parametrize("scale", [1.0, 4.0])
+    @pytest.mark.parametrize(("how", "cells"), SEEN)
+    def test_noise_that_is_a_function_of_counts_or_of_other_noise_is_refused(
+        self, how: str, cells: int, scale: float
+    ) -> None:
+        """In tables of that many cells; the draws are the same in every run, so nothing here is left to chance."""
+        shape = (4, cells // 4)
+        for seed in range(10):
+            counts = _counts(seed, shape)
+            z, w = self._drawn(seed, scale, shape), self._drawn(seed + 1000, scale, shape)
+            noise = SPOILT[how](z, w, np.array(counts), scale)
+            assert plausible_noise(noise.tolist(), scale, counts).p_value < RARE / 4, seed
+
+    def test_noise_of_eight_tenths_of_the_scale_is_seen_in_large_tables_alone(self) -> None:
+        seen = [
+            plausible_noise(self._drawn(1, 0.8 * 4, (8, cells // 8)).tolist(), 4.0).p_value for cells in (480, 4800)
+        ]
+        assert seen[0] > RARE > seen[1]
 
     def test_absent_noise_of_a_small_table_is_as_likely_as_it_is(self) -> None:
         # Six zeros have a probability of .46^6: nobody can tell.

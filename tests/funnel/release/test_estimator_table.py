@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,26 @@ def test_the_judge_notices_what_is_wrong(old: str, new: str, said: str) -> None:
     assert old in text
     (complaint,) = complaints(text.replace(old, new, 1), document)
     assert said in complaint
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda text: re.sub(r"[0-9]$", lambda m: str(9 - int(m[0])), text, flags=re.M),
+        lambda text: re.sub(r",(-?)([0-9.]+)$", r",\1\g<2>0", text, flags=re.M),
+        lambda text: re.sub(r",(-?)([0-9.]+)$", lambda m: f",{m[1]}{float(m[2]) * (1 + 3e-9)!r}", text, flags=re.M),
+        lambda text: re.sub(r",(-?)([0-9.]+)$", lambda m: f",{m[1]}{float(m[2]) * (1 + 5e-8):.9g}", text, flags=re.M),
+        lambda text: text.replace('"v"', "v"),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text + "\n",
+    ],
+    ids=["last digits", "zeros after them", "further digits", "the eighth digit", "quotes", "ends of lines", "a line"],
+)
+def test_nothing_is_hidden_in_how_weights_are_written(hide: Callable[[str], str]) -> None:
+    document = told_of(GRR)
+    text = estimator_table(document)
+    assert hide(text) != text
+    assert len(complaints(hide(text), document)) == 1
 
 
 def test_the_judge_notices_a_value_that_is_left_out_and_one_that_is_taken_as_given_though_common() -> None:

@@ -16,7 +16,7 @@ from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.protected import Protected, public_frequencies
+from funnel.release.protected import Protected, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
 from funnel.release.record import History, Origin, Record
 from funnel.release.records import Records
@@ -172,6 +172,30 @@ def test_what_versions_about_the_same_people_spend_adds_up(tmp_path: Path) -> No
     assert made(spec_in(tmp_path), COUNTED, (one, two)).frequencies.spent == 0.5
 
 
+def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path) -> None:
+    """Another beta, another epsilon, another series of values: each is a further look at the same people."""
+    spec = spec_in(tmp_path)
+    place, source = spec.workspace_folder / spec.name, SHA(6)
+    one = published(public_frequencies(spec, COUNTED, NOTHING, (), place, source=source), tmp_path / "releases")
+
+    def again(source: str, **changes: Any) -> float:
+        other = spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes})
+        found = public_frequencies(other, COUNTED, NOTHING, (one,), place, source=source).frequencies.spent
+        assert found is not None
+        return found
+
+    assert again(source, beta=0.011) == 1.0
+    assert again(source, epsilon=0.25) == 0.75
+    # Noise that is used again is spent once; another source is other people, as the spec says.
+    assert again(source) == 0.5
+    assert again(SHA(99), beta=0.011) == 0.5
+    # The same counts in another source have noise of their own, or it would tell that no count has changed.
+    assert not public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=SHA(98)).reused
+    assert public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=source).reused
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9"):
+        again(source, beta=0.012, total=0.9)
+
+
 def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
     elsewhere = spec_in(tmp_path, name="elsewhere", **SAME)
     record = published(made(elsewhere), tmp_path / "releases", "1.0.0", FOLLOWED).record
@@ -179,6 +203,19 @@ def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
     spec = spec_in(tmp_path, **SAME)
     assert made(spec, OTHER).frequencies.spent == 1.0
     assert made(spec_in(tmp_path, **SAME, name="alone"), OTHER).frequencies.spent == 0.5
+
+
+def test_what_another_series_has_spent_is_not_guessed(tmp_path: Path) -> None:
+    """Its record was lost: nothing more is drawn until it is found, under noise; without noise nothing is summed."""
+    elsewhere = spec_in(tmp_path, name="elsewhere", **SAME)
+    history = FOLLOWED.model_copy(update={"name": "elsewhere/1.0.0"})
+    record = published(made(elsewhere), tmp_path / "releases", "1.0.0", history).record
+    spec = spec_in(tmp_path, **SAME)
+    with pytest.raises(LedgerError, match=r"knows elsewhere/1\.0\.0, whose record is not in .*; restore the record"):
+        require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
+    require_records(spec_in(tmp_path, **SAME, frequencies={"protection": "none"}), (), ["elsewhere/1.0.0"])
+    Records(elsewhere.workspace_folder / "elsewhere" / "records" / "place").learn(record)
+    require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
 
 
 def test_more_than_the_total_is_refused_before_anything_is_drawn(

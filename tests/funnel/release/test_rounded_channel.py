@@ -371,3 +371,18 @@ def test_where_a_support_has_no_depth_a_little_of_a_constant_law_is_mixed_in() -
     weights[1, 2] -= np.uint64(2**35)
     off = steps_off(weights, exact.weights)
     assert NO_ROUNDING in list(complaints(joint, replace(rounded, weights=weights), exact, off, str(bound)))
+
+
+def test_a_channel_that_has_to_be_as_it_is_may_not_be_rounded() -> None:
+    joint = Joint.from_counts([[300, 100, 60], [100, 200, 240]])
+    channel = channel_of(joint, np.random.default_rng(3).dirichlet([0.4, 0.4, 0.4], 3).T)
+    rounded = rounded_channel(joint, funnel.LIP(3.0), channel)
+    assert (rounded.weights != channel.weights).any()
+
+    def said(told: Protocol, off: float) -> list[str]:
+        weights = told.weights.tolist(), channel.weights.tolist()
+        return list(rounding_complaints(*weights, chapter_of(joint), False, off=off, as_it_is=True))
+
+    assert said(channel, 0.0) == []
+    assert "no other is in balance" in said(rounded, 0.0)[0]
+    assert "no other is in balance" in said(channel, 2.0**-10)[0]

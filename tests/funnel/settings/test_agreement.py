@@ -27,7 +27,14 @@ def refusal(**changes: Any) -> str:
         ({**SAME, "guarantee": "rlip:1.5,0.05"}, ['"rlip:1.5,0.05"', "same people", 'write guarantee = "lip:1.5"']),
         ({**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]}, ['write guarantee = "lip:1.0"']),
         ({**SAME, "guarantee": "srlip:0.5", "publish": ["x", "y"]}, ['write guarantee = "lip:0.5"']),
-        ({**SAME, "mechanism": "invariant"}, ['mechanism = "invariant"', "same people", 'mechanism = "optimal"']),
+        (
+            {**SAME, "mechanism": "invariant", "frequencies": {"protection": "none"}},
+            ['mechanism = "invariant"', "same people", 'protection = "noise"', 'mechanism = "optimal"'],
+        ),
+        (
+            {"mechanism": "invariant", "record_key": ["id"], "unit": ["id"], "history": {"people": "same"}},
+            ["several rows of one person", "take unit out"],
+        ),
         ({**SAME, "mechanism": {"name": "optimal", "reads_secret": True}}, ["reads_secret", "take reads_secret out"]),
         ({"guarantee": "srlip:1.0"}, ["srlip:1.0", "only 'x' is published", 'write guarantee = "lip:1.0"']),
         ({"guarantee": "mi:0.1", "mechanism": "invariant"}, ["mi:0.1 is not", 'mechanism = "auto"']),

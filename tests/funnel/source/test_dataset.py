@@ -6,13 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.errors import DataError
 from funnel.source import count_joint, open_source
+from funnel.source.files import find_files
 from funnel.source.reader import Source
 from tests.projects import spec_of
 
@@ -55,6 +58,15 @@ def test_files_come_in_the_order_of_their_names_and_others_are_left_out(tmp_path
         assert rows(source, batch_rows=1) == expected
     assert rows(open_source(spec_of("d/*.parquet", tmp_path))) == [("3", "z")]
     assert rows(open_source(spec_of("d/**/*.parquet", tmp_path))) == expected[2:]
+
+
+@pytest.mark.parametrize("path", ["/**/*.csv", "/**/people.parquet", "/*/**/*.parquet", "/", "file:///"])
+def test_a_pattern_over_the_whole_computer_is_refused_before_anything_is_listed(path: str) -> None:
+    with mock.patch.object(Path, "glob"), mock.patch.object(Path, "rglob"):
+        with pytest.raises(DataError, match="is all of the computer; name the folder"):
+            find_files(path, "csv", (".csv",))
+        assert not Path.glob.called  # type: ignore[attr-defined]
+        assert not Path.rglob.called  # type: ignore[attr-defined]
 
 
 def test_folders_of_partitions_state_a_column(tmp_path: Path) -> None:
