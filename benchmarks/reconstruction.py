@@ -387,7 +387,8 @@ def quoted(results: dict[str, Any]) -> list[str]:
         f"recovered {each('before', 'table')} counts of three tables from the table of lifts before that, "
         f"{each('before', 'chart')} from its chart, and {each('after', 'table')} from either now "
         f"({undecided} undecided)",
-        f"{each('after', 'all')} if it is told which lifts are on the bound{', each of them a zero' if zeros else ''}",
+        f"{each('after', 'all')} if it is reported which lifts are on the bound"
+        f"{', each of them a zero' if zeros else ''}",
         f"told the value and the secret of {pairs('before', 'yes')} people before, and of {pairs('after', 'yes')} now",
         f"know the secret of {insiders('bound')} people from the bound alone, and of {insiders('figures')} from all "
         "figures together",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.finished import Finished
 from funnel.pipeline.expectations.judging import announced, judge
-from funnel.pipeline.expectations.table_evidence import TableEvidence
 from funnel.release.verdict import Judgement, Verdict
 
 # Great Expectations itself takes seconds to import, so `judge` imports it, not this module.
@@ -13,7 +12,6 @@ __all__ = [
     "Evidence",
     "Finished",
     "Judgement",
-    "TableEvidence",
     "Verdict",
     "announced",
     "judge",

@@ -1,11 +1,11 @@
-"""Evidence: what a released table was drawn with and from, beside the table and its protocol."""
+"""Evidence: a released table, its protocol, and what it was drawn with and from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,12 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import order_tables, source_order
-from funnel.pipeline.expectations.table_evidence import ROWS, TableEvidence
+from funnel.pipeline.expectations.rereading import ROWS, Reread, reread
 from funnel.protocol import Protocol
-
-if TYPE_CHECKING:
-    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
-
-__all__ = ["ROWS", "Evidence"]
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(TableEvidence):
+class Evidence:
     """Everything needed to judge a release before it is published.
 
     Parameters
@@ -70,6 +65,8 @@ class Evidence(TableEvidence):
         If the counts do not fit the protocol, or it writes other columns than the published ones.
     """
 
+    released: Path
+    protocol: Protocol
     joint: Joint
     guarantee: Guarantee
     snapshot_rows: int
@@ -101,36 +98,60 @@ class Evidence(TableEvidence):
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables to judge by name: those of the released table, the channel and, if it is known, the drawing.
+        """The tables to judge by name: file, columns, categories, outputs, channel and, if it is known, the drawing.
 
         Raises
         ------
         ReleaseRefused
             If the file cannot be read as parquet.
         """
-        tables = {"channel": self._channel.table(), "published": self._published.table()}
+        tables = {
+            "file": self._file_table(),
+            "columns": self._column_table(),
+            "categories": self._category_table(),
+            "outputs": self._output_table(),
+            "channel": self._channel.table(),
+            "published": self._published.table(),
+        }
         if self.drawing is not None:
             tables["drawing"] = JudgedDrawing(self.drawing, self._channel).table()
             tables["order"] = self._order_table(self.drawing)
-        return {**super().tables, **{name: self.counted(table) for name, table in tables.items()}}
+        return {name: self.counted(table) for name, table in tables.items()}
 
-    def declared(self) -> list[ReleaseExpectation]:
-        """What is expected of it."""
-        from funnel.pipeline.expectations.suite import declare
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables."""
+        return self.tables[name]
 
-        return declare(self)
+    def counted(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A table with the number of records in the file on every line."""
+        return table.assign(**{ROWS: self.reread.rows})
+
+    @cached_property
+    def reread(self) -> Reread:
+        """What the file holds; read once.
+
+        Raises
+        ------
+        ReleaseRefused
+            If it cannot be read as parquet.
+        """
+        return reread(self.released, self.protocol.outputs, tuple(self.declared_categories))
 
     @property
     def declared_categories(self) -> dict[str, list[str]]:
-        """See `TableEvidence`."""
-        drawn = super().declared_categories
+        """The categories of every column of the file, in its order."""
+        outputs = self.protocol.outputs
+        drawn = {
+            column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols))
+            for j, column in enumerate(outputs.columns)
+        }
         whole = {column: list(texts) for column, texts in self.categories.items()}
         secret = {column: texts for column, texts in drawn.items() if column in self.secret}
         return {**secret, **whole, **drawn}
 
     @property
     def known(self) -> tuple[Alphabet, ...]:
-        """Alphabets whose categories may be named in a verdict."""
+        """Alphabets whose categories may be named in a verdict; those in none could be anything of a source row."""
         return (self.protocol.outputs, self.joint.over_published(self.published).inputs)
 
     @property
@@ -148,6 +169,32 @@ class Evidence(TableEvidence):
         b, a = self.protocol.size
         drawn = self.pair_counts if self.drawn_with is None else DrawnCounts.total((1, a + 1, b), [])
         return Channel(self.protocol, self.joint if self.public is None else self.public, drawn)
+
+    def _file_table(self) -> pd.DataFrame:
+        found = self.reread
+        return pd.DataFrame({"footer_rows": [found.footer_rows], "metadata": [found.metadata]})
+
+    def _column_table(self) -> pd.DataFrame:
+        rows = [(column.name, column.type, column.is_category, column.nulls) for column in self.reread.columns]
+        return pd.DataFrame(rows, columns=["name", "type", "is_category", "nulls"])
+
+    def _category_table(self) -> pd.DataFrame:
+        """Categories by column."""
+        rows: list[tuple[str, bool, str | None, int]] = []
+        for column, declared in self.declared_categories.items():
+            if column not in self.reread.categories:
+                rows.append((column, False, None, 0))
+                continue
+            texts = (_texts(alphabet, column) for alphabet in self.known if column in alphabet.columns)
+            named: Collection[str] = set(declared).union(*texts)
+            for category, records in self.reread.categories[column].items():
+                rows.append((column, True, category if category in named else None, records))
+        return pd.DataFrame(rows, columns=["column", "readable", "category", "records"])
+
+    def _output_table(self) -> pd.DataFrame:
+        """Released records by position of the output symbol; -1 for records that hold none."""
+        counts = self.reread.output_counts
+        return pd.DataFrame({"output": [*range(len(counts) - 1), -1], "records": counts})
 
     def _order_table(self, drawing: Drawing) -> pd.DataFrame:
         channel = self._in_snapshot(drawing)
@@ -181,3 +228,8 @@ class Evidence(TableEvidence):
             drawn[self.protocol.inputs.get(tuple(symbol[j] for j in kept))] += counts
         drawn[a] += table[-1]
         return Channel(self.protocol, self.joint, DrawnCounts.of_pairs(drawn))
+
+
+def _texts(alphabet: Alphabet, column: str) -> set[str]:
+    position = alphabet.columns.index(column)
+    return {symbol[position] for symbol in alphabet.symbols}

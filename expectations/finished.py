@@ -49,22 +49,6 @@ from funnel.release.layout import ReleaseFolder
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 
-CSV_CLAIMS = ("rows",)
-READER_CLAIMS = ("records",)
-SOURCE_CLAIMS = (
-    "digest",
-    "records",
-    "records left out",
-    "secret",
-    "published",
-    "bound",
-    "csv",
-    "order of rows",
-    "record key",
-    "bins",
-)
-RECOUNT_CLAIMS = ("secret", "inputs", "counts", "hierarchies", "draws")
-LEVEL_CLAIMS = ("bound", "findings")
 # Of levels that are found twice by searches: that of rldp is known to about this.
 _LEVEL = 1e-7
 # Where a release is made, levels over all tables that noise leaves possible are bounded from above, block by block.
@@ -78,6 +62,7 @@ class Finished(FinishedFolder):
     def declared(self) -> list[ReleaseExpectation]:
         """What is expected of it."""
         from funnel.pipeline.expectations.finished_suite import declare_finished
+        from funnel.pipeline.expectations.suite import declare
 
         said = self.said
         finished = declare_finished(
@@ -89,7 +74,7 @@ class Finished(FinishedFolder):
             bool(said.drawn),
             self.classes is not None,
         )
-        return [*self.evidence.declared(), *finished]
+        return [*declare(self.evidence), *finished]
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables to judge."""

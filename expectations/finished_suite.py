@@ -6,32 +6,51 @@ from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
     class_claims,
     disclosure_claims,
-    finished,
     frequency_claims,
     history_claims,
     keyed_answers,
+    number_claims,
     package_claims,
     protocol_claims,
     public_files,
     report_claims,
 )
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
-from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
-from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
-from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
-from funnel.pipeline.expectations.custom.handouts import ExpectHandoutsToFollowDocuments
-from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
-from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
-from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
-from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
-from funnel.pipeline.expectations.custom.protocol_figures import ExpectProtocolFiguresToFollowRecount
-from funnel.pipeline.expectations.custom.public_files import ExpectPublicFilesToEqualDeclared
-from funnel.pipeline.expectations.custom.recounted import ExpectCountsToEqualRecount
-from funnel.pipeline.expectations.custom.report import ExpectReportToFollowRecount
-from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReaderToAgree
-from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
-from funnel.pipeline.expectations.custom.whole_records import ExpectRecordsToBeOfTheirClass
-from funnel.pipeline.expectations.number_claims import expect_numbers
+from funnel.pipeline.expectations.custom.claims import (
+    ExpectCountsToEqualRecount,
+    ExpectCsvToEqualTable,
+    ExpectFrequenciesToBeProtected,
+    ExpectFrequenciesToMeetRules,
+    ExpectHandoutsToFollowDocuments,
+    ExpectHistoriesToMeetBound,
+    ExpectKeysToGiveAnswers,
+    ExpectNumbersToFollowRecords,
+    ExpectPackageToDescribeRelease,
+    ExpectPlainLevelToMeetBound,
+    ExpectProtocolFiguresToFollowRecount,
+    ExpectPublicFilesToEqualDeclared,
+    ExpectRecordsToBeOfTheirClass,
+    ExpectReportToFollowRecount,
+    ExpectSecondReaderToAgree,
+    ExpectSourceToEqualSnapshot,
+)
+
+CSV_CLAIMS = ("rows",)
+READER_CLAIMS = ("records",)
+SOURCE_CLAIMS = (
+    "digest",
+    "records",
+    "records left out",
+    "secret",
+    "published",
+    "bound",
+    "csv",
+    "order of rows",
+    "record key",
+    "bins",
+)
+RECOUNT_CLAIMS = ("secret", "inputs", "counts", "hierarchies", "draws")
+LEVEL_CLAIMS = ("bound", "findings")
 
 
 def declare_finished(
@@ -65,7 +84,7 @@ def declare_finished(
     law = "public counts" if noise else "recount"
     copies: list[ReleaseExpectation] = [
         ExpectCsvToEqualTable(
-            claims=list(finished.CSV_CLAIMS),
+            claims=list(CSV_CLAIMS),
             description="The csv holds the rows of the parquet file, in their order, and nothing else.",
         )
     ]
@@ -75,6 +94,15 @@ def declare_finished(
             description=(
                 "Every published record is one of the source and of its class, and in every class records are as in "
                 "the source."
+            ),
+        )
+    ]
+    numbers: list[ReleaseExpectation] = [
+        ExpectNumbersToFollowRecords(
+            claims=list(number_claims.CLAIMS),
+            description=(
+                "Every drawn number is the one that the published records and the declared intervals make, made again "
+                "without the source."
             ),
         )
     ]
@@ -108,19 +136,19 @@ def declare_finished(
             description="The folder holds exactly the declared public files, as plain files, and a closed audit/.",
         ),
         *(copies if csv else []),
-        *([expect_numbers()] if drawn else []),
+        *(numbers if drawn else []),
         *(classes if by_class else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
-            claims=list(finished.READER_CLAIMS),
+            claims=list(READER_CLAIMS),
             description="Another reader finds every output in the parquet file exactly as often as it was drawn.",
         ),
         ExpectSourceToEqualSnapshot(
-            claims=list(finished.SOURCE_CLAIMS),
+            claims=list(SOURCE_CLAIMS),
             description="The release was made from the source as it is now, by what the text of its spec says.",
         ),
         ExpectCountsToEqualRecount(
-            claims=list(finished.RECOUNT_CLAIMS),
+            claims=list(RECOUNT_CLAIMS),
             description="The counts that it was made from are those counted again from the source by another reader.",
         ),
         *(noisy if noise else []),
@@ -129,7 +157,7 @@ def declare_finished(
             description="The frequencies keep the rules of disclosure control, unless the spec asks to report only.",
         ),
         ExpectPlainLevelToMeetBound(
-            claims=list(finished.LEVEL_CLAIMS),
+            claims=list(LEVEL_CLAIMS),
             description=f"The protocol keeps {guarantee} {_under(guarantee, noise)}, decided again in plain fractions.",
         ),
         ExpectProtocolFiguresToFollowRecount(

@@ -35,7 +35,7 @@ class Judged(Protocol):
 
 
 def judge(evidence: Judged) -> Verdict:
-    """Judge a release, or a released table.
+    """Judge a release.
 
     Great Expectations fails open: an expectation it does not know is left out, and the rest succeeds. So what it
     evaluated is compared with what was declared, as multisets of type and arguments: an expectation that is missing,
@@ -44,7 +44,7 @@ def judge(evidence: Judged) -> Verdict:
 
     Parameters
     ----------
-    evidence : Evidence, TableEvidence or Finished
+    evidence : Finished
 
     Notes
     -----
@@ -117,9 +117,10 @@ def announced(
         Whether numbers are drawn within published intervals.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
+    from funnel.pipeline.expectations.suite import declare
 
     finished = declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn, bool(evidence.categories))
-    declared = [*evidence.declared(), *finished]
+    declared = [*declare(evidence), *finished]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

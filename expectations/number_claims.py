@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from funnel.audit.check import State
 from funnel.audit.drawn_numbers import Behind, check_drawn_numbers
@@ -11,24 +11,7 @@ from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount.drawn_numbers import ToldNumbers, first_difference
 from funnel.release.layout import ReleaseFolder
 
-if TYPE_CHECKING:
-    from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
-
 CLAIMS = ("numbers", "bytes")
-
-
-def expect_numbers() -> ExpectNumbersToFollowRecords:
-    """The expectation, in plain words."""
-    # With it Great Expectations is imported, which takes seconds; claims are made without.
-    from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
-
-    return ExpectNumbersToFollowRecords(
-        claims=list(CLAIMS),
-        description=(
-            "Every drawn number is the one that the published records and the declared intervals make, made again "
-            "without the source."
-        ),
-    )
 
 
 def number_claims(

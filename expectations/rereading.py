@@ -18,6 +18,8 @@ from funnel.sampling import InputEncoder
 from funnel.tables import open_paged
 
 BATCH_ROWS = 1 << 16
+# The column of every table of evidence that holds the number of records in the file: none is a failure.
+ROWS = "rows_in_file"
 # Where parquet keeps the Arrow types of its columns, dictionaries among them; what users add is beside it.
 _TYPES_KEY = b"ARROW:schema"
 

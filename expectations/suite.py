@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from funnel.audit.false_alarms import SHARES
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
-from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
-from funnel.pipeline.expectations.custom.category_types import ExpectReleasedColumnsToBeCategories
-from funnel.pipeline.expectations.custom.columns import ExpectReleasedColumnsToEqualDeclared
-from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
 from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol
-from funnel.pipeline.expectations.custom.hidden_columns import ExpectNoSecretOrUndeclaredColumn
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret
 from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound
-from funnel.pipeline.expectations.custom.metadata import ExpectReleasedFileToCarryNoMetadata
-from funnel.pipeline.expectations.custom.nulls import ExpectReleasedColumnsToHoldNoNulls
 from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, ExpectRowsInSourceOrder
-from funnel.pipeline.expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
-from funnel.pipeline.expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
+from funnel.pipeline.expectations.custom.released_table import (
+    ExpectNoSecretOrUndeclaredColumn,
+    ExpectReleasedCategoriesToEqualDeclared,
+    ExpectReleasedColumnsToBeCategories,
+    ExpectReleasedColumnsToEqualDeclared,
+    ExpectReleasedColumnsToHoldNoNulls,
+    ExpectReleasedCountsToEqualDrawn,
+    ExpectReleasedFileToCarryNoMetadata,
+    ExpectReleasedRowsToEqualSnapshot,
+    ExpectReleasedSymbolsToBeOutputs,
+)
 from funnel.pipeline.expectations.custom.thresholds import ExpectSamplerToMeetThresholds
 from funnel.pipeline.expectations.custom.words import ExpectRandomWordsNeverToRepeat, ExpectRandomWordsToBeUniform
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.ordering import LABELS
-from funnel.pipeline.expectations.table_evidence import TableEvidence
 from funnel.wording import listed, plain_number
 
 
@@ -41,18 +42,7 @@ def declare(evidence: Evidence) -> list[ReleaseExpectation]:
     return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence), *drawing]
 
 
-def declare_table(evidence: TableEvidence) -> list[ReleaseExpectation]:
-    """All expectations on a released table by itself, for somebody who has it and its protocol and nothing else.
-
-    Parameters
-    ----------
-    evidence : TableEvidence
-        Only the protocol is read here; the released file is not.
-    """
-    return [*_on_the_columns(evidence), *_on_the_categories(evidence)]
-
-
-def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
+def _on_the_columns(evidence: Evidence) -> list[ReleaseExpectation]:
     published = list(evidence.declared_categories)
     return [
         ExpectReleasedColumnsToEqualDeclared(
@@ -86,7 +76,7 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
     ]
 
 
-def _on_the_categories(evidence: TableEvidence) -> list[ReleaseExpectation]:
+def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
     outputs = evidence.protocol.outputs
     by_column: list[ReleaseExpectation] = []
     for column, categories in evidence.declared_categories.items():

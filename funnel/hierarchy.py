@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from funnel.errors import FunnelError, SpecError
 from funnel.storage import is_url
 from funnel.wording import did_you_mean, listed, toml_key
+
+if TYPE_CHECKING:
+    from funnel.source.source import SourceSpec
 
 _MOST_BYTES = 1 << 24
 # Of a table that is no csv.
@@ -20,7 +23,21 @@ Known = Mapping[str, Mapping[str, Sequence[str]]]
 """What hierarchies of columns came to: the values of every group."""
 
 
-def with_hierarchies(settings: Mapping[str, Any], folder: Path, known: Known | None = None) -> dict[str, Any]:
+class Opened(Protocol):
+    """A spec of which the source can be opened, with its record key or without."""
+
+    @property
+    def reading(self) -> SourceSpec:
+        """What the source is opened by."""
+
+
+Make = Callable[[Mapping[str, Any], Path], Opened]
+"""A spec of settings; relative paths start at a folder."""
+
+
+def with_hierarchies(
+    settings: Mapping[str, Any], folder: Path, make: Make, known: Known | None = None
+) -> dict[str, Any]:
     """Settings of a spec with the groups that its hierarchies come to, in place of these.
 
     ``hierarchy`` in ``[recode.COLUMN]`` names a table: its first column has the values of the source, the others what
@@ -34,6 +51,8 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, known: Known | N
         As read from TOML; what is wrong in other ways is left as it is, for the spec to say.
     folder : Path
         Where relative paths start.
+    make : function of settings and folder
+        The spec that a table of levels is read by, where it is no csv file.
     known : mapping of column to mapping of group to values, optional
         What the hierarchies came to when they were read; by default they are read.
 
@@ -51,11 +70,11 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, known: Known | N
             rest = {name: setting for name, setting in recode.items() if name not in ("hierarchy", "level")}
             made[column] = {**rest, "groups": known[column]}
         else:
-            made[column] = _expanded(column, recode, folder)
+            made[column] = _expanded(column, recode, folder, make)
     return {**settings, "recode": made}
 
 
-def _expanded(column: str, recode: Any, folder: Path) -> Any:
+def _expanded(column: str, recode: Any, folder: Path, make: Make) -> Any:
     if not isinstance(recode, Mapping) or not {"hierarchy", "level"} & set(recode):
         return recode
     place = f"[recode.{toml_key(column)}]"
@@ -71,7 +90,7 @@ def _expanded(column: str, recode: Any, folder: Path) -> Any:
         name, levels = Path(told).name, _levels(folder / told, level, place)
     else:
         source = {"path": told} if isinstance(told, str) else told
-        name, levels = "the table", _of_source(source, level, place, folder)
+        name, levels = "the table", _of_source(source, level, place, folder, make)
     rest = {name: setting for name, setting in recode.items() if name not in ("hierarchy", "level")}
     return {**rest, "groups": _groups(levels, level, place, name)}
 
@@ -109,11 +128,10 @@ def _levels(file: Path, level: str, place: str) -> list[tuple[str, str]]:
     return [(row[0], row[at]) for row in rows]
 
 
-def _of_source(source: Mapping[str, Any], level: str, place: str, folder: Path) -> list[tuple[str, str]]:
+def _of_source(source: Mapping[str, Any], level: str, place: str, folder: Path, make: Make) -> list[tuple[str, str]]:
     """Values and what they belong to, from a table that is read as sources are."""
-    # Formats know specs.
+    # Readers load pyarrow, which specs do without.
     from funnel.source.reader import open_source
-    from funnel.spec import ReleaseSpec
 
     asked = {
         "name": "levels",
@@ -125,11 +143,11 @@ def _of_source(source: Mapping[str, Any], level: str, place: str, folder: Path) 
         "secret": [level],
     }
     try:
-        probe = ReleaseSpec.of({**asked, "publish": "auto"}, folder)
+        probe = make({**asked, "publish": "auto"}, folder)
         first, *others = open_source(probe.reading).names
         if level not in others:
             raise SpecError(f"the level {level!r} is its first column, which has the values; name another one")
-        opened = open_source(ReleaseSpec.of({**asked, "publish": [first]}, folder))
+        opened = open_source(make({**asked, "publish": [first]}, folder).reading)
         found: list[tuple[str, str]] = []
         for batch in opened.batches([first, level]):
             columns = (batch.column(column).to_pylist() for column in (first, level))

@@ -185,7 +185,7 @@ class ReleaseSpec(Section):
             As `load`.
         """
         try:
-            spec = cls.model_validate(with_hierarchies(settings, Path(folder), hierarchies))
+            spec = cls.model_validate(with_hierarchies(settings, Path(folder), cls.of, hierarchies))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec = spec.with_declared_bins()

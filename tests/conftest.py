@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+# As commands do, and before anything imports numpy: threads of two workers wait for one another on two processors.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from tests import chance, forest
 from tests.ledger.servers import Server, running_server
 

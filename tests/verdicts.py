@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import pandas as pd
+
+from funnel.pipeline.expectations import Evidence, judge
+from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+from funnel.pipeline.expectations.suite import declare
 from funnel.release.verdict import Verdict
 
 COLUMNS = "expect_released_columns_to_equal_declared"
@@ -17,6 +24,24 @@ INPUTS = "expect_drawn_inputs_to_equal_snapshot"
 DRAWS = "expect_draws_to_follow_protocol"
 LEVEL = "expect_protocol_level_to_meet_bound"
 ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS, LEVEL}
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """Evidence that is judged without the rest of its folder."""
+
+    evidence: Evidence
+
+    def declared(self) -> list[ReleaseExpectation]:
+        return declare(self.evidence)
+
+    def table(self, name: str) -> pd.DataFrame:
+        return self.evidence.table(name)
+
+
+def judge_evidence(evidence: Evidence) -> Verdict:
+    """The verdict of the expectations on the evidence alone."""
+    return judge(_Alone(evidence))
 
 
 def failures(verdict: Verdict) -> dict[str, str]:

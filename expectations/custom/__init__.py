@@ -1,1 +1,1 @@
-"""Custom expectations, one file each: what a release must be before it is published."""
+"""Custom expectations, a file for each table of evidence: what a release must be before it is published."""

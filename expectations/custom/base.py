@@ -20,7 +20,7 @@ from funnel.pipeline.expectations.engine import (
     metric_value,
     renderer,
 )
-from funnel.pipeline.expectations.table_evidence import ROWS
+from funnel.pipeline.expectations.rereading import ROWS
 
 _LISTED = 3
 

@@ -15,7 +15,9 @@ from funnel.recount.intervals import ball
 
 # Limits are whole multiples of 1/UNIT, rounded outwards: that is part of what the set of laws is.
 UNIT = 1 << 32
-_FIRST_BITS, _LAST_BITS = 96, 1 << 14
+_FIRST_BITS, _LAST_BITS = 64, 1 << 14
+# Of doubles that say where to look: rounds, terms of a continued fraction, and what stands for zero in one.
+_ROUNDS, _TERMS, _SMALLEST = 60, 10_000, 1e-300
 
 Limits = tuple[tuple[int, int], ...]
 
@@ -81,8 +83,7 @@ def upper_limit(successes: int, trials: int, tail: Fraction) -> int:
 def lower_limit(successes: int, trials: int, tail: Fraction) -> int:
     """The largest j with ``P(Bin(trials, j/UNIT) >= successes) <= tail``, which is ``I_{j/UNIT}(k, n - k + 1)``.
 
-    Where to look is guessed: the root of the logarithm of the tail is nearly straight in j, so a secant through the
-    last two places foretells the next. Which side a place is on is proven, and only that is relied on.
+    Doubles say where to look (`_near`). Which side a place is on is proven, and only that is relied on.
 
     Raises
     ------
@@ -92,36 +93,65 @@ def lower_limit(successes: int, trials: int, tail: Fraction) -> int:
     if successes == 0:
         return 0
     low, high = 0, UNIT
-    sought = _depth(ball(tail))
-    share = successes / trials
-    guess = int((share - sought * math.sqrt(share * (1 - share) / trials)) * UNIT)
-    # At the share itself the tail is about a half.
-    last = (UNIT * successes // trials, 1.0)
+    place, step = max(1, round(UNIT * _near(successes, trials, tail))), 1
+    # Mostly two questions enclose it; else steps double until it is enclosed, and halve then.
     while high - low > 1:
-        if not low < guess < high:
-            guess = (low + high) // 2
-        within, depth = _compared(successes, trials, guess, tail)
-        low, high = (guess, high) if within else (low, guess)
-        slope = (depth - last[1]) / (guess - last[0]) if guess != last[0] else 0.0
-        last = (guess, depth)
-        # A step beyond the place that is foretold encloses it from the other side.
-        beyond = 1 if within else -1
-        guess = round(guess + (sought - depth) / slope) + beyond if math.isfinite(depth) and slope < 0 else low
+        place = place if low < place < high else (low + high) // 2
+        if _is_within(successes, trials, place, tail):
+            low, place = place, place + step
+        else:
+            high, place = place, place - step
+        step *= 2
     return low
 
 
-def _compared(successes: int, trials: int, j: int, tail: Fraction) -> tuple[bool, float]:
-    """Whether the tail at a place is at most what it may be, proven; and how deep it is, roughly."""
+def _near(successes: int, trials: int, tail: Fraction) -> float:
+    """About the x with ``I_x(k, n - k + 1) = tail``, in doubles, by Newton's method.
+
+    ``√(-2 ln I_x)`` is nearly straight in x: for a normal distribution it is a number of standard deviations.
+    """
+    a, b, share = successes, trials - successes + 1, successes / trials
+    constant = math.lgamma(a + b) - math.lgamma(a + 1) - math.lgamma(b)
+    sought = math.sqrt(2 * (math.log(tail.denominator) - math.log(tail.numerator)))
+    x = max(share - sought * math.sqrt(share * (1 - share) / trials), share / 8) * (1 - 2.0**-20)
+    for _ in range(_ROUNDS):
+        fraction = _continued_fraction(a, b, x)
+        depth = math.sqrt(max(0.0, -2 * (constant + a * math.log(x) + b * math.log1p(-x) + math.log(fraction))))
+        before, x = x, x + (depth - sought) * depth * x * (1 - x) * fraction / a
+        x = min(max(x, before / 8), (7 + before) / 8)
+        if abs(x - before) <= 1e-13 * x:
+            break
+    return x
+
+
+def _continued_fraction(a: int, b: int, x: float) -> float:
+    """``a B I_x(a, b) / (x^a (1-x)^b)`` by its continued fraction, from the front (Lentz)."""
+    numerator, denominator = 1.0, 1 / _apart(1 - (a + b) * x / (a + 1))
+    found = denominator
+    for m in range(1, _TERMS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            denominator = 1 / _apart(1 + term * denominator)
+            numerator = _apart(1 + term / numerator)
+            found *= numerator * denominator
+        if abs(numerator * denominator - 1) < 2.0**-52:
+            break
+    return max(found, _SMALLEST)
+
+
+def _apart(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST
+
+
+def _is_within(successes: int, trials: int, j: int, tail: Fraction) -> bool:
+    """Whether the tail at a place is at most what it may be, proven."""
     bits = _FIRST_BITS
     while bits <= _LAST_BITS:
         with ctx.workprec(bits):
             reached, limit = arb(fmpq(j, UNIT)).beta_lower(successes, trials - successes + 1, regularized=1), ball(tail)
             if reached <= limit or reached > limit:
-                return bool(reached <= limit), _depth(reached)
+                return bool(reached <= limit)
         bits *= 2
     raise FunnelError("an interval of 16,384 bits does not decide a limit; this is a defect, please report it")
-
-
-def _depth(tail: arb) -> float:
-    """``√(-2 ln tail)``: for a normal law about as many standard deviations."""
-    return math.sqrt(max(0.0, -2 * float(tail.log().mid()))) if tail.is_finite() and tail > 0 else math.inf

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
+from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend, estimate_trend
 from funnel.estimation.methods import Method
 from funnel.estimation.numbers import QUARTILES
 from funnel.estimation.odds import plain_odds
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.release.counted_as_usual import counted_as_usual
-from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
+from funnel.release.estimated import estimate_numbers_of, estimate_release
 from funnel.release.layout import ReleaseFolder
+from funnel.release.reading import open_release
 from funnel.release.weighted import estimate_release_weighted
 from funnel.source.cells import number_in
 
@@ -99,6 +100,43 @@ class Question:
             raise SpecError("--odds ratios are counted as usual; take --method out")
         plain, _ = counted_as_usual(folders[0])
         return plain_odds(plain, *self.by, sampling=self.sampling)
+
+
+def estimate_versions(
+    folders: Sequence[ReleaseFolder],
+    by: str | Sequence[str] | None = None,
+    *,
+    within: str | Sequence[str] = (),
+    method: Method | None = None,
+    sampling: bool = False,
+    confidence: float = 0.95,
+) -> Trend:
+    """`funnel.estimate_trend` of several versions.
+
+    They are taken to be about different people where they are of one series, and each says so; else answers may
+    depend on each other in any way.
+
+    Parameters
+    ----------
+    folders : sequence of ReleaseFolder
+        In order of time.
+    by, within, method, sampling, confidence
+        As of `funnel.estimate`.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `estimate_release` and `funnel.estimate_trend`.
+    """
+    opened = [open_release(folder.root) for folder in folders]
+    found = [
+        estimate_release(folder, by, within=within, method=method, sampling=sampling, confidence=confidence)
+        for folder in folders
+    ]
+    names = {one.package.get("name") for one in opened}
+    different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
+    versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
+    return estimate_trend(found, same_people=not different, versions=versions)
 
 
 def _stands_for(text: str) -> tuple[str, float | tuple[float, float]]:

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from funnel.errors import DataError, SpecError
-from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
+from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.methods import Method, method_for
@@ -23,7 +23,6 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
-from funnel.release.reading import open_release
 
 # Values that may be more common than this are left for the records to tell.
 RARE = 0.005
@@ -203,43 +202,6 @@ def _intervals(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, flo
         return {str(label): (float(low), float(up)) for label, (low, up) in intervals.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
-
-
-def estimate_versions(
-    folders: Sequence[ReleaseFolder],
-    by: str | Sequence[str] | None = None,
-    *,
-    within: str | Sequence[str] = (),
-    method: Method | None = None,
-    sampling: bool = False,
-    confidence: float = 0.95,
-) -> Trend:
-    """`funnel.estimate_trend` of several versions.
-
-    They are taken to be about different people where they are of one series, and each says so; else answers may
-    depend on each other in any way.
-
-    Parameters
-    ----------
-    folders : sequence of ReleaseFolder
-        In order of time.
-    by, within, method, sampling, confidence
-        As of `funnel.estimate`.
-
-    Raises
-    ------
-    DataError, SpecError
-        As `estimate_release` and `funnel.estimate_trend`.
-    """
-    opened = [open_release(folder.root) for folder in folders]
-    found = [
-        estimate_release(folder, by, within=within, method=method, sampling=sampling, confidence=confidence)
-        for folder in folders
-    ]
-    names = {one.package.get("name") for one in opened}
-    different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
-    versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
-    return estimate_trend(found, same_people=not different, versions=versions)
 
 
 def _untold(found: Estimate) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.goal import negative_entropy
-from funnel.solver.lp import sparse_optimum
+from funnel.solver.lp import sparse_programme
 from funnel.solver.region import Region
 
 # Programmes, and outputs for each symbol counted.
@@ -54,10 +54,10 @@ def ascend(region: Region, budget: Budget) -> FloatArray:
     slopes = np.log(np.maximum(np.tile(np.eye(d), (_EACH, 1)), _FLOOR))
     best, found = -np.inf, np.zeros((0, a))
     for _ in range(_STEPS):
-        best_masses = sparse_optimum((slopes @ image).ravel(), conditions, totals, region.law, budget)
-        if best_masses is None:
+        mixed = sparse_programme((slopes @ image).ravel(), conditions, totals, region.law, budget)
+        if mixed is None:
             break
-        masses = np.maximum(best_masses.reshape(outputs, a), 0.0)
+        masses = np.maximum(mixed.values.reshape(outputs, a), 0.0)
         weight = masses.sum(axis=1)
         used = weight > 1e-12
         posteriors = masses[used] / weight[used, None]

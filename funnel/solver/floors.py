@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
-from funnel.joint import FloatArray
+from funnel.guarantees.base import Guarantee
+from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import rounded_weights
 from funnel.solver.budget import Budget
@@ -14,7 +18,7 @@ from funnel.solver.goal import ENTROPY
 from funnel.solver.greedy import greedy_weights, partition_weights
 from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
-from funnel.solver.request import Request
+from funnel.solver.request import Request, Solution
 from funnel.solver.search import MANY
 from funnel.solver.work import Deciding
 
@@ -59,6 +63,38 @@ class Best:
             self.propose(weights)
 
 
+def never_below(
+    known: Sequence[Protocol],
+    solution: Solution,
+    joint: Joint,
+    guarantee: Guarantee,
+    gap: float,
+    told: Callable[[Protocol], float],
+) -> Solution:
+    """The most useful of a solution and of those known protocols that meet the guarantee exactly.
+
+    Parameters
+    ----------
+    known : sequence of Protocol
+        For this joint distribution.
+    solution : Solution
+    joint : Joint
+    guarantee : Guarantee
+    gap : float
+        The requested one.
+    told : callable
+        The utility of a protocol; below zero where it is none of those asked for.
+    """
+    for protocol in known:
+        utility = told(protocol)
+        if utility > solution.utility and guarantee.holds(joint, protocol):
+            bound = max(utility, solution.bound)
+            status = "optimal" if bound - utility <= gap else solution.status
+            named = protocol.named(guarantee=str(guarantee))
+            solution = replace(solution, protocol=named, utility=utility, bound=bound, status=status)
+    return solution
+
+
 def set_aside(budget: Budget, inputs: int) -> Budget:
     """What merging may take: a share of the budget, and in any case half a second's work."""
     share = _FLOOR_OF_MANY if inputs >= MANY else _FLOOR
@@ -67,40 +103,68 @@ def set_aside(budget: Budget, inputs: int) -> Budget:
     return aside if aside.remaining > least.remaining else least
 
 
-def greedy_start(problem: Problem, best: Best, budget: Budget) -> list[FloatArray]:
+def greedy_start(request: Request, problem: Problem, best: Best, budget: Budget) -> list[FloatArray]:
     """Propose the greedy way's protocol, and return its posteriors to start from, where there are many inputs."""
     if not _starts_greedily(problem):
         return []
     best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
-    propose_columns(problem, best, budget.part(_COLUMNS))
+    propose_columns(request, best, budget.part(_COLUMNS))
     return [problem.posteriors(best.protocol.weights)]
 
 
-def propose_columns(problem: Problem, best: Best, budget: Budget) -> None:
-    """Propose to publish some of the columns of X as they are: those that keep most of all that hold."""
-    joint = problem.joint
+def some_columns(joint: Joint) -> list[tuple[float, npt.NDArray[np.intp]]]:
+    """What is kept where some of the columns of X are published as they are, and which output each input has then.
+
+    Nats, and shape (a,); what keeps most first. Of three columns at most, and not of all there are.
+    """
     columns = range(len(joint.inputs.columns))
-    deciding = Deciding(problem.read, problem.guarantee, budget)
+    values = np.array(joint.inputs.symbols, dtype=object).reshape(len(joint.inputs), -1)
+    codes = [np.unique(values[:, j].astype(str), return_inverse=True)[1] for j in columns]
     ways = []
     for size in columns[1 : _MOST_COLUMNS + 1]:
         for some in itertools.combinations(columns, size):
-            groups: dict[tuple[str, ...], list[int]] = {}
-            for x in np.flatnonzero(joint.counts.any(axis=0)):
-                groups.setdefault(tuple(joint.inputs.symbols[x][j] for j in some), []).append(int(x))
-            subsets = tuple(tuple(group) for group in groups.values())
-            mass = np.array([joint.p_input[list(group)].sum() for group in subsets])
-            ways.append((float(-(mass @ np.log(mass))), subsets))
-    for kept, subsets in sorted(ways, key=lambda way: -way[0]):
-        if kept <= best.utility or budget.expired:
+            output = np.zeros(len(values), dtype=np.intp)
+            for j in some:
+                output = np.unique(output * (codes[j].max() + 1) + codes[j], return_inverse=True)[1]
+            mass = np.bincount(output, weights=joint.p_input)
+            mass = mass[mass > 0]
+            ways.append((-float(mass @ np.log(mass)), output))
+    return sorted(ways, key=lambda way: -way[0])
+
+
+def propose_columns(request: Request, best: Best, budget: Budget) -> None:
+    """Propose to publish some of the columns of X as they are: those that keep most of all that hold."""
+    joint = request.joint
+    if request.reads_secret:
+        # The optimum without, which is proposed there, has them.
+        return
+    seen = np.flatnonzero(joint.counts.any(axis=0))
+    deciding = Deciding(request.read, request.guarantee, budget)
+    for kept, output in some_columns(joint):
+        if budget.expired or (request.informs and kept <= best.utility):
             break
+        subsets = tuple(tuple(map(int, seen[output[seen] == one])) for one in np.unique(output[seen]))
         if deciding.holds(weights := partition_weights(joint, subsets)):
             best.propose(weights)
 
 
-def propose_merged(problem: Problem, best: Best, budget: Budget) -> None:
+def propose_known(request: Request, problem: Problem, best: Best) -> list[FloatArray]:
+    """Propose the known protocols that meet the guarantee, and return their posteriors to start from."""
+    found = []
+    for protocol in request.known:
+        if protocol.inputs.columns == request.read.inputs.columns and not protocol.is_sparse:
+            weights = protocol.weights_for(request.read.inputs)
+            if request.guarantee.holds_for(request.read, weights):
+                best.propose(weights)
+                found.append(problem.posteriors(weights))
+    return found
+
+
+def propose_merged(request: Request, problem: Problem, best: Best, budget: Budget) -> None:
     """Propose the protocols of greedy merging, which are there even where the budget allows nothing."""
     if not _starts_greedily(problem):
         best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+        propose_columns(request, best, budget.part(_COLUMNS))
     # Inputs that presolve makes one may as well be in different classes.
     ways = [(whole, risks) for whole in (problem, problem.unmerged) for risks in (whole.risks, None)]
     for left, (whole, risks) in zip(range(len(ways), 0, -1), ways, strict=True):

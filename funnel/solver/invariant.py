@@ -22,7 +22,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
 from funnel.rounding import marginal_weights
-from funnel.solver.balance import in_balance, proven_weights
+from funnel.solver.balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
@@ -118,6 +118,15 @@ def invariant_optimum(
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(worth @ np.diagonal(protocol.matrix))
     return request.answer(protocol, unchanged, best.bound, best.size, "exchange", best.ended is None, best.ended)
+
+
+def share_kept(joint: Joint, protocol: Protocol, weights: Weighting) -> float:
+    """The weighted share of records that an invariant protocol leaves unchanged; -1 where it is none."""
+    if protocol.inputs != joint.inputs or protocol.outputs != joint.inputs:
+        return -1.0
+    if imbalance(joint, protocol.weights) > IMBALANCE:
+        return -1.0
+    return float(counted(joint, weights) @ np.diagonal(protocol.matrix))
 
 
 def counted(joint: Joint, weights: Weighting) -> FloatArray:

@@ -220,19 +220,6 @@ class Prices(NamedTuple):
     equations: FloatArray
 
 
-def sparse_optimum(
-    gain: FloatArray,
-    conditions: Any,
-    equations: Any,
-    values: FloatArray,
-    budget: Budget,
-    ends: tuple[float, float] | None = None,
-) -> FloatArray | None:
-    """The x, shape (n,), of `sparse_programme`."""
-    found = sparse_programme(gain, conditions, equations, values, budget, ends)
-    return None if found is None else found.values
-
-
 def sparse_programme(
     gain: FloatArray,
     conditions: Any,

@@ -160,7 +160,10 @@ class Neighbourhood:
         outside = np.where(vertices.top, np.where(np.isfinite(self._high), self._high, 0.0), self._low)
         np.put_along_axis(outside, vertices.basis, 0.0, 1)
         target = self._target - outside @ self._system.T
-        return plain, inverse, np.einsum("kij,kj->ki", inverse, target)
+        values = np.matmul(inverse, target[:, :, None])[:, :, 0]
+        # A singular basis can have a determinant that is rounding; what it is solved by is no solution then.
+        left = np.matmul(columns, values[:, :, None])[:, :, 0] - target
+        return plain & (np.abs(left).max(axis=1) < _OUTSIDE), inverse, values
 
     def _around(self, vertices: Vertices, numbers: Places) -> _Around:
         """The neighbours of vertices, from one small inverse for each."""

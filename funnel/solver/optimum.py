@@ -25,10 +25,12 @@ from funnel.joint import Joint
 from funnel.measures import Counted
 from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_of
 from funnel.progress import Progress, quiet
+from funnel.protocol import Protocol
 from funnel.solver.budget import Budget
 from funnel.solver.choice import METHODS
 from funnel.solver.designed import design_optimum
-from funnel.solver.invariant import Weighting, invariant_optimum
+from funnel.solver.floors import never_below
+from funnel.solver.invariant import Weighting, invariant_optimum, share_kept
 from funnel.solver.over_cone import cone_optimum
 from funnel.solver.over_laws import set_optimum
 from funnel.solver.request import Request, Solution
@@ -47,6 +49,7 @@ def optimal(
     counts: Counted = "inputs",
     utility: str | Utility = "information",
     weights: Weighting = "root",
+    known: Sequence[Protocol] = (),
 ) -> Solution:
     """Maximise the utility over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
@@ -84,13 +87,18 @@ def optimal(
         What an unchanged record with value x counts under ``utility="unchanged"``: in proportion to ``1/√p_x``, to 1 or
         to ``1/p_x``, so that all values together count by √p_x, p_x or alike. "share" leaves most records unchanged,
         "root" nearly as many, without giving up rare values.
+    known : sequence of Protocol
+        Protocols for the same joint distribution, such as those that were found under smaller budgets: what meets a
+        smaller budget meets a larger one. Those that meet the guarantee are where a search over a cone starts, and the
+        solution is never less useful than any of them. So a sweep that hands on its protocols never falls.
 
     Returns
     -------
     Solution
         Its protocol has at most a outputs (if it does not read the secret) and meets the guarantee exactly, on its
-        integer weights. It is never less useful than merging, nor than perfect privacy on a lattice, nor, if it reads
-        the secret, than the optimum that was found without. The same input gives the same protocol, unless the safety
+        integer weights. It is never less useful than merging, nor than some of the columns as they are, nor than
+        perfect privacy on a lattice, nor, if it reads the secret, than the optimum that was found without, but for a
+        gap of a millionth. The same input gives the same protocol, unless the safety
         clock or an interrupt ends the search: Ctrl-C, which columns answer with the best protocol so far.
 
     Raises
@@ -127,15 +135,32 @@ def optimal(
                 'utility="unchanged" publishes what the protocol reads; leave reads_secret out, or name the secret\'s '
                 "columns among the inputs of the joint distribution"
             )
-        return invariant_optimum(joint, guarantee, weights, gap, Budget.of(time_limit), progress or quiet)
+        invariant = invariant_optimum(joint, guarantee, weights, gap, Budget.of(time_limit), progress or quiet)
+        return never_below(known, invariant, joint, guarantee, gap, lambda one: share_kept(joint, one, weights))
     useful = utility_of(utility, joint.inputs)
     if useful != INFORMATION and counts != "inputs":
         raise SpecError(f"utility by {useful.name} counts the published columns; leave counts out")
     request = Request(
-        joint, guarantee, gap, Budget.of(time_limit), method, progress, reads_secret, counts, useful, started
+        joint,
+        guarantee,
+        gap,
+        Budget.of(time_limit),
+        method,
+        progress,
+        reads_secret,
+        counts,
+        useful,
+        started,
+        tuple(known),
     )
+    return never_below(known, _best_of(request), joint, guarantee, gap, request.told)
+
+
+def _best_of(request: Request) -> Solution:
+    """The optimum by information, variance or estimation."""
+    joint, guarantee, method = request.joint, request.guarantee, request.method
     chosen = method == "auto" or (method == "columns" and needs_no_table(joint) and not is_binary(joint))
-    if chosen and useful == INFORMATION and not reads_secret and is_wide(joint, guarantee):
+    if chosen and request.informs and not request.reads_secret and is_wide(joint, guarantee):
         with request.budget.interruptible():
             return wide_optimum(request)
     return _in_table(request)

@@ -14,7 +14,7 @@ from funnel.joint import FloatArray
 from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import chosen_method, has_few_vertices
-from funnel.solver.floors import Best, greedy_start, propose_merged, set_aside
+from funnel.solver.floors import Best, greedy_start, propose_known, propose_merged, set_aside
 from funnel.solver.goal import ENTROPY
 from funnel.solver.integers import integers_near
 from funnel.solver.problem import Problem
@@ -31,6 +31,8 @@ _ROUNDING_SHARE = 0.05
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 # The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
 BLIND, _ASCENT = 0.3, 0.2
+# Of the utility, what an optimum may lack of merging and of columns as they are.
+_UNNOTICED = 1e-6
 
 
 def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
@@ -84,7 +86,8 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
         if request.reads_secret:
             starts = _starts_with_secret(request, problem, best, floor)
         else:
-            starts = greedy_start(problem, best, floor)
+            starts = greedy_start(request, problem, best, floor)
+        starts += propose_known(request, problem, best)
         searching, asked = budget.part(_SEARCHING), (1 - _ROUNDING_SHARE) * request.gap
         mixture = best_mixture(
             problem,
@@ -100,8 +103,8 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
     bound = min(most, apart + split.bound + slack) + rounding_of(len(problem.read.p_input), most)
     for weights in integers_near(problem, split, finishing):
         best.propose(weights)
-    if bound - best.utility > request.gap and not request.reads_secret:
-        propose_merged(problem, best, floor)
+    if bound - best.utility > min(request.gap, _UNNOTICED) and not request.reads_secret:
+        propose_merged(request, problem, best, floor)
     if bound - best.utility > request.gap and not budget.expired:
         _propose_perfect(request, problem, best, finishing if guarantee.is_perfect else budget)
     if finished and finishing.fell_short:

@@ -14,7 +14,7 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.solver.cutting import bound_over_laws, optimum_over_laws
-from funnel.solver.floors import Best, set_aside
+from funnel.solver.floors import Best, propose_columns, set_aside
 from funnel.solver.goal import Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.over_cone import BLIND
@@ -24,6 +24,8 @@ from funnel.solver.robust import robust_weights
 # Inputs that noise may have made up are not told apart if they are more than so many, and of all records at most such
 # a share.
 _FEW_MADE_UP, _MADE_UP = 8, 0.05
+# Of what is set aside for merging, the greedy way; columns as they are have the rest.
+_GREEDY = 0.8
 # Of a budget, what finding a protocol may take that gives some inputs the marginal, the rest being for a bound on all;
 # and the gap, as a share of the requested one, of that bound.
 _FINDING, _PROVING = 0.6, 0.5
@@ -104,7 +106,8 @@ def set_optimum(request: Request) -> Solution:
         best.propose(blind)
     bound = most_with(found.bound)
     if bound - best.utility > gap:
-        best.propose(greedy_weights(joint, read, guarantee, floor))
+        best.propose(greedy_weights(joint, read, guarantee, floor.part(_GREEDY)))
+        propose_columns(request, best, floor)
     ended = None if found.finished else budget.ended_by or finding.ended_by
     if found.finished and found.fell_short:
         ended = "work"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.goal import ENTROPY, Goal
-from funnel.solver.lp import sparse_optimum
+from funnel.solver.lp import sparse_programme
 from funnel.solver.split import Split
 
 _LARGEST = 20_000_000
@@ -146,11 +146,11 @@ def repaired(
     counted = split.posteriors if image is None else split.posteriors @ image.T
     slopes = goal.slopes(counted)
     gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
-    moves = sparse_optimum(gain, conditions, shares, np.ones(len(law)), budget)
+    moves = sparse_programme(gain, conditions, shares, np.ones(len(law)), budget)
     if moves is None:
         return None
     moved = np.zeros_like(masses)
-    moved[output, symbol] = masses[output, symbol] * moves
+    moved[output, symbol] = masses[output, symbol] * moves.values
     mass = moved.sum(axis=1)
     used = mass > 0
     posteriors = moved[used] / mass[used, None]

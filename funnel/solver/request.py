@@ -99,6 +99,7 @@ class Request:
     utility : Utility
     started : float
         On the clock of `time.perf_counter`.
+    known : tuple of Protocol
     """
 
     joint: Joint
@@ -111,6 +112,7 @@ class Request:
     counts: Counted = "inputs"
     utility: Utility = INFORMATION
     started: float = field(default_factory=time.perf_counter)
+    known: tuple[Protocol, ...] = ()
 
     @cached_property
     def read(self) -> Joint:

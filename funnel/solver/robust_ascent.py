@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY, Goal
-from funnel.solver.lp import MasterProgramme, sparse_optimum
+from funnel.solver.lp import MasterProgramme, sparse_programme
 
 Places = npt.NDArray[np.intp]
 
@@ -353,13 +353,13 @@ def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
         moves = None
         for wider in range(_TRIES):
             ends = (0.5**wider / factor, 2.0**wider * factor)
-            moves = sparse_optimum(gain, sparse, totals, np.ones(a), budget, ends)
+            moves = sparse_programme(gain, sparse, totals, np.ones(a), budget, ends)
             if moves is not None or budget.expired:
                 break
         if moves is None:
             break
         masses = masses.copy()
-        masses[output, symbol] *= moves
+        masses[output, symbol] *= moves.values
         used = masses.sum(axis=1) > 1e-9
         if not used.all():
             kept = used[outputs]

@@ -16,6 +16,7 @@ from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights, silence_unseen, sparse_rounded_weights
 from funnel.solver.budget import Budget
+from funnel.solver.floors import set_aside, some_columns
 from funnel.solver.goal import negative_entropy
 from funnel.solver.integers import splits_inside
 from funnel.solver.interval import Interval, Places
@@ -65,10 +66,14 @@ def wide_optimum(request: Request) -> Solution:
         ended = None if finished else budget.ended_by
     else:
         narrowed, finishing, events = Narrowed.of(seen), budget.reserve(_FINISHING_MANY), budget.reserve(_EVENTS)
-        within = replace(request, joint=narrowed.merged.joint)
+        floor = set_aside(budget, len(seen.inputs))
+        within = replace(request, joint=narrowed.merged.joint, known=())
         best = unchanged_optimum(within) or cone_optimum(within)
         weights = narrowed.widened(best.protocol, guarantee, finishing)
         bound, method, size = narrowed.told_besides + best.bound, best.method, best.vertices
+        kept = narrowed.told_besides + best.utility
+        if bound - kept > gap and (columns := columns_as_they_are(seen, guarantee, kept, floor)) is not None:
+            weights = columns
         if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
             bound = min(bound, bound_by_events(seen, guarantee, gap / 10, events))
         finished, ended = best.finished, best.ended_by
@@ -101,6 +106,26 @@ def needs_no_table(joint: Joint) -> bool:
 def is_binary(joint: Joint) -> bool:
     """Whether two secrets occur."""
     return int(np.count_nonzero(joint.counts.any(axis=1))) == 2
+
+
+def columns_as_they_are(
+    joint: Joint, guarantee: PosteriorGuarantee, least: float, budget: Budget
+) -> SparseWeights | None:
+    """Weights that publish some of the columns as they are, of more than so many nats; None where none are found.
+
+    A guarantee on the posterior holds for them if it holds for X as it is, of the table that has these columns alone.
+    """
+    for kept, output in some_columns(joint):
+        if kept <= least or budget.expired:
+            break
+        alone = np.zeros((len(joint.secret), output.max() + 1), dtype=np.int64)
+        np.add.at(alone.T, output, joint.counts.T)
+        narrow = Joint.from_counts(alone)
+        every = np.arange(len(narrow.inputs))
+        budget.spend(_BY_ENTRY * len(every) + _BY_INPUT * len(output))
+        if guarantee.sparse_holds(narrow, sparse_rounded_weights(narrow, every, every, narrow.p_input, len(every))):
+            return sparse_rounded_weights(joint, output, np.arange(len(output)), joint.p_input, len(every))
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +215,11 @@ def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) 
             if (larger | ~joint.counts.any(axis=1)).all():
                 continue
             r, law, _, prior = _of_event(joint, joint.counts[larger].sum(axis=0))
-            shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+            try:
+                shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+            except SolverError:
+                # Of events of a few records a programme can fail; a bound by others is one too.
+                continue
             found.append((shares.bound, int(s)))
         if not found or min(found)[0] >= best:
             break

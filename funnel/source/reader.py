@@ -6,12 +6,11 @@ import os
 
 from funnel.errors import SpecError
 from funnel.source.formats import format_named
-from funnel.source.source import BATCH_ROWS, Source
+from funnel.source.source import BATCH_ROWS, Source, SourceSpec
 from funnel.source.where import filtered
-from funnel.spec import ReleaseSpec
 
 
-def open_source(spec: ReleaseSpec, path: str | os.PathLike[str] | None = None) -> Source:
+def open_source(spec: SourceSpec, path: str | os.PathLike[str] | None = None) -> Source:
     """Open the source of a spec, or a snapshot of it at ``path``, and check that it has the columns of the spec.
 
     Raises

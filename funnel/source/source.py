@@ -4,15 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from funnel.errors import DataError
 
+if TYPE_CHECKING:
+    from funnel.databases import Database
+    from funnel.settings.source import SourceSettings
+
 BATCH_ROWS = 1 << 17
 
 Read = Callable[[Sequence[str], int], Iterator[pa.RecordBatch]]
+
+
+class SourceSpec(Protocol):
+    """What a source is opened by: all that its readers know of a spec."""
+
+    @property
+    def source(self) -> SourceSettings:
+        """The section ``[source]``."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+
+    @property
+    def filtering(self) -> SourceSpec:
+        """The same with the columns of the conditions on records."""
+
+    @property
+    def source_address(self) -> str:
+        """Absolute path or URL; of a database, what of it may be shown."""
+
+    @property
+    def source_title(self) -> str:
+        """What the source is called."""
+
+    @property
+    def database(self) -> Database:
+        """The database of a source that is in one."""
+
+    @property
+    def workspace_folder(self) -> Path:
+        """The folder of private working files."""
 
 
 class Content(Protocol):

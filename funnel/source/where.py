@@ -13,11 +13,10 @@ from funnel.errors import DataError
 from funnel.settings.source import Condition
 from funnel.source.cells import MISSING, Cells, Mask, number_in
 from funnel.source.days import day_of
-from funnel.source.source import Source
-from funnel.spec import ReleaseSpec
+from funnel.source.source import Source, SourceSpec
 
 
-def filtered(spec: ReleaseSpec, source: Source) -> Source:
+def filtered(spec: SourceSpec, source: Source) -> Source:
     """A source of the records that meet all conditions of a spec; it was opened with `ReleaseSpec.filtering`.
 
     Raises

@@ -7,7 +7,8 @@ import json
 import math
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ SECONDS = 0.25
 _FILE = "point.json"
 
 R = TypeVar("R")
+P = TypeVar("P", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,34 @@ def sweep(
     found = remembered(_point, tasks, keys, Point, workers, cache, progress)
     order = {name: place for place, name in enumerate(names())}
     points = sorted(found, key=lambda point: (order[point.mechanism], point.budget))
-    return Sweep(str(guarantee), tuple(one.budget for one in budgets), tuple(points))
+    curves = groupby(points, key=lambda point: point.mechanism)
+    kept = (one for _, curve in curves for one in rising(list(curve), lambda point: point.kept))
+    return Sweep(str(guarantee), tuple(one.budget for one in budgets), tuple(kept))
+
+
+def rising(points: Sequence[P], worth: Callable[[P], float | None]) -> list[P]:
+    """Points of one mechanism by ascending budget, none of which is worth less than one before it.
+
+    A protocol that meets a guarantee meets it under every larger budget too, so it takes the place of one that a search
+    of the same work found there and that is worth less.
+
+    Parameters
+    ----------
+    points : sequence of dataclasses with ``guarantee``, ``budget`` and ``most``
+        By ascending budget.
+    worth : callable
+        What is kept of a point; None where there is no protocol, which is left as it is.
+    """
+    found: list[P] = []
+    best: P | None = None
+    for point in points:
+        here, before = worth(point), None if best is None else worth(best)
+        if best is not None and here is not None and before is not None and here < before:
+            point = replace(best, guarantee=point.guarantee, budget=point.budget, most=point.most)
+        if here is not None:
+            best = point
+        found.append(point)
+    return found
 
 
 def remembered(

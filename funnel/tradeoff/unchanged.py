@@ -19,7 +19,7 @@ from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
 from funnel.solver import optimal
 from funnel.solver.invariant import Weighting
-from funnel.tradeoff.sweep import PARTS, Point, Sweep, digest_of, remembered, varied
+from funnel.tradeoff.sweep import PARTS, Point, Sweep, digest_of, remembered, rising, varied
 
 SECONDS = 0.5
 """Seconds for one optimisation of one point, as work that is counted."""
@@ -144,7 +144,7 @@ def unchanged_curve(
         joint.inputs.columns,
         tuple(labels[s] for s in _by_frequency(joint)),
         _publishes_secret(joint),
-        tuple(points),
+        tuple(rising(points, lambda point: point.weighted)),
     )
 
 

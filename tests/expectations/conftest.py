@@ -13,10 +13,11 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations import Evidence, Verdict
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.sampling import plan_rows, release_rows
 from funnel.source import file_digest
+from tests.verdicts import judge_evidence
 
 SOURCE = Path(__file__).parents[2] / "data" / "adult.parquet"
 Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
@@ -43,7 +44,7 @@ def adult(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 @pytest.fixture(scope="session")
 def adult_verdict(adult: Evidence) -> Verdict:
     """The verdict on the untouched release."""
-    return judge(adult)
+    return judge_evidence(adult)
 
 
 @pytest.fixture(scope="session")

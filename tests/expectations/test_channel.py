@@ -15,7 +15,8 @@ import funnel
 from funnel.alphabet import Alphabet
 from funnel.audit import draw_consistency
 from funnel.errors import SpecError
-from funnel.pipeline.expectations import Evidence, judge, table_evidence
+from funnel.pipeline.expectations import Evidence
+from funnel.pipeline.expectations import evidence as evidence_module
 from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.custom.drawn_inputs import (
     ExpectDrawnInputsToEqualSnapshot,
@@ -26,6 +27,7 @@ from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtoco
 from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.protocol import Protocol
+from tests.verdicts import judge_evidence
 
 INPUTS = "expect_drawn_inputs_to_equal_snapshot"
 DRAWS = "expect_draws_to_follow_protocol"
@@ -34,7 +36,7 @@ COUNTS = "expect_released_counts_to_equal_drawn"
 
 
 def failures(of: Evidence) -> dict[str, str]:
-    return {judgement.name: str(judgement.failure) for judgement in judge(of).failed}
+    return {judgement.name: str(judgement.failure) for judgement in judge_evidence(of).failed}
 
 
 class Counted:
@@ -184,7 +186,7 @@ def test_the_channel_is_handed_on_and_not_written_down(small: Evidence, monkeypa
 
     for name in ("to_json", "to_dict", "from_json", "from_dict"):
         monkeypatch.setattr(Protocol, name, refuse)
-    monkeypatch.setattr(table_evidence, "reread", counted := Counted(table_evidence.reread))
+    monkeypatch.setattr(evidence_module, "reread", counted := Counted(evidence_module.reread))
     fresh = replace(small)
     assert failures(fresh) == {}
     assert counted.calls == 1

@@ -17,7 +17,7 @@ import funnel
 from funnel.alphabet import Alphabet
 from funnel.audit.false_alarms import FALSE_ALARM, SHARES
 from funnel.drawn import DrawnCounts
-from funnel.pipeline.expectations import Evidence, Verdict, judge, ordering
+from funnel.pipeline.expectations import Evidence, Verdict, ordering
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import Symbols, coded
 from funnel.protocol import Protocol
@@ -25,6 +25,7 @@ from funnel.sampling import InputEncoder, RecordKey, WordStream, answers, parts,
 from funnel.sampling.answers import Answers
 from funnel.sampling.words import WordArray
 from tests.projects import ADULT
+from tests.verdicts import judge_evidence
 
 ROWS = 12_000
 SECRETS = tuple(sorted(set(pq.read_table(ADULT, columns=["marital-status"])["marital-status"].to_pylist())))
@@ -109,7 +110,7 @@ def clean(case: Case) -> Evidence:
 
 def failures(evidence: Evidence) -> dict[str, str]:
     """What fails, with the sentence."""
-    return {one.name: str(one.failure) for one in judge(evidence).failed}
+    return {one.name: str(one.failure) for one in judge_evidence(evidence).failed}
 
 
 def changed(evidence: Evidence, **changes: Any) -> Evidence:
@@ -119,7 +120,7 @@ def changed(evidence: Evidence, **changes: Any) -> Evidence:
 
 
 def test_a_faultless_release_is_judged_by_all_of_them_and_passes(clean: Evidence) -> None:
-    verdict: Verdict = judge(clean)
+    verdict: Verdict = judge_evidence(clean)
     assert verdict.passed, verdict.sentence()
     assert {one.name for one in verdict.results} >= NEW
     observed = {one.name: one.observed for one in verdict.results}
@@ -266,7 +267,7 @@ def test_rows_that_are_not_shuffled_though_the_spec_asks_are_found(case: Case) -
 
 
 def test_the_order_of_the_source_is_kept_where_the_spec_does_not_shuffle(case: Case) -> None:
-    kept = judge(case.draw(shuffle=False))
+    kept = judge_evidence(case.draw(shuffle=False))
     assert kept.passed, kept.sentence()
     (order,) = [one for one in kept.results if one.name == SOURCE_ORDER]
     assert order.description == "Rows are not shuffled, as the spec asks: they stand in the order of the source."

@@ -17,7 +17,7 @@ import pytest
 
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.expectations import Finished, announced, judge
-from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
+from funnel.pipeline.expectations.custom.claims import ExpectPlainLevelToMeetBound
 from funnel.pipeline.expectations.finished import _stated_level
 from funnel.pipeline.expectations.finished_suite import declare_finished
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS

@@ -18,11 +18,12 @@ import pytest
 
 from funnel.audit.false_alarms import SHARES
 from funnel.audit.independence import Independence
-from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
+from funnel.pipeline.expectations import Evidence, Verdict, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
-from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.claims import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret, MeasuredIndependence
 from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, MeasuredOrder
+from funnel.pipeline.expectations.custom.released_table import ExpectReleasedRowsToEqualSnapshot
 from funnel.pipeline.expectations.engine import ExpectationSuite
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
@@ -37,6 +38,7 @@ from tests.verdicts import (
     ROWS,
     TYPES,
     failures,
+    judge_evidence,
 )
 
 Change = Callable[[pa.Table], pa.Table]
@@ -59,7 +61,7 @@ def test_the_verdict_is_plain_json(adult_verdict: Verdict) -> None:
 
 
 def test_a_good_release_of_two_columns_with_inputs_outside_the_alphabet_passes(small: Evidence) -> None:
-    verdict = judge(small)
+    verdict = judge_evidence(small)
     assert failures(verdict) == {}
     assert Counter(judgement.name for judgement in verdict.results)[CATEGORIES] == 2
     assert small.pair_counts.outside == 60
@@ -75,7 +77,7 @@ def test_judging_writes_nothing_prints_nothing_and_stays_offline(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    assert judge(adult).passed
+    assert judge_evidence(adult).passed
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -98,7 +100,7 @@ def test_an_expectation_dropped_silently_fails_the_verdict(adult: Evidence, posi
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ExpectationSuite, "expectation_configurations", property(without))
-        found = failures(judge(adult))
+        found = failures(judge_evidence(adult))
     assert found == {dropped.configuration.type: "it was declared but not evaluated, so it is not met"}
 
 
@@ -115,7 +117,7 @@ def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
         return configurations
 
     monkeypatch.setattr(ExpectationSuite, "expectation_configurations", property(loosened))
-    verdict = judge(adult)
+    verdict = judge_evidence(adult)
     assert not verdict.passed
     assert [(judgement.name, judgement.failure) for judgement in verdict.failed] == [
         (LEVEL, "it was declared but not evaluated, so it is not met"),
@@ -128,7 +130,7 @@ def test_an_expectation_evaluated_twice_fails_the_verdict(adult: Evidence, monke
     monkeypatch.setattr(
         ExpectationSuite, "expectation_configurations", property(lambda suite: whole.fget(suite) + whole.fget(suite))
     )
-    verdict = judge(adult)
+    verdict = judge_evidence(adult)
     assert len(verdict.results) == 24
     assert len(verdict.failed) == 12
 
@@ -140,7 +142,7 @@ def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(
         raise ZeroDivisionError("row 17: 39, Never-married")
 
     monkeypatch.setattr("funnel.pipeline.expectations.custom.draws.draw_consistency", fail)
-    verdict = judge(adult)
+    verdict = judge_evidence(adult)
     assert failures(verdict) == {DRAWS: "it could not be judged because ZeroDivisionError was raised"}
     assert "Never-married" not in json.dumps(verdict.content()) + "".join(capfd.readouterr())
 
@@ -149,8 +151,10 @@ def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monke
     def fail(*_: Any) -> None:
         raise KeyError("Never-married")
 
-    monkeypatch.setattr("funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
-    assert failures(judge(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
+    monkeypatch.setattr(
+        "funnel.pipeline.expectations.custom.released_table.ExpectReleasedRowsToEqualSnapshot.find", fail
+    )
+    assert failures(judge_evidence(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
 
 
 def test_an_expectation_that_fails_says_so_to_great_expectations_too(adult: Evidence) -> None:
@@ -167,18 +171,20 @@ def test_an_expectation_that_fails_says_so_to_great_expectations_too(adult: Evid
 
 def test_a_failure_without_a_reason_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        ExpectReleasedRowsToEqualSnapshot,
+        "_validate",
         lambda *_, **__: {"success": False, "result": {"details": {"failure": None}}},
     )
-    assert failures(judge(adult)) == {ROWS: "it did not succeed, without saying why"}
+    assert failures(judge_evidence(adult)) == {ROWS: "it did not succeed, without saying why"}
 
 
 def test_a_success_with_a_failure_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        ExpectReleasedRowsToEqualSnapshot,
+        "_validate",
         lambda *_, **__: {"success": True, "result": {"details": {"failure": "3 instead of 2"}}},
     )
-    assert failures(judge(adult)) == {ROWS: "3 instead of 2"}
+    assert failures(judge_evidence(adult)) == {ROWS: "3 instead of 2"}
 
 
 def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +198,7 @@ def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, m
         return results
 
     monkeypatch.setattr(judging, "_evaluate", lost)
-    verdict = judge(adult)
+    verdict = judge_evidence(adult)
     assert [(judgement.name, judgement.failure) for judgement in verdict.failed] == [
         (ROWS, "it was declared but not evaluated, so it is not met"),
         ("an expectation without a type", "it was evaluated but not declared with these arguments"),
@@ -210,7 +216,7 @@ def test_evidence_that_cannot_be_gathered_is_told_without_quoting_it(
         return whole(evidence, name)
 
     monkeypatch.setattr(type(small), "table", broken)
-    found = failures(judge(small))
+    found = failures(judge_evidence(small))
     assert set(found) == {COLUMNS, HIDDEN, TYPES, NULLS}
     assert set(found.values()) == {"its evidence could not be gathered because ZeroDivisionError was raised"}
 
@@ -282,17 +288,18 @@ def test_a_table_with_a_line_of_no_records_fails_what_is_judged_on_it(
     columns = small.tables["columns"]
     assert len(columns) == 2
     monkeypatch.setitem(vars(small), "tables", small.tables | {"columns": columns.assign(**{TOTAL: [300, 0]})})
-    found = failures(judge(small))
+    found = failures(judge_evidence(small))
     assert set(found) == {COLUMNS, HIDDEN, TYPES, NULLS}
     assert set(found.values()) == {"the file holds no records"}
 
 
 def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        ExpectReleasedRowsToEqualSnapshot,
+        "_validate",
         lambda *_, **__: {"success": True},
     )
-    assert failures(judge(adult)) == {ROWS: "it was evaluated without a finding"}
+    assert failures(judge_evidence(adult)) == {ROWS: "it was evaluated without a finding"}
 
 
 @pytest.mark.parametrize(

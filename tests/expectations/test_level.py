@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from funnel import Guarantee, Joint, parse_guarantee
-from funnel.pipeline.expectations import Evidence, judge
+from funnel.pipeline.expectations import Evidence
 from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, ProtocolLevel
 from funnel.protocol import Protocol
+from tests.verdicts import judge_evidence
 
 LEVEL = "expect_protocol_level_to_meet_bound"
 KINDS = ["lip:1", "ldp:1", "srlip:1", "alip:1.3,0.7", "alip:inf,0.5", "mi:0.1", "chi2-lift:1,1", "l1-lift:inf,1"]
@@ -73,14 +74,14 @@ def test_two_columns_are_judged_together(mixed: Evidence) -> None:
 def test_the_whole_verdict_follows_the_level(mixed: Evidence, text: str) -> None:
     kind = parse_guarantee(text)
     level = kind.level(mixed.joint, mixed.protocol).value
-    assert judge(replace(mixed, guarantee=kind.with_budget(level * 1.01))).passed
-    broken = judge(replace(mixed, guarantee=kind.with_budget(level / 2)))
+    assert judge_evidence(replace(mixed, guarantee=kind.with_budget(level * 1.01))).passed
+    broken = judge_evidence(replace(mixed, guarantee=kind.with_budget(level / 2)))
     assert [judgement.name for judgement in broken.failed] == [LEVEL]
 
 
 def test_a_side_channel_bound_on_one_column_is_no_release(adult: Evidence) -> None:
     """One published column has no side channel: the expectation cannot be judged, so the release is refused."""
-    verdict = judge(replace(adult, guarantee=parse_guarantee("srlip:1")))
+    verdict = judge_evidence(replace(adult, guarantee=parse_guarantee("srlip:1")))
     assert not verdict.passed
     assert [judgement.name for judgement in verdict.failed] == [LEVEL]
 

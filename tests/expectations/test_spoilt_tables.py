@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.pipeline.expectations import Evidence, judge
-from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
-from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
+from funnel.pipeline.expectations import Evidence
 from funnel.pipeline.expectations.custom.drawn_inputs import MeasuredInputs
+from funnel.pipeline.expectations.custom.released_table import (
+    ExpectReleasedCategoriesToEqualDeclared,
+    ExpectReleasedCountsToEqualDrawn,
+)
 from funnel.pipeline.expectations.suite import declare
 from tests.verdicts import (
     ALL,
@@ -30,6 +32,7 @@ from tests.verdicts import (
     ROWS,
     TYPES,
     failures,
+    judge_evidence,
 )
 
 Change = Callable[[pa.Table], pa.Table]
@@ -166,7 +169,7 @@ SPOILT: list[tuple[Change, set[str], str, str]] = [
 def test_a_spoilt_file_fails_the_right_expectations(
     adult: Evidence, spoil: Spoil, change: Change, expected: set[str], name: str, words: str
 ) -> None:
-    verdict = judge(spoil(adult, change))
+    verdict = judge_evidence(spoil(adult, change))
     found = failures(verdict)
     assert set(found) == expected
     assert words in found[name]
@@ -178,7 +181,7 @@ def test_a_spoilt_file_fails_the_right_expectations(
 
 def test_counts_say_how_far_an_output_is_off(adult: Evidence, spoil: Spoil) -> None:
     codes, categories = codes_of(pq.read_table(adult.released))
-    found = failures(judge(spoil(adult, drop_row)))
+    found = failures(judge_evidence(spoil(adult, drop_row)))
     assert found[COUNTS] == (
         f"1 of {len(categories)} outputs with another count: "
         f"{categories[codes[0]]!r} has 1 record fewer than were drawn"
@@ -198,7 +201,7 @@ def test_counts_that_do_not_fit_their_labels_are_an_error() -> None:
 
 
 def test_columns_out_of_order_fail(small: Evidence, spoil: Spoil) -> None:
-    found = failures(judge(spoil(small, lambda table: table.select(["size", "colour"]))))
+    found = failures(judge_evidence(spoil(small, lambda table: table.select(["size", "colour"]))))
     assert set(found) == {COLUMNS}
     assert found[COLUMNS] == "the columns are in the order 'size', 'colour' instead of 'colour', 'size'"
 
@@ -210,26 +213,26 @@ def test_declared_categories_in_an_undeclared_combination_fail(small: Evidence, 
         colours[0], sizes[0] = first.index("blue"), second.index("L")
         return pa.table({"colour": column_of(colours, first), "size": column_of(sizes, second)})
 
-    found = failures(judge(spoil(small, combine)))
+    found = failures(judge_evidence(spoil(small, combine)))
     assert set(found) == {OUTPUTS, COUNTS}
     assert found[OUTPUTS] == "1 record in the file that no output of the protocol stands for"
 
 
 def test_no_records_fail_every_expectation(adult: Evidence, spoil: Spoil) -> None:
-    found = failures(judge(spoil(adult, lambda table: table.slice(0, 0))))
+    found = failures(judge_evidence(spoil(adult, lambda table: table.slice(0, 0))))
     assert set(found) == ALL
     assert set(found.values()) == {"the file holds no records"}
 
 
 def test_no_columns_fail_every_expectation(adult: Evidence, spoil: Spoil) -> None:
-    assert set(failures(judge(spoil(adult, lambda table: table.select([]))))) == ALL
+    assert set(failures(judge_evidence(spoil(adult, lambda table: table.select([]))))) == ALL
 
 
 def test_a_file_that_is_not_parquet_fails_every_expectation(adult: Evidence, tmp_path: Path) -> None:
     path = tmp_path / "cut.parquet"
     path.write_bytes(adult.released.read_bytes()[:-100])
     for released in (path, tmp_path / "missing.parquet"):
-        found = failures(judge(replace(adult, released=released)))
+        found = failures(judge_evidence(replace(adult, released=released)))
         assert set(found) == ALL
         (sentence,) = set(found.values())
         assert sentence.startswith("its evidence could not be gathered: ")

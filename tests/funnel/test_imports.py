@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import types
 from pathlib import Path
 
+import grimp
 import pytest
 
 import funnel
@@ -49,6 +51,21 @@ def test_the_library_and_its_workers_load_nothing_heavy() -> None:
         "import funnel, funnel.cli, funnel.sampling.parts\nfor name in funnel.__all__: getattr(funnel, name)"
     )
     assert not modules & set(HEAVY)
+
+
+def order_of_imports(edges: dict[str, set[str]]) -> list[str]:
+    """Modules, each after all that it imports; `graphlib.CycleError` names a cycle."""
+    return [*graphlib.TopologicalSorter(edges).static_order()]
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports inside functions count too: a cycle that is put off is one all the same."""
+    graph = grimp.build_graph("funnel", exclude_type_checking_imports=True, cache_dir=None)
+    edges = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert {"funnel.spec", "funnel.pipeline.flows.way"} <= set(order_of_imports(edges))
+    assert "funnel.source.reader" in edges["funnel.hierarchy"]
+    with pytest.raises(graphlib.CycleError):
+        order_of_imports({**edges, "funnel.source.reader": {*edges["funnel.source.reader"], "funnel.spec"}})
 
 
 def test_import_funnel_alone_loads_no_package_at_all() -> None:

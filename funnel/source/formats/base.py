@@ -12,9 +12,8 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.source.files import SourceFile, SourceFiles, find_files
 from funnel.source.formats.loaded import LABELS
-from funnel.source.source import Source
+from funnel.source.source import Source, SourceSpec
 from funnel.source.types import agreed, alike, gathered
-from funnel.spec import ReleaseSpec
 from funnel.storage import base_name, explained, failures, is_url
 from funnel.wording import listed, nearest
 
@@ -40,7 +39,7 @@ class Format(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def open(self, spec: ReleaseSpec, address: str) -> Source:
+    def open(self, spec: SourceSpec, address: str) -> Source:
         """Open the source of a spec at an address, and check that it has the columns of the spec.
 
         Raises
@@ -83,7 +82,7 @@ class Columnar(Format):
             Columns of text that may be read as dictionaries.
         """
 
-    def open(self, spec: ReleaseSpec, address: str) -> Source:
+    def open(self, spec: SourceSpec, address: str) -> Source:
         files = find_files(address, self.name, self.suffixes)
         first = files.files[0]
         types: dict[str, pa.DataType] = {}
@@ -172,7 +171,7 @@ class Columnar(Format):
         raise DataError(sentence)
 
 
-def check_columns(spec: ReleaseSpec, shown: str, names: Sequence[str]) -> None:
+def check_columns(spec: SourceSpec, shown: str, names: Sequence[str]) -> None:
     """Refuse a source that lacks a column of the spec, or has it twice.
 
     Raises

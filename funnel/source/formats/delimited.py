@@ -17,8 +17,7 @@ from funnel.errors import DataError
 from funnel.source.files import find_files
 from funnel.source.formats.base import Format, check_columns
 from funnel.source.formats.packed import GZIP, ZIP, guarded, open_unpacked
-from funnel.source.source import Source
-from funnel.spec import ReleaseSpec
+from funnel.source.source import Source, SourceSpec
 from funnel.storage import base_name
 from funnel.wording import listed, same_name
 
@@ -35,7 +34,7 @@ class Delimited(Format):
     name = "csv"
     suffixes = (".csv", ".tsv")
 
-    def open(self, spec: ReleaseSpec, address: str) -> Source:
+    def open(self, spec: SourceSpec, address: str) -> Source:
         files = find_files(address, self.name)
         file, delimiter = files.files[0].address, spec.source.delimiter
         encoding = spec.source.encoding
@@ -52,7 +51,7 @@ class Delimited(Format):
         return Source(files, self.name, base_name(address), names, schema, None, read, now)
 
 
-def _check_header(spec: ReleaseSpec, shown: str, names: Sequence[str]) -> None:
+def _check_header(spec: SourceSpec, shown: str, names: Sequence[str]) -> None:
     """As `check_columns`, but a first line that may be a record of a headerless file is not quoted."""
     if not spec.columns or any(column in names for column in spec.columns):
         check_columns(spec, shown, names)

@@ -26,8 +26,7 @@ from pyarrow import ipc
 from funnel.databases import Database
 from funnel.errors import DataError, SpecError
 from funnel.source.formats.base import Format, check_columns
-from funnel.source.source import Source
-from funnel.spec import ReleaseSpec
+from funnel.source.source import Source, SourceSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -80,7 +79,7 @@ class Sql(Format):
 
     name = "sql"
 
-    def open(self, spec: ReleaseSpec, address: str) -> Source:
+    def open(self, spec: SourceSpec, address: str) -> Source:
         reading = _Reading(spec, spec.database)
 
         def looked(connection: Connection) -> tuple[tuple[str, ...], dict[str, _Kind]]:
@@ -110,7 +109,7 @@ class _Copy:
 class _Reading:
     """The rows of one table or query, at one moment."""
 
-    def __init__(self, spec: ReleaseSpec, database: Database) -> None:
+    def __init__(self, spec: SourceSpec, database: Database) -> None:
         self._spec, self._database = spec, database
         self.title = spec.source_title
         self._origin = _origin(spec)
@@ -266,7 +265,7 @@ class _Reading:
         )
 
 
-def _origin(spec: ReleaseSpec) -> str:
+def _origin(spec: SourceSpec) -> str:
     """What to select from, named ``source``."""
     if spec.source.query is not None:
         return f"(\n{spec.source.query.strip().rstrip(';')}\n) AS source"

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from funnel.audit.arithmetic import Interval
+from funnel.audit.frequencies import check_frequencies
 from funnel.audit.protected import mean_limits, read_frequencies
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import DataError
@@ -140,3 +142,14 @@ def test_true_shares_are_within_their_limits(released: Path) -> None:
     for entry, mean in zip(document.posterior, limits, strict=True):
         assert mean.low - 0.02 <= entry.probability <= mean.high + 0.02
         assert mean.high - mean.low < 0.2
+
+
+@pytest.mark.parametrize(("off", "state"), [(0.0, "failed"), (1 / 64, "passed")])
+def test_counts_are_held_to_a_channel_within_what_it_is_rounded_by(released: Path, off: float, state: str) -> None:
+    """An effective channel says 1/64 where almost nobody draws that; it says by how much it is off, too."""
+    document = ProtocolDocument.read(ReleaseFolder(released).protocol).model_copy(update={"rounded": off})
+    counts = np.array([30_000, 0], dtype=np.int64)
+    means = [Interval(63 / 64, 63 / 64), Interval(1 / 64, 1 / 64)]
+    assert check_frequencies(document, counts, means).state == state
+    # What is further off is no rounding.
+    assert check_frequencies(document, counts[::-1], means).state == "failed"

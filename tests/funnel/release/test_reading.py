@@ -12,8 +12,9 @@ import pytest
 
 import funnel
 from funnel.errors import DataError, SpecError
+from funnel.release.asked import estimate_versions
 from funnel.release.document import dump
-from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
+from funnel.release.estimated import estimate_numbers_of, estimate_release
 from funnel.release.layout import ReleaseFolder
 
 

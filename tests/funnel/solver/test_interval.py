@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -181,3 +184,18 @@ def test_events_bound_a_wide_table_whatever_its_weights_took(monkeypatch: pytest
     best = funnel.optimal(joint, funnel.LIP(0.5), gap=1e-3, time_limit=1.0)
     assert best.status == "time limit"
     assert best.utility <= best.bound < joint.entropy - 0.1
+
+
+def test_an_event_whose_programme_fails_leaves_the_bound_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = funnel.Joint.from_counts([[30, 10, 4, 9], [10, 50, 9, 2], [5, 5, 40, 1]])
+    without = bound_by_events(joint, funnel.LIP(0.5), 1e-9, Budget.of(None))
+    calls = itertools.count()
+
+    def failing(*given: Any) -> Any:
+        if next(calls) == 0:
+            raise funnel.SolverError("the linear programme over pairs of inputs failed")
+        return best_shares(*given)
+
+    monkeypatch.setattr("funnel.solver.wide.best_shares", failing)
+    bound = bound_by_events(joint, funnel.LIP(0.5), 1e-9, Budget.of(None))
+    assert funnel.optimal(joint, funnel.LIP(0.5)).utility <= without <= bound < joint.entropy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
 from funnel.solver import invariant
-from funnel.solver.balance import IMBALANCE, imbalance
+from funnel.solver.balance import IMBALANCE, imbalance, proven_weights
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import Conditions
 from funnel.solver.invariant import counted
@@ -43,29 +44,45 @@ def off_balance(joint: Joint, protocol: Protocol) -> Fraction:
     return max(abs(Fraction(got, DENOMINATOR) - n) for got, n in zip(drawn, numbers, strict=True)) / joint.n
 
 
-def whole_programme(joint: Joint, guarantee: ConeGuarantee, worth: FloatArray) -> float | None:
+class Whole(NamedTuple):
+    """The whole programme's optimum: what its prices prove that no channel exceeds, and its channel (n, n)."""
+
+    most: float
+    channel: FloatArray
+
+
+def whole_programme(joint: Joint, guarantee: ConeGuarantee, worth: FloatArray) -> Whole | None:
     """The optimum over all pairs of values that occur, with every condition, by HiGHS through SciPy."""
     seen = joint.p_input > 0
     return whole_optimum(joint.p_input[seen], worth[seen], guarantee.cone(joint)[:, seen])
 
 
-def whole_optimum(law: FloatArray, worth: FloatArray, cone: FloatArray) -> float | None:
-    """The same for half-spaces (m, n) of every row."""
+def whole_optimum(law: FloatArray, worth: FloatArray, cone: FloatArray) -> Whole | None:
+    """The same for half-spaces (m, n) of every row.
+
+    The value of a solution may be above the optimum by what it breaks conditions; what prices prove is not below it.
+    """
     n = len(law)
     conditions = sp.kron(sp.eye_array(n), sp.csr_array(cone))
     sums = sp.kron(np.ones((1, n)), sp.eye_array(n))
     balance = sp.kron(sp.diags_array(1 / law), law[None])
+    equations = sp.vstack([sums, balance])
     found = linprog(
         -np.diag(worth).ravel(),
         A_ub=conditions,
         b_ub=np.zeros(conditions.shape[0]),
-        A_eq=sp.vstack([sums, balance]),
+        A_eq=equations,
         b_eq=np.ones(2 * n),
         bounds=(0, None),
         method="highs",
     )
     # In near-deterministic tables it can fail itself; there is nothing to compare with then.
-    return float(-found.fun) if found.status == 0 else None
+    if found.status != 0:
+        return None
+    # Entries are between 0 and 1, so any prices of conditions, not negative, and of equations bound the optimum.
+    prices, shares = np.maximum(-found.ineqlin.marginals, 0.0), -found.eqlin.marginals
+    over = np.diag(worth).ravel() - conditions.T @ prices - equations.T @ shares
+    return Whole(float(shares.sum() + np.maximum(over, 0.0).sum()), found.x.reshape(n, n))
 
 
 @settings(max_examples=60)
@@ -82,9 +99,12 @@ def test_it_is_the_optimum_of_the_whole_programme(
     assert found.utility <= found.bound
     assert isinstance(guarantee, ConeGuarantee)
     worth = counted(joint, weights)  # type: ignore[arg-type]
-    most = whole_programme(joint, guarantee, worth)
-    # What the bound lacks would be an error of proof, what the channel lacks one of search: SciPy's own is 1e-7.
-    assert most is None or (most <= found.bound + 1e-6 and most <= found.utility + 1e-5)
+    whole = whole_programme(joint, guarantee, worth)
+    if whole is not None:
+        # What the channel lacks would be an error of search, what the bound lacks one of proof.
+        assert found.utility - 1e-12 <= whole.most <= found.utility + 1e-5
+        other = proven_weights(joint, guarantee, whole.channel)
+        assert float(worth @ np.diagonal(other)) / DENOMINATOR <= found.bound
     assert found.utility == pytest.approx(float(worth @ np.diagonal(protocol.matrix)), abs=1e-12)
 
 
@@ -101,8 +121,9 @@ def test_values_that_are_alike_lose_nothing_by_being_merged(text: str, weights: 
     assert off_balance(joint, found.protocol) <= IMBALANCE
     assert isinstance(guarantee, ConeGuarantee)
     worth = counted(joint, weights)  # type: ignore[arg-type]
-    most = whole_programme(joint, guarantee, worth)
-    assert most is not None
+    whole = whole_programme(joint, guarantee, worth)
+    assert whole is not None
+    most = whole.most
     assert most - 1e-6 <= found.utility <= found.bound <= most + 2e-6
     # Merged values exchange records by few pairs, not each with each.
     seen = joint.p_input > 0
@@ -124,8 +145,9 @@ def test_independence_is_the_optimum_of_the_whole_programme_in_whole_numbers(sec
     assert off_balance(joint, found.protocol) <= IMBALANCE
     worth = counted(joint, "root")
     assert isinstance(guarantee, ConeGuarantee)
-    most = whole_programme(joint, guarantee, worth)
-    assert most is not None
+    whole = whole_programme(joint, guarantee, worth)
+    assert whole is not None
+    most = whole.most
     assert most - 1e-5 <= found.utility <= found.bound <= most + 1e-5
     assert text != "perfect" or found.utility > worth @ joint.p_input + 0.01
 
@@ -189,9 +211,10 @@ def test_over_noisy_counts_it_is_the_optimum_under_all_their_tables(
         for table in every_table(joint)
     ]
     seen = joint.p_input > 0
-    most = whole_optimum(joint.p_input[seen], counted(joint, "root")[seen], np.unique(np.vstack(cones), axis=0))
-    assert most == pytest.approx(found.bound, abs=3e-5)
-    assert most == pytest.approx(found.utility, abs=3e-5)
+    whole = whole_optimum(joint.p_input[seen], counted(joint, "root")[seen], np.unique(np.vstack(cones), axis=0))
+    assert whole is not None
+    assert whole.most == pytest.approx(found.bound, abs=3e-5)
+    assert whole.most == pytest.approx(found.utility, abs=3e-5)
 
 
 @settings(max_examples=15, deadline=None)

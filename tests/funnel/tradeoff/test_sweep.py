@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from funnel.errors import SpecError
 from funnel.guarantees import ALIP, LIP, PerfectPrivacy
 from funnel.joint import Joint
-from funnel.mechanisms import mechanism
+from funnel.mechanisms import mechanism, names
 from funnel.release.cache import Cache
 from funnel.sampling.engine import OneWorker
 from funnel.tradeoff import Sweep, sweep
+from funnel.tradeoff.sweep import Point, rising
 from tests.strategies import joints
 
 JOINT = Joint.from_counts([[30, 5, 9], [10, 50, 7]], secret=["ill", "well"])
@@ -108,3 +109,27 @@ def test_the_frontier_is_the_least_of_what_is_certified() -> None:
     ((budget, most),) = found.frontier()
     assert budget == 0.5
     assert most == min(point.most for point in found.points if point.most is not None)
+
+
+def test_no_curve_falls_where_searches_end_early() -> None:
+    """By half a second's work 140 inputs kept less at a larger budget, which what was found before meets as well."""
+    random = np.random.default_rng(3)
+    counts = random.multinomial(9000, random.dirichlet(np.full(1400, 0.2))).reshape(10, 140)
+    joint = Joint.from_counts(counts[:, counts.any(axis=0)])
+    others = [name for name in names() if name != "optimal"]
+    found = sweep(joint, LIP(1.0), OneWorker(), parts=(0.5, 0.7, 1.4, 2.0), seconds=0.2, without=others)
+    kept = [point.kept or 0.0 for point in found.of("optimal")]
+    assert len(kept) == len(found.budgets) == 5
+    assert kept == sorted(kept)
+    assert all(point.level is not None and point.level <= point.budget for point in found.points)
+
+
+def test_a_point_that_falls_takes_the_protocol_before_it() -> None:
+    of = ((0.5, 0.3, 0.4), (1.0, 0.2, 0.6), (1.5, None, None), (2.0, 0.25, 0.7), (3.0, 0.8, 0.9))
+    points = [Point("optimal", f"lip:{budget}", budget, kept, 0.9 * budget, most, None) for budget, kept, most in of]
+    found = rising(points, lambda point: point.kept)
+    assert [point.kept for point in found] == [0.3, 0.3, None, 0.3, 0.8]
+    assert [point.level for point in found] == [0.45, 0.45, 1.35, 0.45, 2.7]
+    assert [(point.guarantee, point.budget, point.most) for point in found] == [
+        (point.guarantee, point.budget, point.most) for point in points
+    ]
