@@ -98,10 +98,15 @@ class FinishedFolder(FinishedVersion):
         public = self.frequencies
         if public is None or self.classes is None:
             return None
-        (table,) = (one for one in json_in(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
-        stated = {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
+        stated = self.stated_categories
         secret = {column: public.labels[column] for column in public.secret_columns}
         return {**secret, **{column: stated[column] for column in self.classes.columns}}
+
+    @cached_property
+    def stated_categories(self) -> dict[str, tuple[str, ...]]:
+        """By column of the released table the values that the package states, in its order."""
+        (table,) = (one for one in json_in(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
+        return {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
 
     @property
     def values(self) -> dict[str, list[str]]:

@@ -169,7 +169,7 @@ def declare_finished(
             description=f"The data package names the files that are there, and tells what the spec and the {law} say.",
         ),
         ExpectHandoutsToFollowDocuments(
-            claims=[*sorted(public_files.HANDOUTS), public_files.ESTIMATOR],
+            claims=[*sorted(public_files.HANDOUTS), public_files.CHANNEL, public_files.ESTIMATOR],
             description="README, citation, catalogue entry and the csv of the protocol say what these documents say.",
         ),
         *(histories if followed else []),

@@ -121,5 +121,19 @@ def json_of(text: bytes, path: Path) -> Any:
 
 
 def spread(content: Any) -> bytes:
-    """JSON as documents for people are written: a line a value, keys in order."""
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+    """JSON as documents for people are written: keys in order, a line for what has no list or object in it."""
+    return (_laid_out(content, 0) + "\n").encode()
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    named = isinstance(value, dict)
+    parts = sorted(value.items()) if named else list(enumerate(value)) if isinstance(value, list) else []
+    if all(not isinstance(part, dict | list) for _, part in parts):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    margin = "\n" + " " * depth
+    lines = [
+        f"{margin} {json.dumps(key, ensure_ascii=False) + ': ' if named else ''}{_laid_out(part, depth + 1)}"
+        for key, part in parts
+    ]
+    begin, end = "{}" if named else "[]"
+    return begin + ",".join(lines) + margin + end

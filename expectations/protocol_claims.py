@@ -248,44 +248,40 @@ def _named(symbol: Sequence[str]) -> str:
 
 def _outputs(content: Mapping[str, Any], laws: Laws, step: float) -> Iterator[Claim]:
     """Probability and posterior of every output, within what the rounding of shares leaves open."""
-    from funnel.alphabet import SEPARATOR
-
     low, high = _public_pairs(content["prior"], laws, step)
     least = math.fsum(math.fsum(masses.values()) for masses in low)
     most = math.fsum(math.fsum(masses.values()) for masses in high)
-    labels = {SEPARATOR.join(symbol): tuple(symbol) for symbol in content["prior"]["symbols"]}
+    symbols = {str(place): tuple(symbol) for place, symbol in enumerate(content["prior"]["symbols"])}
     probabilities: list[Claim] = []
     posteriors: list[Claim] = []
     for entry, lowest, highest in zip(content["posterior"], low, high, strict=True):
         name = _named(entry["output"])
         below, above = math.fsum(lowest.values()), math.fsum(highest.values())
         probabilities.append(_between(name, entry["probability"], below / most, above / least))
-        posteriors += _posterior(entry, labels, lowest, highest, below, above)
+        posteriors += _posterior(entry, symbols, lowest, highest, below, above)
     yield all_of("probabilities of outputs", probabilities)
     yield all_of("posteriors", posteriors)
 
 
 def _posterior(
     entry: Mapping[str, Any],
-    labels: Mapping[str, Symbol],
+    symbols: Mapping[str, Symbol],
     low: Mapping[Symbol, float],
     high: Mapping[Symbol, float],
     below: float,
     above: float,
 ) -> Iterator[Claim]:
     """What is told of an output, and what of the values that it may come from is not."""
-    from funnel.alphabet import SEPARATOR
-
-    for label in entry["inputs"]:
-        if label not in labels:
+    for place in entry["inputs"]:
+        if place not in symbols:
             yield Claim(_named(entry["output"]), "may come from a value that does not occur")
-    told = {labels[label] for label in entry["inputs"] if label in labels}
+    told = {symbols[place]: share for place, share in entry["inputs"].items() if place in symbols}
     for x in {*told, *high}:
         most, least = high.get(x, 0.0), low.get(x, 0.0)
         # The rest of an output's mass goes the other way.
         bottom = least / (least + above - most) if least else 0.0
         top = most / (most + below - least) if most else 0.0
-        yield _between(_named(entry["output"]), entry["inputs"].get(SEPARATOR.join(x), 0.0), bottom, top)
+        yield _between(_named(entry["output"]), told.get(x, 0.0), bottom, top)
 
 
 def _public_pairs(

@@ -13,8 +13,8 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
 CSV, NUMBERS, FREQUENCIES, CLASSES = "data/records.csv", "report.json", "frequencies.json", "classes.json"
 DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
-HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
-ESTIMATOR = "estimator.csv"
+HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld"})
+CHANNEL, ESTIMATOR = "protocol.csv", "estimator.csv"
 ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
@@ -26,13 +26,15 @@ def declared_files(
 ) -> frozenset[str]:
     """Paths of the public files that a version consists of; public counts are one where noise protects the others.
 
-    So is a table of numbers where some are drawn within intervals, and one of weights where these estimate shares: the
-    records of an invariant protocol are counted as usual. So are the questions that classes of records follow from.
+    So is a table of numbers where some are drawn within intervals. Where csv is asked for there is one of the protocol,
+    and one of weights where these estimate shares: the records of an invariant protocol are counted as usual. So are
+    the questions that classes of records follow from.
     """
     tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
     return (
         ALWAYS
-        | (set() if invariant else {ESTIMATOR})
+        | ({CHANNEL} if csv else set())
+        | ({ESTIMATOR} if csv and not invariant else set())
         | tables
         | ({FREQUENCIES} if noise else set())
         | ({CLASSES} if by_class else set())

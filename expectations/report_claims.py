@@ -276,6 +276,8 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
         explained = worth_of(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
+        if (most := row["most"]) is not None:
+            yield claim("most", row["share"] <= most + step, "is less than what the protocol keeps")
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:

@@ -113,6 +113,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
+    if (certificate := result.get("certificate")) is not None:
+        click.echo(f"Optimum: {certificate}.")
     for line in unchanged_lines(result.get("unchanged")):
         click.echo(printable(line))
     for warning in result.get("warnings", ()):
@@ -123,6 +125,12 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:
         click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
+    if (sizes := result.get("bytes")) is not None and sizes["protocol"] > sizes["records"]:
+        click.echo(
+            f"Size:    protocol.json has {sizes['protocol'] / 1000:,.0f} kB and data/records.parquet "
+            f"{sizes['records'] / 1000:,.0f} kB: {result['probabilities']:,} probabilities are not zero, and each is "
+            "proven to its last bit."
+        )
     if "folder" in result:
         click.echo(f"Release: {result['folder']}")
         click.echo(f"Report:  {result['report']}")

@@ -21,6 +21,7 @@ from funnel.release.preview import preview
 from funnel.sample_size import warnings
 from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec
+from funnel.tradeoff import FittedRows
 
 
 @flow(name="plan", persist_result=False)
@@ -67,6 +68,8 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
         progress=tell,
         utility=useful,
         weights=mechanism.weights,
+        named=mechanism.name,
+        kept=FittedRows.within(spec.workspace_folder / spec.name),
     )
     for warning in warnings(joint, guarantee, rows, useful):
         tell(f"{WARNING}{warning}")

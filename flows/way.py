@@ -355,6 +355,7 @@ def _release(
             None if estimated.units is None else estimated.units.first,
             estimated.composition,
         )
+        sizes = {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size}
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot
         entry = entry_of(spec, decision, snapshot, followed, rows, frequencies, register, workspace, secret)
@@ -404,6 +405,11 @@ def _release(
         **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
         **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
         "mechanism": optimised.protocol.mechanism,
+        "bytes": sizes,
+        "probabilities": len(drawn.channel.sparse.values),
+        "certificate": next(
+            (line.certificate for line in content.plan if line.mechanism == optimised.protocol.mechanism), None
+        ),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,

@@ -185,6 +185,7 @@ def plan_command(
     from funnel.sample_size import rare_secrets, warnings
     from funnel.source import settled_columns
     from funnel.spec import ReleaseSpec
+    from funnel.tradeoff import FittedRows
 
     if page is not None and no_page:
         raise SpecError("--page says where to write a page and --no-page to write none; give one of them")
@@ -224,6 +225,8 @@ def plan_command(
                         told=partial(told, str(bound)),
                         utility=useful,
                         weights=described.mechanism.weights,
+                        named=described.mechanism.name,
+                        kept=FittedRows.within(described.workspace_folder / described.name),
                     ),
                 )
                 for bound in bounds

@@ -67,17 +67,23 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
 
     if told is None:
         return
-    by_class = [one["column"] for one in told["columns"]] == [CLASS_COLUMN]
-    columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in told["columns"])
-    by_column = "in every column at least as many" if by_class else columns
+    by_class = told["columns"][-1]["column"] == CLASS_COLUMN
+    what, more = ("class", "es") if by_class else ("combination", "s")
+    whole = told["whole"]
+    columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in (whole or told)["columns"])
+    by_column = "in every column at least as many" if by_class and whole is None else columns
     yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
+    points = f"{100 * told['error']:.2g} percentage points"
+    yield f"Errors:    the share of one {what} that is counted has a standard error of {points} at most"
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
         most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"
         yield f"  {one['label']} ({one['prior']:.1%}): {one['share']:.1%} of the records{stays}{most}"
     rare = told["rare_unchanged"]
-    what, more = ("class", "es") if by_class else ("combination", "s")
-    alone = "" if by_class else f"; {told['unique']:,} published records like no other"
+    counted = told if whole is None else whole
+    alone = "" if by_class and whole is None else f"; {counted['unique']:,} published records like no other"
+    if alone and counted["unique_unchanged"] is not None:
+        alone += f", {counted['unique_unchanged']:.1%} of them true"
     yield (
         f"Rare:      {f'no {what}' if rare is None else f'{rare:.1%} unchanged of those'} with less than a "
         f"thousandth of the records; {told['exact_records']:.1%} of the records in {what}{more} that are published "

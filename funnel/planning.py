@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from funnel.solver.invariant import Weighting
 AUTO = "auto"
 # A mechanism that could keep at most this share of H(X) more than what is there cannot win.
 WORTHWHILE = 1e-3
+# Seconds of work for a mechanism that is only compared, since the spec names another one.
+COMPARED = 2.0
 # Of what is left for mechanisms that could still win once the optimum ran out of time, what each may take.
 _SHARE = 0.5
 _FORBIDDEN = "reads the secret; allow it with reads_secret = true under [mechanism]"
@@ -91,6 +94,19 @@ class PlanRow:
         }
 
 
+class Fits(Interface):
+    """Rows that were fitted before, as `funnel.tradeoff.FittedRows` keeps them.
+
+    A row is known by counts, guarantee, mechanism, the units of work that it may take, and what it is chosen by.
+    """
+
+    def find(self, joint: Joint, guarantee: Guarantee, name: str, work: float, *chosen_by: object) -> PlanRow | None:
+        """A row, if it was kept."""
+
+    def keep(self, row: PlanRow, joint: Joint, guarantee: Guarantee, work: float, *chosen_by: object) -> None:
+        """Keep a row."""
+
+
 def plan(
     joint: Joint,
     guarantee: Guarantee,
@@ -104,6 +120,8 @@ def plan(
     clock: Clock = time.perf_counter,
     utility: str | Utility = INFORMATION,
     weights: Weighting = "root",
+    named: str = AUTO,
+    kept: Fits | None = None,
 ) -> tuple[PlanRow, ...]:
     """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
@@ -129,6 +147,10 @@ def plan(
         What protocols are chosen by.
     weights : "root", "share" or "uniform"
         What values count that an invariant protocol leaves as they are.
+    named : str
+        The mechanism that a release would use, with all of the time limit; others are then compared with two seconds.
+    kept : Fits, optional
+        What is there is not fitted again, and what is fitted is kept there.
 
     Raises
     ------
@@ -144,12 +166,14 @@ def plan(
     grr 0.5 True
     identity 0.8755 False
     """
-    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs), weights)
+    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs), weights, kept)
+    compared = COMPARED if time_limit is None else min(COMPARED, time_limit)
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         allowed = reads_secret or not mechanism(name).reads_secret
         if allowed or forbidden:
-            row = fitting.row(name, Budget.of(time_limit, clock), None if allowed else _FORBIDDEN)
+            limit = time_limit if named in (AUTO, name) else compared
+            row = fitting.row(name, Budget.of(limit, clock), None if allowed else _FORBIDDEN)
         else:
             row = _untried(name, _FORBIDDEN)
         rows.append(row)
@@ -168,6 +192,7 @@ def contenders(
     clock: Clock = time.perf_counter,
     utility: str | Utility = INFORMATION,
     weights: Weighting = "root",
+    kept: Fits | None = None,
 ) -> tuple[PlanRow, ...]:
     """What a release has to fit: the mechanism that its spec names, or with "auto" every one that can still win.
 
@@ -185,7 +210,7 @@ def contenders(
         Whether a protocol that reads the secret may be chosen.
     time_limit : float, optional
         Seconds for an optimum, and again for all that is fitted if that does not finish, as work that is counted.
-    progress, clock, utility, weights
+    progress, clock, utility, weights, kept
         As of `plan`.
 
     Returns
@@ -199,7 +224,7 @@ def contenders(
         As of `plan`.
     """
     useful = utility_of(utility, joint.inputs)
-    fitting = _Fitting(joint, guarantee, progress, clock, useful, weights)
+    fitting = _Fitting(joint, guarantee, progress, clock, useful, weights, kept)
     rows: list[PlanRow] = []
     rest = Budget.of(time_limit, clock)
     certain = _certifying(guarantee)
@@ -291,15 +316,29 @@ class _Fitting:
         clock: Clock,
         useful: Utility,
         weights: Weighting,
+        kept: Fits | None = None,
     ) -> None:
         check_size(joint, guarantee, useful == INFORMATION)
         # What no mechanism could do is an error here, not a reason in every row.
         guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
         self._useful, self._weights = useful, weights
+        self._kept, self._chosen_by = kept, (*useful.content, weights)
 
     def row(self, name: str, budget: Budget, reason: str | None = None) -> PlanRow:
         """A mechanism fitted within a budget; reason: why it may not be used, whatever it gives."""
+        asked, work = (self._joint, self._guarantee), budget.remaining
+        found = None if self._kept is None else self._kept.find(*asked, name, work, *self._chosen_by)
+        if found is not None:
+            self._progress(f"{name} was fitted before", 0, None)
+            return replace(found, reason=reason)
+        row = self._fitted(name, budget)
+        # What a clock or somebody ended would be another one next time.
+        if self._kept is not None and row.protocol is not None and budget.ended_by in (None, "work"):
+            self._kept.keep(row, *asked, work, *self._chosen_by)
+        return row if row.protocol is None else replace(row, reason=reason)
+
+    def _fitted(self, name: str, budget: Budget) -> PlanRow:
         joint, guarantee, chosen = self._joint, self._guarantee, mechanism(name, self._weights)
         self._progress(f"fitting {name}", 0, None)
         started = self._clock()
@@ -322,7 +361,7 @@ class _Fitting:
             self._useful.share(joint, protocol),
             guarantee.level(joint, protocol).value,
             seconds,
-            reason,
+            None,
             fitted.bound,
             fitted.finished,
             unchanged=unchanged(joint, protocol).share if protocol.is_invariant else None,

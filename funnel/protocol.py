@@ -246,9 +246,12 @@ class Protocol:
             "marginal": [str(weight) for weight in self.marginal.tolist()],
         }
 
-    def written_weights(self) -> list[list[str]] | list[dict[str, str]]:
-        """The weights of every output as decimal texts: of all inputs, or if sparse by the positions of its inputs."""
-        if not self.is_sparse:
+    def written_weights(self, without_zeros: bool | None = None) -> list[list[str]] | list[dict[str, str]]:
+        """The weights of every output as decimal texts: of all inputs, or without zeros by the positions of its inputs.
+
+        By default as the digest is of: without zeros if sparse.
+        """
+        if not (self.is_sparse if without_zeros is None else without_zeros):
             return [[str(weight) for weight in row] for row in self.weights.tolist()]
         sparse = self.sparse
         inputs, values = sparse.inputs.tolist(), sparse.values.tolist()
@@ -298,7 +301,10 @@ class Protocol:
                 raise DataError(f"the protocol is not of format {FORMAT} or {SPARSE_FORMAT} with denominator 2^63")
             guarantee, inputs = content["guarantee"], _alphabet(content["inputs"])
             written = content["weights"]
-            weights = _integers(written) if form == FORMAT else _entries(written, len(inputs))
+            weights = _written_weights(written, len(inputs))
+            if form == FORMAT and isinstance(weights, SparseWeights):
+                # A table whose zeros are not written.
+                weights = weights.table()
             protocol = cls(
                 cast(WeightArray, weights),
                 _integers(content["marginal"]),
@@ -325,6 +331,10 @@ def exact_sums(columns: WeightArray) -> list[int]:
 
 def _integers(values: Any) -> WeightArray:
     return np.array([[int(v) for v in row] if isinstance(row, list) else int(row) for row in values], dtype=np.uint64)
+
+
+def _written_weights(rows: Any, width: int) -> WeightArray | SparseWeights:
+    return _entries(rows, width) if all(isinstance(row, dict) for row in rows) else _integers(rows)
 
 
 def _entries(rows: Any, width: int) -> SparseWeights:

@@ -62,7 +62,7 @@ def plain_number(value: int | float) -> str:
     return str(int(value)) if whole else repr(value)
 
 
-def at_most(limit: float, digits: int = 4) -> str:
+def at_most(limit: float, digits: int = 3) -> str:
     """A limit with so many significant digits, rounded up: what is written is one that holds."""
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     return f"{float(context.create_decimal(repr(float(limit)))):.{digits}g}"

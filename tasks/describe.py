@@ -11,6 +11,7 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
+from funnel.release.counted_as_usual import whole_stays
 from funnel.release.decision import Draw, TakeOver, newest_found
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.evidence import write_evidence
@@ -110,6 +111,7 @@ def describe(
         rows_sha256=rows.data.sha256,
         approval=approval,
         composition=composition,
+        whole=None if classes is None else whole_stays(folder),
     )
     write_report(content, folder)
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}

@@ -19,6 +19,7 @@ from funnel.release.comparison import ComparisonDocument, comparison_document
 from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
+from funnel.tradeoff import FittedRows
 
 # Relatively: so that the budget of a reserve, which is a product, is surely not exceeded.
 _INSIDE = 1e-9
@@ -66,7 +67,7 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
     )
     found = cache.find(key)
     if found is None:
-        found = _fit(spec, joint, useful)
+        found = _fit(spec, joint, useful, FittedRows.within(workspace))
         cache.keep(key, found)
         cached = False
     else:
@@ -77,7 +78,7 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
     )
 
 
-def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
+def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> dict[str, bytes]:
     bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
     declared, share = bound, _reserve(spec)
     if share < 1 and not bound.is_perfect:
@@ -92,6 +93,7 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
         tell,
         utility=useful,
         weights=asked.weights,
+        kept=kept,
     )
     # Histories are followed by rows of sets unless values as they are were asked for: what both keep is the same there.
     by_sets = spec.register is not None and asked.name != INVARIANT

@@ -15,7 +15,7 @@ from funnel.recount.handouts import handouts_again
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
 
-HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld", "protocol.csv")
+HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
@@ -36,7 +36,8 @@ def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: d
 def _complaints(
     folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
 ) -> Iterator[str]:
-    needed = (*HANDOUTS, *(() if is_invariant(document.content()) else (folder.estimator.name,)))
+    tables = [folder.channel.name, *([] if is_invariant(document.content()) else [folder.estimator.name])]
+    needed = (*HANDOUTS, *(tables if "data/records.csv" in facts else ()))
     missing = [name for name in needed if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:

@@ -52,12 +52,12 @@ PROTECTED = {
 _RECIPE = (
     "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
     "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
-    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+    "with y, P(y|x) is in protocol.json, and r(y) is the sum of P(y|x) p(x) over true values x."
 )
 _PLAIN_RECIPE = (
     "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
     "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
-    "records selected by something that is not published, estimate by the probabilities in protocol.csv."
+    "records selected by something that is not published, estimate by the probabilities in protocol.json."
 )
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 ORDERS = ("random", "as in the source")
@@ -175,7 +175,7 @@ def _expected(
         "funnel:privacy": {
             "schema": "funnel/privacy/1",
             "meaning": parse_guarantee(promise.declared).meaning,
-            "estimation": {"path": "protocol.csv", "recipe": recipe},
+            "estimation": {"path": "protocol.json", "recipe": recipe},
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",

@@ -30,7 +30,7 @@ from funnel.audit.protected import check_protected, mean_limits, read_frequencie
 from funnel.audit.released_columns import ReleasedColumns, check_classes
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Coming, Told, check_documents, check_listing
-from funnel.audit.unchanged import check_exact_unchanged, check_unchanged
+from funnel.audit.unchanged import check_exact_unchanged, check_unchanged, check_whole
 from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -55,6 +55,7 @@ _POSSIBLE = {
     *_NEEDED,
     *TABLES,
     "data/records.csv",
+    "protocol.csv",
     "estimator.csv",
 }
 
@@ -124,6 +125,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         checks += [check_numbers(folder, document, columns.names, package, rows), check_rendered(folder, told.render)]
     if invariant and table is not None and told_of:
         checks.append(check_unchanged(folder, document, public, table, told_of))
+        checks += check_whole(folder, document, columns, told_of)
     if not told.public:
         checks += _internal(folder, document, columns, package, facts, table, told, public, workspace)
     return checks

@@ -9,11 +9,16 @@ from funnel.audit.arithmetic import guarantee_of, share_step
 from funnel.audit.check import Check, judged
 from funnel.audit.encoding import Table
 from funnel.audit.files import read_document
+from funnel.audit.released_columns import ReleasedColumns
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.recount.balance import alphabet_complaints
+from funnel.recount.classes import moves_of, published_by_class
+from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.published import recount_published
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.recount.stated_unchanged import Rule, unchanged_complaints
 from funnel.recount.unchanged import PlainUnchanged
@@ -51,6 +56,40 @@ def check_unchanged(
         lambda stated: limit_complaints(stated, shares, _rule(document, rows), _published(document, table)),
         "shares unchanged follow from the protocol, as far as the public shares tell it",
     )
+
+
+def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: ReleasedColumns, rows: int) -> list[Check]:
+    """The figures of whole records, from these and the protocol of their classes; nothing of other releases.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    document : ProtocolDocument
+    columns : ReleasedColumns
+    rows : int
+        Records that public shares are of.
+    """
+    if columns.classes is None:
+        return []
+
+    def complaints() -> Iterator[str]:
+        try:
+            stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
+            names = columns.names
+            published = published_by_class(recount_published(folder.data, names), len(document.outputs.columns) - 1)
+            moves = moves_of(ReleasedProtocol.parse(read_document(folder.protocol)))
+        except DataError as error:
+            yield str(error)
+            return
+        if stated is None:
+            yield "report.json does not state how many records are unchanged"
+            return
+        whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
+        found = PlainDonors(names[:-1], published, moves, columns.texts)
+        yield from whole_complaints(whole, found, stated.share, float(share_step(rows)))
+
+    holds = "shares of whole records unchanged, by column, follow from the records and the protocol"
+    return [judged("whole records", complaints(), holds)]
 
 
 def check_exact_unchanged(folder: ReleaseFolder, document: ProtocolDocument, joint: Joint, table: Table) -> Check:

@@ -113,6 +113,11 @@ class PlainCounts:
         """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1."""
         return ratios(*self.both_variances(influence))
 
+    @property
+    def unchanged(self) -> FloatArray:
+        """The probability that a value stays as it is, (b,)."""
+        return np.asarray(self._channel.diagonal(), dtype=np.float64)
+
     def stays(self, columns: tuple[str, ...]) -> float:
         """The expected share of records whose values of some columns stay as they are.
 

@@ -71,11 +71,11 @@ it for shares, means, odds ratios and tests of independence; for any other stati
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
 are not right on average: {instead}"""
-_INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.csv`."
-_DONORS = """some of them are records of others, as often as `protocol.csv` says for their classes.
+_INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.json`."
+_DONORS = """some of them are records of others, as often as `protocol.json` says for their classes.
 
 A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
-follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were published as \
+follows from the others as `classes.json` says; `protocol.json` has how often records of one class were published as \
 one of another."""
 _OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report says how far \
 tables of the secret with another column may be off. What is promised is for whoever knows none of a person's other \
@@ -95,8 +95,11 @@ STEPS = """2. Give every true value the same share to begin with.
 4. For every true value add up, over the published values, published share times probability divided by expected \
 share; multiply its share by that.
 5. Repeat 3 and 4 until the shares stand still in the digits that you need."""
-_ESTIMATING = """`protocol.csv` has one line for every true value and every published value that it can become, with \
-the probability of that. Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
+_AS_LINES = """`protocol.csv` has one line for every true value and every published value that it can become, with \
+the probability of that."""
+_AS_WEIGHTS = """`protocol.json` has a weight for every published value and every true value that can become it; \
+divided by the `denominator` it is the probability of that."""
+_ESTIMATING = """{where} Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
 
 The shares of true values follow by arithmetic that any spreadsheet can do:
 
@@ -105,7 +108,8 @@ The shares of true values follow by arithmetic that any spreadsheet can do:
 
 These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
 records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
-same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
+same probabilities, only what both have together can be told. `report.html` says how far estimates are off."""
+_IN_ONE_STEP = """
 
 Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
 its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
@@ -133,11 +137,9 @@ published <- weights[startsWith(names(weights), "published ")]
 share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
 share[is.na(share)] <- 0
 print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
-```
-
-Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."""
-_FILES = """| protocol.csv | the probability of every published value for every true one |
-{estimator}{classes}| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
+```"""
+_FILES = """{tables}{classes}| protocol.json | probabilities of published values as whole numbers, the bound, and \
+what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 """
 _CSV_LINE = (
@@ -151,6 +153,7 @@ _NUMBER_LINES = {
     ),
     "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
 }
+_CHANNEL_LINE = "| protocol.csv | the probability of every published value for every true one |\n"
 _ESTIMATOR_LINE = "| estimator.csv | weights by which published shares add up to true ones |\n"
 _CLASSES_LINE = "| classes.json | the points of values that say which class a record is of |\n"
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
@@ -187,8 +190,12 @@ def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[
         "CITATION.cff": citation_again(package),
         "README.md": _readme(package, protocol, cells).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
-        "protocol.csv": _table(protocol, cells).encode(),
+        **({"protocol.csv": _table(protocol, cells).encode()} if _is_in_csv(package) else {}),
     }
+
+
+def _is_in_csv(package: Json) -> bool:
+    return "data/records.csv" in [resource["path"] for resource in package["resources"]]
 
 
 def citation_again(package: Json) -> bytes:
@@ -291,7 +298,8 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         by_class = (
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
-        files = _FILES.format(noisy=noisy, estimator="", classes=_CLASSES_LINE if by_class else "")
+        tables = _CHANNEL_LINE if _is_in_csv(package) else ""
+        files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
         secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
         changing = _CHANGING if (package["funnel:privacy"]["versions"] or 1) > 1 else ""
@@ -299,14 +307,16 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         return readme_again(package, work, files, drawn)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
+    csv = _is_in_csv(package)
     estimating = _ESTIMATING.format(
+        where=_AS_LINES if csv else _AS_WEIGHTS,
         true=", ".join(f'"{shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
         shown=", ".join(f'"{shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
         about=round(float(probability) * 10_000),
         steps=STEPS,
     )
-    files = _FILES.format(noisy=noisy, estimator=_ESTIMATOR_LINE, classes="")
-    return readme_again(package, of_sets(_READING, estimating), files, drawn)
+    files = _FILES.format(noisy=noisy, tables=_CHANNEL_LINE + _ESTIMATOR_LINE if csv else "", classes="")
+    return readme_again(package, of_sets(_READING, estimating + (_IN_ONE_STEP if csv else "")), files, drawn)
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -65,7 +65,7 @@ class ReleasedProtocol:
                 columns,
                 inputs,
                 *alphabet_of(said["outputs"]),
-                tuple(_sparse_row(row, len(inputs)) if sparse else _row(row) for row in said["weights"]),
+                tuple(_rows(said["weights"], len(inputs), sparse)),
                 tuple(map(_whole, said["marginal"])),
                 _whole(said["denominator"]),
                 sparse,
@@ -161,6 +161,14 @@ def alphabet_of(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
     if any(len(symbol) != len(columns) for symbol in symbols) or len(set(symbols)) != len(symbols):
         raise ValueError
     return columns, symbols
+
+
+def _rows(rows: list[object], width: int, sparse: bool) -> Iterator[Row]:
+    """Plain rows, whichever way they are written, or sparse ones."""
+    short = sparse or all(isinstance(row, dict) for row in rows)
+    for row in rows:
+        found: Row = _sparse_row(row, width) if short else _row(row)
+        yield found if sparse else tuple(found)
 
 
 def _row(row: object) -> tuple[int, ...]:

@@ -222,7 +222,7 @@ def _privacy(
         protocol=ProtocolFile(path="protocol.json", hash=f"sha256:{files['protocol.json'][0]}"),
         protocol_digest=protocol.digest,
         report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
-        estimation=Estimation(path="protocol.csv", recipe=published_values(protocol.mechanism).recipe),
+        estimation=Estimation(path="protocol.json", recipe=published_values(protocol.mechanism).recipe),
         utility_share=findings.share,
         variance_explained=None if findings.explained is None else findings.explained.share,
         records=findings.rows,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, get_args
 
@@ -25,8 +26,29 @@ VersionText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.
 
 
 def dump(content: Any) -> bytes:
-    """JSON as bytes, readable and the same for equal content; a float that is not a number is an error."""
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+    """JSON as bytes, readable and the same for equal content; a float that is not a number is an error.
+
+    Lists and objects without others in them are a line each: tables take a third less than number by number.
+    """
+    return ("".join(_written(content, "\n")) + "\n").encode()
+
+
+_inline = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
+
+
+def _written(content: Any, line: str) -> Iterator[str]:
+    """The text of a value; ``line`` is the break, with its indentation, before what ends it."""
+    inner = content.values() if isinstance(content, dict) else content
+    if not isinstance(content, dict | list | tuple) or not any(isinstance(one, dict | list | tuple) for one in inner):
+        yield _inline(content)
+        return
+    first, last = "{}" if isinstance(content, dict) else "[]"
+    names = sorted(content) if isinstance(content, dict) else range(len(content))
+    for number, name in enumerate(names):
+        key = f"{_inline(name)}: " if isinstance(content, dict) else ""
+        yield f"{',' if number else first}{line} {key}"
+        yield from _written(content[name], f"{line} ")
+    yield f"{line}{last}"
 
 
 class Part(BaseModel):

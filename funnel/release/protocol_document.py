@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
@@ -17,6 +18,8 @@ from funnel.release.public import PublicLaws, PublicRelease
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
+# Tables of more weights are written without their zeros, where at least a third of the weights are zero.
+_SMALL, _MOSTLY = 1000, 2 / 3
 
 
 class Promise(Part):
@@ -62,7 +65,10 @@ class Prior(Part):
 
 
 class Posterior(Part):
-    """How likely an output is, and what it says about the published columns, rounded; zeros are left out."""
+    """How likely an output is, and what it says about the published columns, rounded; zeros are left out.
+
+    ``inputs`` are positions in the symbols of the prior, from 0 on.
+    """
 
     output: tuple[str, ...]
     probability: Probability
@@ -73,8 +79,9 @@ class ProtocolDocument(Document):
     """What a user of a release needs to know of the protocol; public.
 
     Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
-    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Of a wide
-    table (format 2) weights[y] names the positions x of its inputs, from 0 on, and all others have a weight of 0.
+    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Where
+    many weights are 0, and always in format 2, weights[y] names the positions x of its inputs, from 0 on, and all
+    others have a weight of 0.
 
     Where versions are about the same people, the weights are those of all histories together on a coarse grid, and no
     probability is further than ``rounded`` from the true one; elsewhere records were drawn by these weights.
@@ -104,7 +111,8 @@ class ProtocolDocument(Document):
         form = info.data.get("format")
         if not isinstance(rows, list | tuple):
             return rows
-        if any(isinstance(row, dict) != (form == SPARSE_FORMAT) for row in rows):
+        kinds = {isinstance(row, dict) for row in rows}
+        if len(kinds) > 1 or (form == SPARSE_FORMAT and False in kinds):
             raise ValueError(f"are not written as {form} writes them")
         return tuple(tuple(row) if isinstance(row, list) else row for row in rows)
 
@@ -145,6 +153,9 @@ class ProtocolDocument(Document):
             raise ValueError("does not have one posterior for every output")
         if self.utility.explained is not None and len(self.utility.explained.numbers) != len(self.prior.symbols):
             raise ValueError("does not have one number for every symbol")
+        places = {str(place) for place in range(len(self.prior.symbols))}
+        if not all(entry.inputs.keys() <= places for entry in self.posterior):
+            raise ValueError("says of an output that it comes from inputs that there are not")
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
         return self
@@ -163,6 +174,12 @@ def _format(protocol: Protocol) -> Literal["funnel-protocol/1", "funnel-protocol
     return "funnel-protocol/2" if protocol.is_sparse else "funnel-protocol/1"
 
 
+def _has_few(protocol: Protocol) -> bool:
+    """Whether weights are written without their zeros."""
+    entries = math.prod(protocol.size)
+    return protocol.is_sparse or (entries > _SMALL and len(protocol.sparse.values) <= _MOSTLY * entries)
+
+
 def protocol_document(
     protocol: Protocol,
     guarantee: Guarantee,
@@ -178,7 +195,8 @@ def protocol_document(
     """
     laws, findings = public.laws, public.findings
     # Checked as it is written, in whichever form that is.
-    written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in protocol.written_weights())
+    rows = protocol.written_weights(without_zeros=_has_few(protocol))
+    written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in rows)
     law = np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=_format(protocol),
@@ -223,4 +241,4 @@ def protocol_document(
 def _shares(laws: PublicLaws, y: int) -> dict[str, float]:
     inputs, shares = laws.sources(y)
     told = zip(inputs.tolist(), np.round(shares, _DIGITS).tolist(), strict=True)
-    return {laws.inputs.labels[x]: share for x, share in told if share > 0}
+    return {str(x): share for x, share in told if share > 0}

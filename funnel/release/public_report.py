@@ -252,13 +252,19 @@ class Lifts(Part):
 
 
 class Compared(Part):
-    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may."""
+    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
+
+    ``most`` is the share that no protocol which reads the same exceeds, where that is certified. ``finished`` is false
+    if a time limit ended the search.
+    """
 
     mechanism: str
     utility: float | None
     share: float | None
     level: Level | None
     reason: str | None
+    most: Probability | None = None
+    finished: bool = True
 
 
 class Frequency(Part):
@@ -385,6 +391,19 @@ class KnownColumn(Part):
     outside: Probability
 
 
+class WholeUnchanged(Part):
+    """What stays of whole records, by the published ones and the protocol.
+
+    ``columns`` has the share of the records whose value is the true one: the share that is wholly unchanged, and of the
+    published records those that agree in the column all the same. ``unique`` published records are like no other
+    one in all columns, ``unique_unchanged`` of them expected to be true.
+    """
+
+    columns: tuple[ColumnUnchanged, ...]
+    unique: Total
+    unique_unchanged: Probability | None
+
+
 class Unchanged(Part):
     """What stays as it is in a release whose outputs are its inputs, with their distribution.
 
@@ -392,7 +411,8 @@ class Unchanged(Part):
     all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
-    ``known`` is there where whole records are published, and ``off`` where their secret is as well.
+    Where whole records are published these are about their classes; ``whole`` is about the records, None where there
+    are too many. ``known`` is there without noise, and ``off`` where the secret is published as well.
     """
 
     share: Probability
@@ -408,6 +428,7 @@ class Unchanged(Part):
     observers: tuple[Observer, ...]
     off: TableOff | None = None
     known: KnownColumn | None = None
+    whole: WholeUnchanged | None = None
 
 
 class Rarity(Part):

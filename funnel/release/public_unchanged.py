@@ -14,8 +14,17 @@ from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.counted_as_usual import WholeStays
 from funnel.release.public import PublicLaws, public_level, rounded_up
-from funnel.release.public_report import ColumnUnchanged, KnownColumn, Observer, SecretUnchanged, TableOff, Unchanged
+from funnel.release.public_report import (
+    ColumnUnchanged,
+    KnownColumn,
+    Observer,
+    SecretUnchanged,
+    TableOff,
+    Unchanged,
+    WholeUnchanged,
+)
 
 # Cells with a smaller share of the records than this are the rare ones.
 RARE = 0.001
@@ -34,6 +43,7 @@ def public_unchanged(
     guarantee: Guarantee,
     laws: PublicLaws,
     composition: Composition | None = None,
+    whole: WholeStays | None = None,
 ) -> Unchanged | None:
     """What is told of an invariant protocol under public frequencies, in steps of public shares; None of any other.
 
@@ -47,6 +57,8 @@ def public_unchanged(
     laws : PublicLaws
     composition : Composition, optional
         Of the classes of whole records.
+    whole : WholeStays, optional
+        Of these records.
     """
     if not protocol.is_invariant:
         return None
@@ -74,6 +86,19 @@ def public_unchanged(
         observers=_observers(joint, counted, weights, guarantee, laws),
         off=None if composition is None or len(protocol.inputs.columns) == 1 else _off(composition, protocol),
         known=None if composition is None else _known(composition, protocol, guarantee, laws),
+        whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
+    )
+
+
+def _whole(found: WholeStays, share: float, laws: PublicLaws) -> WholeUnchanged:
+    """Figures of whole records, of which a share stays in all columns."""
+    true = found.unique_stays
+    return WholeUnchanged(
+        columns=tuple(
+            ColumnUnchanged(column=name, share=laws.share(min(1.0, share + of))) for name, of in found.agree.items()
+        ),
+        unique=found.unique,
+        unique_unchanged=None if true is None else laws.share(true),
     )
 
 

@@ -128,7 +128,8 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
     folder.readme.write_bytes(told[folder.readme.name])
     folder.citation.write_bytes(told[folder.citation.name])
     folder.catalogue.write_bytes(told[folder.catalogue.name])
-    folder.channel.write_bytes(told[folder.channel.name])
+    if folder.channel.name in told:
+        folder.channel.write_bytes(told[folder.channel.name])
     if folder.estimator.name in told:
         folder.estimator.write_bytes(told[folder.estimator.name])
 

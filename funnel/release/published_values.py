@@ -34,7 +34,7 @@ SETS = PublishedValues(
     recipe=(
         "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every "
         "p(x) by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of "
-        "records with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+        "records with y, P(y|x) is in protocol.json, and r(y) is the sum of P(y|x) p(x) over true values x."
     ),
     estimator=True,
 )
@@ -48,7 +48,7 @@ PLAIN = PublishedValues(
     recipe=(
         "Count as usual: shares of records are right on average, up to the noise of the frequencies. Multiply usual "
         "standard errors for the population by sqrt(1 + r), with r at most 1, and divide a chi-square by 1 + r. For "
-        "records selected by something that is not published, estimate by the probabilities in protocol.csv."
+        "records selected by something that is not published, estimate by the probabilities in protocol.json."
     ),
     estimator=False,
 )

@@ -15,6 +15,8 @@ from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
+from funnel.release.comparison import ComparedMechanism
+from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text
 from funnel.release.public_accuracy import PublicAccuracy
@@ -91,6 +93,10 @@ class PlanLine:
         Exact level, nats, or the best level the mechanism can reach.
     reason : str or None
         Why it may not be used; None if it may.
+    most : float or None
+        The share that no protocol which reads the same exceeds, where that is certified.
+    finished : bool
+        False if a time limit, or what it gave up, ended its search.
     """
 
     mechanism: str
@@ -98,11 +104,16 @@ class PlanLine:
     share: float | None
     level: float | None
     reason: str | None
+    most: float | None = None
+    finished: bool = True
 
     @classmethod
-    def of(cls, row: PlanRow) -> PlanLine:
-        """The line of a row of `funnel.plan`."""
-        return cls(row.mechanism, row.utility, row.share, row.level, row.reason)
+    def of(cls, row: PlanRow | ComparedMechanism) -> PlanLine:
+        """The line of a row of `funnel.plan`, or of a comparison."""
+        most = None
+        if row.bound is not None and row.utility and row.share is not None:
+            most = min(1.0, max(row.bound, row.utility) / row.utility * row.share)
+        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, most, row.finished)
 
     def public(self, laws: PublicLaws, guarantee: Guarantee) -> PlanLine:
         """The line as it is published, under the declared guarantee."""
@@ -112,7 +123,21 @@ class PlanLine:
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else public_level(self.level, guarantee, self.reason is None),
             None if self.reason is None else public_text(self.reason, laws.step, guarantee),
+            None if self.most is None else laws.share_above(self.most),
+            self.finished,
         )
+
+    @property
+    def certificate(self) -> str | None:
+        """What is known of protocols that are better than this one; None where nothing is."""
+        ended = "" if self.finished else "its search was ended by the time limit"
+        if self.most is None or self.share is None:
+            return ended or None
+        gap = self.most - self.share
+        known = (
+            f"no protocol that reads the same keeps more than {self.most:.1%}, {100 * max(gap, 0.0):.1f} points more"
+        )
+        return f"{ended}; {known}" if ended else known
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -259,6 +284,10 @@ class ReportContent(Described):
         What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
     weights : ClassWeights or None
         What the classes of survey weights stand for, where there are some.
+    composition : Composition or None
+        Of the classes of whole records; None where noise protects exact counts.
+    whole : WholeStays or None
+        What stays of the whole records that are published.
 
     Raises
     ------
@@ -272,6 +301,7 @@ class ReportContent(Described):
     disclosure: Mapping[str, Any] | None = None
     weights: ClassWeights | None = None
     composition: Composition | None = None
+    whole: WholeStays | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -290,7 +320,7 @@ class ReportContent(Described):
     def unchanged(self) -> Unchanged | None:
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
         laws = PublicLaws.of(self.audited.frequencies, self.protocol)
-        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition)
+        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition, self.whole)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""

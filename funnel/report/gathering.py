@@ -14,6 +14,7 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
+from funnel.release.counted_as_usual import WholeStays
 from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
@@ -58,6 +59,7 @@ def report_content(
     rows_sha256: str,
     approval: Approval | None = None,
     composition: Composition | None = None,
+    whole: WholeStays | None = None,
 ) -> ReportContent:
     """What the reports of a release show.
 
@@ -81,6 +83,8 @@ def report_content(
         Who approved; the note stays internal.
     composition : Composition, optional
         Of the classes of whole records; nothing of it is public where there is noise.
+    whole : WholeStays, optional
+        What stays of the whole records that are published.
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
@@ -111,7 +115,7 @@ def report_content(
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         utility=comparison.utility,
-        plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
+        plan=tuple(PlanLine.of(row) for row in comparison.rows),
         recodings=(
             *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),
@@ -129,6 +133,7 @@ def report_content(
         released=spec.released if spec.is_by_class else (),
         # Exact counts, which noise would not protect.
         composition=None if noisy else composition,
+        whole=whole,
     )
 
 

@@ -112,7 +112,6 @@ def draw_within(
     numbers = {label: intervals.get(label, number_in(label)) for label in dict.fromkeys(symbols)}
     if all(number is None for number in numbers.values()):
         raise DataError(f"the values of {column!r} stand for no numbers; give their range under [numbers] in the spec")
-    of_label = dict(zip((" · ".join(symbol) for symbol in document.prior.symbols), symbols, strict=True))
     source = WordStream().words if words is None else words
     table = pq.read_table(folder.data)
     texts = list(zip(*(table[name].to_pylist() for name in published), strict=True))
@@ -127,7 +126,7 @@ def draw_within(
                 f"protocol.json tells nothing of the published value {' · '.join(map(str, symbol))!r}, so no number "
                 "can be drawn for it; fetch the release again"
             )
-        values = [of_label[label] for label in posteriors[symbol]]
+        values = [symbols[int(x)] for x in posteriors[symbol]]
         drawn[at] = _of_output(values, list(posteriors[symbol].values()), numbers, len(at), source)
     return table.append_column(f"{column} (drawn)", pa.array(drawn, mask=np.isnan(drawn)))
 

@@ -24,7 +24,7 @@ class OutputSettings(Section):
         Private working files (snapshots, caches, and the records of releases at a URL), always local; by default
         ``.funnel`` next to ``folder``, or next to the spec file if that is a URL.
     csv : bool
-        Whether to write the released table as csv too.
+        Whether to write tables as csv too: the records, the protocol, and weights for estimates where these take some.
     shuffle : bool
         Whether to put the released rows in random order, so that the order of the source tells nothing.
     served_at : str or None

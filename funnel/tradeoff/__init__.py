@@ -1,6 +1,7 @@
 """What a bound costs: every mechanism at every budget, and what other columns and values would cost."""
 
 from funnel.tradeoff.alternatives import Alternative, alternatives
+from funnel.tradeoff.fitted import FittedRows
 from funnel.tradeoff.meaning import Belief, beliefs
 from funnel.tradeoff.sweep import Point, Sweep, sweep
 from funnel.tradeoff.unchanged import UnchangedCurve, unchanged_curve
@@ -8,6 +9,7 @@ from funnel.tradeoff.unchanged import UnchangedCurve, unchanged_curve
 __all__ = [
     "Alternative",
     "Belief",
+    "FittedRows",
     "Point",
     "Sweep",
     "UnchangedCurve",

@@ -21,7 +21,7 @@ from funnel.solver import optimal
 from funnel.solver.invariant import Weighting
 from funnel.tradeoff.sweep import PARTS, Point, Sweep, digest_of, remembered, rising, varied
 
-SECONDS = 5.0
+SECONDS = 0.5
 """Seconds for one optimisation of one point, as work that is counted."""
 # Of the records: what more rounds could leave unchanged is of no use to anybody.
 _GAP = 1e-4

@@ -23,6 +23,7 @@ from funnel.pipeline.expectations.finished_suite import declare_finished
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
 from funnel.pipeline.flows.way import go
 from funnel.recount.handouts import handouts_again
+from funnel.release.document import dump
 from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
@@ -83,9 +84,7 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
     """Change the content of a JSON file, written as all of them are."""
     content = json.loads(path.read_bytes())
     changed = change(content)
-    path.write_text(
-        json.dumps(content if changed is None else changed, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    )
+    path.write_bytes(dump(content if changed is None else changed))
 
 
 def test_nobody_is_forgotten_where_nobody_is_followed(finished: Finished) -> None:

@@ -82,17 +82,17 @@ def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
 
     def found(**changes: Any) -> dict[str, str]:
         # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.
-        first = {"output": ["u"], "probability": 0.45, "inputs": {"u": 0.6667, "v": 0.3333}, **changes}
-        second = {"output": ["v"], "probability": 0.55, "inputs": {"u": 0.1818, "v": 0.8182}}
+        first = {"output": ["u"], "probability": 0.45, "inputs": {"0": 0.6667, "1": 0.3333}, **changes}
+        second = {"output": ["v"], "probability": 0.55, "inputs": {"0": 0.1818, "1": 0.8182}}
         claims = protocol_claims._outputs({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
         return {one.name: one.failure for one in claims if one.failure is not None}
 
     assert found() == {}
-    assert found(inputs={"u": 0.6667, "v": 0.3333, "w": 0.1}) == {
+    assert found(inputs={"0": 0.6667, "1": 0.3333, "2": 0.1}) == {
         "posteriors": "'u' may come from a value that does not occur"
     }
-    assert set(found(inputs={"u": 0.6669, "v": 0.3333})) == {"posteriors"}
-    assert set(found(inputs={"u": 0.6667})) == {"posteriors"}
+    assert set(found(inputs={"0": 0.6669, "1": 0.3333})) == {"posteriors"}
+    assert set(found(inputs={"0": 0.6667})) == {"posteriors"}
     assert set(found(probability=0.4502)) == {"probabilities of outputs"}
     assert set(found(probability="0.45")) == {"probabilities of outputs"}
 

@@ -24,6 +24,7 @@ from funnel.pipeline.flows import way
 from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.protocol import Protocol
 from funnel.recount.balance import TOLERANCE
+from funnel.release.document import dump
 from funnel.release.documents import JointDocument, ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
@@ -202,7 +203,7 @@ def test_an_audit_finds_a_protocol_that_is_not_balanced(with_secret: ReleaseFold
     other = 0 if y else 1
     weights[y][y], weights[other][y] = str(int(weights[y][y]) - moved), str(int(weights[other][y]) + moved)
     content["digest"] = digest_of(content)
-    spoilt.protocol.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    spoilt.protocol.write_bytes(dump(content))
     failed = {check.name for check in recheck(spoilt, told) if check.failed}
     assert "balance" in failed
 

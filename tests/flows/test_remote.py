@@ -105,8 +105,6 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
         "README.md",
         "CITATION.cff",
         "dcat.jsonld",
-        "protocol.csv",
-        "estimator.csv",
     }
     before = objects(s3)
     assert set(before) == {"latest", *(f"1.0.0/{name}" for name in public)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from funnel.errors import SpecError
 from funnel.pipeline.flows import way
 from funnel.release.asked import Question
 from funnel.release.classes_document import ClassesDocument
+from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
@@ -146,13 +148,40 @@ def test_nothing_is_told_of_combinations_that_is_true_of_classes(folder: Release
     told = PublicReport.read(folder.numbers).unchanged
     assert told is not None
     lines = list(unchanged_lines(told.model_dump(mode="json")))
-    assert lines[0].endswith("in every column at least as many.")
+    assert "education" in lines[0]
+    assert CLASS_COLUMN not in lines[0]
     for text in ("\n".join(lines), folder.report.read_text()):
-        assert "like no other" not in text
         assert "in combinations" not in text
     readme = folder.readme.read_text()
-    assert "as often as `protocol.csv` says for their classes" in readme
+    assert "as often as `protocol.json` says for their classes" in readme
     assert "by=…" not in readme
+
+
+def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder) -> None:
+    """Every column's share, and the unique records, as the records themselves tell them."""
+    told = PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    assert told.whole is not None
+    assert [one.column for one in told.whole.columns] == COLUMNS
+    released, table = open_release(folder.root), pq.read_table(folder.data)
+    for one in told.whole.columns:
+        # Rounded to a thousandth twice.
+        agree = released.unchanged(one.column) - released.unchanged()
+        assert one.share == pytest.approx(told.share + agree, abs=1.1e-3)
+        assert told.share <= one.share < 1
+    rows = Counter(zip(*(table[column].to_pylist() for column in table.column_names), strict=True))
+    assert told.whole.unique == sum(count == 1 for count in rows.values()) > 0
+    assert f"{told.whole.unique:,} published records are like no other" in " ".join(folder.report.read_text().split())
+
+
+def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_path: Path) -> None:
+    copy = ReleaseFolder(Path(shutil.copytree(folder.root, tmp_path / folder.root.name)))
+    report = json.loads(copy.numbers.read_bytes())
+    share = report["unchanged"]["whole"]["columns"][2]
+    share["share"] = round(share["share"] + 0.002, 4)
+    copy.numbers.write_bytes(dump(report))
+    failed = {check.name for check in recheck(copy, Told(public=True)) if check.failed}
+    assert "whole records" in failed
 
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
@@ -206,8 +235,6 @@ def test_a_record_that_says_another_class_fails_an_audit(folder: ReleaseFolder, 
     document = json.loads(copy.classes.read_bytes())
     first = document["questions"][0]
     first["then"], first["otherwise"] = first["otherwise"], first["then"]
-    from funnel.release.document import dump
-
     copy.classes.write_bytes(dump(document))
     failed = {check.name for check in recheck(copy, Told(public=True)) if check.failed}
     assert "values" in failed

@@ -60,7 +60,7 @@ def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) ->
     after = f"{reasons[-1]}\nstandard errors of estimated shares that drawing adds, in percentage points: relationship "
     assert after in shown.stdout
     assert "\ndisclosure control: 8 of 26 combinations" in shown.stdout
-    assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
+    assert set(path.name for path in tmp_path.iterdir()) == {".funnel", "people.parquet", "people.toml"}
 
 
 def test_plan_fits_what_the_spec_does_not_allow_only_where_asked(tmp_path: Path) -> None:
@@ -176,7 +176,9 @@ def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: P
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
     assert "reserve kept of H(X)" in lines
     assert any(line.startswith("0.9 * ") for line in lines)
-    assert {path.name for path in tmp_path.iterdir()} == {"people.parquet", "people.toml"}
+    # Nothing but what was fitted, for the release, in the private workspace.
+    assert {path.name for path in tmp_path.iterdir()} == {".funnel", "people.parquet", "people.toml"}
+    assert {path.name for path in (tmp_path / ".funnel" / "people").iterdir()} == {"fits"}
     told = json.loads(funnel("plan", project, "--json").stdout)["history"]
     assert [row["reserve"] for row in told["reserves"]] == [1.0, 0.95, 0.9, 0.8]
     assert told["share"] == told["reserves"][2]["share"] < told["reserves"][0]["share"]

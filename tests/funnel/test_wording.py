@@ -55,10 +55,10 @@ def test_whole_numbers_have_no_decimal_point() -> None:
         (1.0, "1"),
         (0.1, "0.1"),
         (0.0, "0"),
-        (2.718281828, "2.719"),
+        (2.718281828, "2.72"),
         (3.6692, "3.67"),
         (99999.0, "1e+05"),
-        (1.0001e300, "1.001e+300"),
+        (1.0001e300, "1.01e+300"),
     ],
 )
 def test_a_limit_is_written_rounded_up(limit: float, text: str) -> None:

@@ -430,6 +430,15 @@ DRAWING = [
         WITH_SECRET,
     ),
     Mutant(
+        "donors taken for equals",
+        "whole records are said to keep more of every column than they do",
+        "funnel.release.counted_as_usual",
+        "max(0.0, plain.stays((column,)) - whole)",
+        "1 - whole",
+        "expect_records_to_be_of_their_class",
+        CLASSED,
+    ),
+    Mutant(
         "moves that read the secret",
         "who changes the class depends on the secret, so that tables of other columns are not right on average",
         "funnel.pipeline.tasks.optimise",

@@ -258,7 +258,8 @@ def doubt(folder: Path) -> None:
 
 def forget_protocol(folder: Path) -> None:
     """The protocol is not there any more; snapshot and counts are."""
-    shutil.rmtree(folder / ".funnel" / "people" / "protocols")
+    for made in ("protocols", "fits"):
+        shutil.rmtree(folder / ".funnel" / "people" / made)
 
 
 def exchange_counts(folder: Path) -> None:
@@ -301,7 +302,7 @@ def exchange_rows(folder: Path) -> None:
 
 def forget_frequencies(folder: Path) -> None:
     """Nothing is there any more that was made of the source."""
-    for kept in ("frequencies", "values", "snapshots", "joints", "protocols"):
+    for kept in ("frequencies", "values", "snapshots", "joints", "protocols", "fits"):
         shutil.rmtree(folder / ".funnel" / "people" / kept)
 
 

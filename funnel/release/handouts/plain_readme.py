@@ -48,17 +48,17 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
     )
     if by_class:
         secret = len(protocol["outputs"]["columns"]) > 1
-        yield f"{selected}: some of them are records of others, as often as `protocol.csv` says for their classes."
+        yield f"{selected}: some of them are records of others, as often as `protocol.json` says for their classes."
         yield (
             "A record that was changed is, in all columns, that of somebody else"
             f"{_OR_SECRET if secret else ''}. The last column is its class, which "
-            "follows from the others as `classes.json` says; `protocol.csv` has how often records of one class were "
+            "follows from the others as `classes.json` says; `protocol.json` has how often records of one class were "
             "published as one of another."
         )
     else:
         yield (
             f"{selected}: use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in "
-            "`protocol.csv`."
+            "`protocol.json`."
         )
 
 

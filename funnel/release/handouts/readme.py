@@ -17,16 +17,16 @@ from funnel.release.published_values import published_values
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
 # So many records of one true value are followed in the example.
 EXAMPLE = 10_000
-ESTIMATOR, CLASSES = "estimator.csv", "classes.json"
+CHANNEL, ESTIMATOR, CLASSES = "protocol.csv", "estimator.csv", "classes.json"
 FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
     "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
     "data/numbers.csv": "the same for spreadsheets",
-    "protocol.csv": "the probability of every published value for every true one",
+    CHANNEL: "the probability of every published value for every true one",
     ESTIMATOR: "weights by which published shares add up to true ones",
     CLASSES: "the points of values that say which class a record is of",
-    "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
+    "protocol.json": "probabilities of published values as whole numbers, the bound, and what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
     "report.json": "the figures of the report",
@@ -75,7 +75,6 @@ share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
 share[is.na(share)] <- 0
 print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
 ```"""
-_PARQUET = "Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."
 
 
 def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
@@ -92,15 +91,22 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     parts += [imprint(package), "## What this is", *promise(package[KEY], protocol)]
     if published_values(protocol["mechanism"]).estimator:
         parts += ["## How to read a value", *_reading()]
-        parts += ["## How to estimate from it", *_estimating(package[KEY], protocol)]
+        parts += ["## How to estimate from it", *_estimating(protocol, has_csv(package))]
         left_out = {CLASSES}
     else:
         parts += ["## How to work with it", *counting(package[KEY], protocol)]
         by_class = protocol["outputs"]["columns"] != package[KEY]["published"]
         left_out = {ESTIMATOR} if by_class else {ESTIMATOR, CLASSES}
+    if not has_csv(package):
+        left_out |= {CHANNEL, ESTIMATOR}
     files = {path: what for path, what in FILES.items() if path not in left_out}
     parts += ["## Files", file_table(package, files)]
     return "\n\n".join(parts) + "\n"
+
+
+def has_csv(package: Mapping[str, Any]) -> bool:
+    """Whether a release has tables as csv too."""
+    return any(resource["path"] == "data/records.csv" for resource in package["resources"])
 
 
 def plain(text: str) -> str:
@@ -165,11 +171,15 @@ def _reading() -> Iterator[str]:
     yield NO_SPLIT
 
 
-def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        f"`{privacy['estimation']['path']}` has one line for every true value and every published value that it can "
-        f"become, with the probability of that. {_example(protocol)}"
+def _estimating(protocol: Mapping[str, Any], csv: bool) -> Iterator[str]:
+    where = (
+        f"`{CHANNEL}` has one line for every true value and every published value that it can become, with the "
+        "probability of that."
+        if csv
+        else "`protocol.json` has a weight for every published value and every true value that can become it; divided "
+        "by the `denominator` it is the probability of that."
     )
+    yield f"{where} {_example(protocol)}"
     yield "The shares of true values follow by arithmetic that any spreadsheet can do:"
     yield steps("Count every published value, and divide by the number of records: its published share.")
     yield (
@@ -178,11 +188,12 @@ def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iter
         "values have the same probabilities, only what both have together can be told. `report.html` says how far "
         "estimates are off."
     )
+    if not csv:
+        return
     yield _BY_WEIGHTS
     yield _PANDAS
     yield "In R:"
     yield _R
-    yield _PARQUET
 
 
 def steps(first: str) -> str:

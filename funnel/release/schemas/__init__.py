@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from funnel.audit.document import AuditDocument
@@ -9,7 +10,7 @@ from funnel.register.entry import RegisterEntry, RegisterHead
 from funnel.release.approval import Outcome
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.document import Document, dump
+from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
@@ -52,11 +53,16 @@ def schema_file(document: type[Document], folder: Path = FOLDER) -> Path:
     return folder / f"{name}-{version}.json"
 
 
+def schema_text(document: type[Document]) -> bytes:
+    """The schema of a document, line by line, so that a change of it is seen."""
+    return (json.dumps(document.json_schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
 def renew(folder: Path = FOLDER) -> list[Path]:
     """Write the schema of every document of the code; returns the files that were others or not there before."""
     renewed = []
     for document in DOCUMENTS:
-        path, text = schema_file(document, folder), dump(document.json_schema())
+        path, text = schema_file(document, folder), schema_text(document)
         if not path.is_file() or path.read_bytes() != text:
             path.write_bytes(text)
             renewed.append(path)

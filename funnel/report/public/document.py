@@ -81,6 +81,8 @@ def _document(content: PublicContent) -> PublicReport:
                 share=line.share,
                 level=None if line.level is None else level(line.level),
                 reason=line.reason,
+                most=line.most,
+                finished=line.finished,
             )
             for line in content.plan
         ),

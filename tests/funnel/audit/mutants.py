@@ -337,9 +337,17 @@ add("prior: a step moved", prior(lambda p: step(p, 0.005)), "posterior", "poster
 add("prior: exact shares", prior(lambda p: step(p, 0.00033)), "prior", "prior")
 add("prior: adds up to more", prior(lambda p: p.__setitem__(0, p[0] + 0.1)), "prior", "prior")
 add("prior: in another order", prior(lambda p: p.reverse()), "posterior", "posterior")
+
+
+def unnamed(content: Any) -> list[str]:
+    """The inputs that the first output does not come from."""
+    named = content["posterior"][0]["inputs"]
+    return [str(x) for x in range(len(content["prior"]["symbols"])) if str(x) not in named]
+
+
 add(
     "posterior: an entry",
-    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update(Husband=0.76)),
+    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update({"0": 0.76})),
     "posterior",
     "posterior",
 )
@@ -357,15 +365,15 @@ add(
 )
 add(
     "posterior: a nothing is named",
-    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update({"Own-child": 0.0})),
+    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update(dict.fromkeys(unnamed(c)[:1], 0.0))),
     "posterior",
     "posterior",
 )
 add(
     "posterior: a person is named",
     lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update(Jane=0.0)),
-    "posterior",
-    "posterior",
+    UNREADABLE,
+    UNREADABLE,
 )
 
 

@@ -18,6 +18,7 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.recount.released import ReleasedProtocol
 from funnel.release.documents import (
     DrawsDocument,
     ProtocolDocument,
@@ -164,10 +165,10 @@ def test_what_a_protocol_document_says() -> None:
     for y, said in enumerate(content["posterior"]):
         assert said["output"] == list(PROTOCOL.outputs.symbols[y])
         assert said["probability"] == round(float(laws.p_output[y]), 4)
-        found = [said["inputs"].get(label, 0.0) for label in JOINT.inputs.labels]
+        found = [said["inputs"].get(str(x), 0.0) for x in range(len(JOINT.inputs))]
         assert found == pytest.approx(laws.posterior[y].tolist(), abs=5e-5)
         # Nobody has the last value, and what is zero is left out.
-        assert JOINT.inputs.labels[3] not in said["inputs"]
+        assert "3" not in said["inputs"]
     assert content["prior"]["probabilities"] == laws.p_input.tolist()
     assert content["utility"]["share"] == laws.nats(measures.normalised_mutual_information(JOINT, PROTOCOL))
 
@@ -254,4 +255,32 @@ def test_weights_that_are_written_otherwise_are_refused(row: object, said: str) 
     content = sparse_content()
     content["weights"][0] = row
     with pytest.raises(DataError, match=said):
+        ProtocolDocument.from_json(json.dumps(content))
+
+
+def test_a_large_table_of_which_much_is_zero_is_written_without_and_is_the_same_protocol() -> None:
+    """Of 36 inputs and outputs, each input staying with a half and else becoming the next: 72 weights of 1,296."""
+    size, half = 36, 2**62
+    weights = np.zeros((size, size), dtype=np.uint64)
+    for x in range(size):
+        weights[x, x] = weights[(x + 1) % size, x] = half
+    symbols = tuple((f"value {x}",) for x in range(size))
+    joint = funnel.Joint.from_counts(np.full((2, size), 100), inputs=[text for (text,) in symbols])
+    marginal = np.array([2**63, *[0] * (size - 1)], dtype=np.uint64)
+    protocol = Protocol(weights, marginal, joint.inputs, joint.inputs, "table", "lip:9")
+    guarantee = funnel.parse_guarantee("lip:9")
+    document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
+    content = json.loads(document.to_bytes())
+    assert content["format"] == "funnel-protocol/1"
+    assert sum(map(len, content["weights"])) == 2 * size
+    assert 3 * len(json.dumps(content["weights"])) < len(json.dumps(protocol.to_dict()["weights"]))
+    assert validated(content) == "protocol"
+    again = ProtocolDocument.from_json(document.to_bytes()).protocol
+    assert (again.digest, again.format, again.is_sparse) == (protocol.digest, protocol.format, False)
+    released = ReleasedProtocol.parse(document.to_bytes())
+    assert not released.sparse
+    assert np.array_equal(np.array(released.weights, dtype=np.uint64), weights)
+    # Some rows as lists and others by position is no form at all.
+    content["weights"][0] = protocol.to_dict()["weights"][0]
+    with pytest.raises(DataError, match="are not written as"):
         ProtocolDocument.from_json(json.dumps(content))

@@ -228,9 +228,10 @@ def whole(series: Series) -> None:
     folder = series.folder(version)
     files = series.record(version).files
     documents = {"protocol.json", "report.json", "report.html", "datapackage.json", "signature.json"}
-    documents |= {"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv", "estimator.csv"}
+    documents |= {"README.md", "CITATION.cff", "dcat.jsonld"}
     public = {"data/records.parquet"} | documents
-    assert set(files) == public | ({"data/records.csv"} if folder.csv.exists() else set())
+    tables = {"data/records.csv", "protocol.csv", "estimator.csv"}
+    assert set(files) == public | (tables if folder.csv.exists() else set())
     for name in files:
         content = (folder.root / name).read_bytes()
         (folder.root / name).write_bytes(content + b" ")

@@ -48,10 +48,29 @@ SIZE = (1200, 2400)
 PHONE = (390, 844)
 DARK = "--blink-settings=preferredColorScheme=0"
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+# Tables with a last cell that cannot be seen: beyond the edge of the window or of the box that scrolls it, scrolled to
+# its end, or below the first cell, which stays.
+LOST = """
+const lost = [...document.querySelectorAll("table")].filter(table => {
+  let box = table.parentElement;
+  while (box && !["auto", "scroll"].includes(getComputedStyle(box).overflowX)) box = box.parentElement;
+  if (box) box.scrollLeft = box.scrollWidth;
+  const edge = box ? Math.min(innerWidth, box.getBoundingClientRect().right) : innerWidth;
+  const cut = [...table.rows].some(row => {
+    const first = row.cells[0], last = row.cells[row.cells.length - 1];
+    const at = last.getBoundingClientRect(), stays = first.getBoundingClientRect();
+    const below = first !== last && getComputedStyle(first).position === "sticky" && at.left < stays.right - 1;
+    return at.width > 1 && (at.right > edge + 1 || below);
+  });
+  if (box) box.scrollLeft = 0;
+  return cut;
+}).map(table => table.outerHTML.slice(0, 80));
+"""
 # Everything that axe knows, best practices included; the result becomes the text of an element.
 RULES = """
 <script>%s</script>
 <script>
+%s
 axe.run(document, {resultTypes: ["violations"]}).then(found => {
   const told = {
     violations: found.violations.map(rule => [rule.id, ...rule.nodes.map(node => node.html.slice(0, 200))]),
@@ -59,6 +78,7 @@ axe.run(document, {resultTypes: ["violations"]}).then(found => {
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
     scrolled: document.scrollingElement.scrollWidth,
     width: innerWidth,
+    lost: lost,
     cut: [...document.querySelectorAll("figure, .scroll:has(table.plan), .scroll:has(table.checks)")]
       .filter(box => box.scrollWidth > box.clientWidth).map(box => box.outerHTML.slice(0, 80)),
   };
@@ -200,7 +220,7 @@ def _judged(page: str, folder: Path, size: tuple[int, int], dark: bool) -> dict[
     assert POLICY.search(page)
     place, frame = folder / "judged.html", folder / "frame.html"
     narrow = size == PHONE
-    scripts = (RULES if narrow else TOLD + RULES) % script
+    scripts = (RULES if narrow else TOLD + RULES) % (script, LOST)
     # The policy of the page would stop the script that looks at it.
     place.write_text(POLICY.sub("", page).replace("</body>", scripts + "</body>"), encoding="utf-8")
     frame.write_text(FRAME % (TOLD, *size), encoding="utf-8")
@@ -238,14 +258,20 @@ def test_no_rule_of_accessible_pages_is_broken_and_no_page_is_wider_than_its_win
     assert told["scrolled"] <= told["width"]
     # Charts, and tables of words, are there in full without scrolling in their own box either.
     assert told["cut"] == []
+    # All tables have their last column in the window, or scroll until it is.
+    assert told["lost"] == []
 
 
 def test_the_rules_find_what_is_wrong(pages: dict[str, str], tmp_path: Path) -> None:
     """So that an empty list says something: grey on grey, a picture without a text, and a line that does not fit."""
     wrong = '<p style="color:#999;background:#aaa;width:900px">pale</p><img src="data:,"></main>'
+    wide = '<table><tr><th style="min-width:350px">first</th><td style="min-width:350px">last</td></tr></table>'
+    covered = wide.replace('min-width:350px">first', 'min-width:350px;position:sticky;left:0">first')
+    wrong = f'{wide}<div style="overflow-x:auto">{wide}</div><div style="overflow-x:auto">{covered}</div>{wrong}'
     told = _judged(pages["public"].replace("</main>", wrong), tmp_path, PHONE, False)
     assert {rule for rule, *_ in told["violations"]} >= {"color-contrast", "image-alt"}
     assert told["scrolled"] > told["width"]
+    assert len(told["lost"]) == 2
 
 
 def test_the_browser_shows_every_section_and_complains_of_nothing(visit: Visit, adult: ReportContent) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
+from funnel.planning import PlanRow
 from funnel.report import MechanismNote, PlanLine, ReportContent
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
@@ -36,3 +37,16 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
     ]
     assert MechanismNote.of("conditional-reporting").reads_secret
     assert (content.public().secret, content.public().published) == (("S",), ("X",))
+
+
+def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
+    row = PlanRow("optimal", False, None, 0.5, 0.25, 1.0, 1.0, None, 0.6, False)
+    line = PlanLine.of(row)
+    assert line.most == pytest.approx(0.3)
+    assert line.certificate == (
+        "its search was ended by the time limit; no protocol that reads the same keeps more than 30.0%, 5.0 points more"
+    )
+    assert PlanLine.of(dataclasses.replace(row, bound=None)).certificate == "its search was ended by the time limit"
+    assert PlanLine.of(dataclasses.replace(row, bound=None, finished=True)).certificate is None
+    # A bound that rounding leaves below what is kept is taken for as much.
+    assert PlanLine.of(dataclasses.replace(row, bound=0.4999, finished=True)).most == 0.25

@@ -48,11 +48,20 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
     return folder
 
 
+def posteriors_of(folder: ReleaseFolder) -> dict[str, dict[str, float]]:
+    """By published value and true one."""
+    content = json.loads(folder.protocol.read_text())
+    labels = [text for (text,) in content["prior"]["symbols"]]
+    return {
+        one["output"][0]: {labels[int(x)]: share for x, share in one["inputs"].items()} for one in content["posterior"]
+    }
+
+
 def test_numbers_follow_the_posterior_and_are_alike_within_an_interval(release: ReleaseFolder) -> None:
     table = draw_within(release.root, words=words)
     assert table.column_names == ["X", "X (drawn)"]
     assert table["X"].to_pylist() == pq.read_table(release.data)["X"].to_pylist()
-    posterior = {entry["output"][0]: entry["inputs"] for entry in json.loads(release.protocol.read_text())["posterior"]}
+    posterior = posteriors_of(release)
     for text, shares in posterior.items():
         rows = [n for t, n in zip(table["X"].to_pylist(), table["X (drawn)"].to_pylist(), strict=True) if t == text]
         for label, (low, high) in INTERVALS.items():
@@ -97,7 +106,7 @@ def test_values_that_are_numbers_are_drawn_as_they_are_also_where_one_is_never_p
     pq.write_table(pa.table({"X": shown * 1000}), folder.data)
     folder.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
     table = draw_within(folder.root, words=words)
-    posterior = {entry["output"][0]: entry["inputs"] for entry in json.loads(folder.protocol.read_text())["posterior"]}
+    posterior = posteriors_of(folder)
     assert len(posterior) == 3
     drawn = Counter(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
     for text in shown:

@@ -1,0 +1,171 @@
+"""Donors' lines a second time: of whole records the share whose value stays, column by column, from public files.
+
+A published record of class g stays with the probability that its class does, and else becomes that of a donor of the
+class that is drawn: people of both classes stand along lines, and somebody at a share q of one takes the place at q of
+the other. Published records stand for the true ones, since those of every class have the composition of the true ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from funnel.recount.stated_unchanged import share_complaint
+
+Json = Mapping[str, Any]
+Record = tuple[str, ...]
+
+# As documented: nothing is stated where more pairs of a record and a donor had to be compared.
+MOST_PAIRS = 50_000_000
+# A class that so few of a record go to is none that it goes to.
+_HARDLY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class PlainDonors:
+    """Published whole records, and what becomes of each.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Those of the secret, where it is published, and of the records, without that of the class.
+    published : mapping of (secret, record, class) to int
+    moves : mapping of (input, output) to float
+        The protocol: of a class, after the secret where that is published.
+    categories : mapping of str to sequence of str
+        The values of every column of the records, in the order in which people stand.
+    """
+
+    columns: Sequence[str]
+    published: Mapping[tuple[Record, Record, str], int]
+    moves: Mapping[tuple[Record, Record], float]
+    categories: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def _lines(self) -> dict[str, list[tuple[Record, int]]]:
+        """By class its records and the people with each, in the order in which they stand."""
+        people: dict[str, Counter[Record]] = defaultdict(Counter)
+        width = 0
+        for (secret, record, name), count in self.published.items():
+            people[name][record] += count
+            width = len(secret)
+        ranks = [{text: rank for rank, text in enumerate(self.categories[name])} for name in self.columns[width:]]
+        return {
+            name: sorted(of.items(), key=lambda one: [rank[text] for rank, text in zip(ranks, one[0], strict=True)])
+            for name, of in people.items()
+        }
+
+    @cached_property
+    def _chances(self) -> dict[Record, dict[Record, float]]:
+        """Of every input the chances of its outputs; a class that nobody was published of takes nobody."""
+        most: dict[tuple[str, str], float] = defaultdict(float)
+        for (x, y), chance in self.moves.items():
+            most[x[-1], y[-1]] = max(most[x[-1], y[-1]], chance)
+        found: dict[Record, dict[Record, float]] = defaultdict(lambda: defaultdict(float))
+        for (x, y), chance in self.moves.items():
+            goes = most[x[-1], y[-1]] > _HARDLY and y[-1] in self._lines
+            found[x][y if goes else (*y[:-1], x[-1])] += chance
+        return found
+
+    def _becomes(self, secret: Record, name: str) -> Mapping[Record, float]:
+        x = (*secret, name)
+        return self._chances.get(x, {x: 1.0})
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a record and a donor there are at most, for each pair of secrets."""
+        ways = {
+            (x[-1], y[-1]) for x, of in self._chances.items() for y in of if x[-1] != y[-1] and x[-1] in self._lines
+        }
+        secrets = len({x[:-1] for x in self._chances})
+        return secrets**2 * sum(len(self._lines[one]) + len(self._lines[other]) for one, other in ways)
+
+    def _alike(self, name: str, other: str) -> dict[Record, list[Fraction]]:
+        """Of every record of a class the share of its people whose donor of another class agrees, by column."""
+        mine, theirs = self._lines[name], self._lines[other]
+        size, width = (sum(count for _, count in line) for line in (mine, theirs))
+        donors = iter(theirs)
+        donor: Record = ()
+        left = 0
+        found = {}
+        for record, count in mine:
+            same, needed = [0] * len(record), count * width
+            while needed:
+                if not left:
+                    donor, people = next(donors)
+                    left = people * size
+                step = min(left, needed)
+                left, needed = left - step, needed - step
+                for place, (true, shown) in enumerate(zip(record, donor, strict=True)):
+                    same[place] += step if true == shown else 0
+            found[record] = [Fraction(one, count * width) for one in same]
+        return found
+
+    @cached_property
+    def stays(self) -> dict[str, float]:
+        """By column the share of the records whose value there stays."""
+        records = sum(self.published.values())
+        alike: dict[tuple[str, str], dict[Record, list[float]]] = {}
+        kept = [0.0] * len(self.columns)
+        for (secret, record, name), count in self.published.items():
+            for y, chance in self._becomes(secret, name).items():
+                other = y[-1]
+                if other != name and (name, other) not in alike:
+                    shares = self._alike(name, other)
+                    alike[name, other] = {one: [float(share) for share in of] for one, of in shares.items()}
+                own = [float(text == shown) for text, shown in zip(secret, y[:-1], strict=True)]
+                of_record = [1.0] * len(record) if other == name else alike[name, other][record]
+                for place, share in enumerate((*own, *of_record)):
+                    kept[place] += count * chance * share
+        return {column: of / records for column, of in zip(self.columns, kept, strict=True)}
+
+    @property
+    def whole(self) -> float:
+        """The share of the records that stay in all columns."""
+        stay = (count * self._becomes(s, name).get((*s, name), 0.0) for (s, _, name), count in self.published.items())
+        return sum(stay) / sum(self.published.values())
+
+    @property
+    def alone(self) -> tuple[int, float | None]:
+        """Published records like no other, and the share of them that is expected to be true."""
+        single = [(secret, name) for (secret, _, name), count in self.published.items() if count == 1]
+        true = sum(self._becomes(secret, name).get((*secret, name), 0.0) for secret, name in single)
+        return len(single), true / len(single) if single else None
+
+
+def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step: float) -> Iterator[str]:
+    """What a report states of whole records that does not follow from those that are published.
+
+    Parameters
+    ----------
+    stated : JSON object or None
+        ``unchanged.whole`` of ``report.json``.
+    found : PlainDonors
+    share : float
+        Of the records that is stated to be wholly unchanged; that it follows is judged elsewhere.
+    step : float
+        Public shares are multiples of it.
+    """
+    if found.pairs > MOST_PAIRS:
+        if stated is not None:
+            yield "more is stated of whole records than there is room to compute"
+        return
+    if stated is None:
+        yield "nothing is stated of whole records by column"
+        return
+    named = [one["column"] for one in stated["columns"]]
+    if named != list(found.columns):
+        yield f"columns of whole records are {named!r} instead of {list(found.columns)!r}"
+        return
+    for one in stated["columns"]:
+        name = f"share of whole records with their {one['column']!r}"
+        stays = min(1.0, share + found.stays[one["column"]] - found.whole)
+        yield from share_complaint(name, one["share"], stays, step)
+    number, true = found.alone
+    if stated["unique"] != number:
+        yield f"{stated['unique']!r} whole records are stated to be like no other, instead of {number!r}"
+    yield from share_complaint("unique_unchanged of whole records", stated["unique_unchanged"], true, step)

@@ -1,0 +1,104 @@
+"""What stays of whole records, column by column, computed once more: as for the report, and as counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.alphabet import Alphabet
+from funnel.estimation.by_class import whole_records
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.recount.donors import PlainDonors, whole_complaints
+
+CATEGORIES = {"x": ["b", "a", "c"], "z": ["1", "0"]}
+RECORDS = {"1": [("b", "0"), ("a", "1")], "2": [("b", "1"), ("c", "1"), ("c", "0")]}
+
+
+def protocol_of(secrets: tuple[tuple[str, ...], ...], moved: list[float]) -> Protocol:
+    """Over secrets and classes, each input keeping what it does not move to the next one."""
+    symbols = tuple((*secret, name) for secret in secrets for name in RECORDS)
+    size = len(symbols)
+    weights = np.zeros((size, size), dtype=np.uint64)
+    for x, share in enumerate(moved):
+        # In steps of a thousandth of all: whole numbers that add up.
+        step = round(share * 1000) * (DENOMINATOR // 1000)
+        weights[(x + 1) % size, x] = step
+        weights[x, x] += np.uint64(DENOMINATOR - step)
+    marginal = np.array([DENOMINATOR, *[0] * (size - 1)], dtype=np.uint64)
+    columns = (*(("s",) if len(secrets) > 1 else ()), "class")
+    alphabet = Alphabet(columns, symbols)
+    return Protocol(weights, marginal, alphabet, alphabet, "invariant")
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Protocol, dict[tuple[tuple[str, ...], tuple[str, ...], str], int]]:
+    secrets = draw(st.sampled_from([((),), (("u",), ("v",))]))
+    share = st.integers(0, 1000).map(lambda number: number / 1000)
+    moved = draw(st.lists(share, min_size=2 * len(secrets), max_size=2 * len(secrets)))
+    cells = [(secret, record, name) for secret in secrets for name, of in RECORDS.items() for record in of]
+    counts = draw(st.lists(st.integers(0, 5), min_size=len(cells), max_size=len(cells)).filter(any))
+    return protocol_of(secrets, moved), {cell: n for cell, n in zip(cells, counts, strict=True) if n}
+
+
+def donors_of(protocol: Protocol, published: dict[tuple[tuple[str, ...], tuple[str, ...], str], int]) -> PlainDonors:
+    symbols = protocol.inputs.symbols
+    moves = {
+        (x, y): float(protocol.matrix[j, i])
+        for i, x in enumerate(symbols)
+        for j, y in enumerate(symbols)
+        if protocol.weights[j, i]
+    }
+    columns = (*protocol.inputs.columns[:-1], "x", "z")
+    return PlainDonors(columns, published, moves, CATEGORIES)
+
+
+@given(scenes())
+def test_the_same_as_those_who_publish_it(
+    scene: tuple[Protocol, dict[tuple[tuple[str, ...], tuple[str, ...], str], int]],
+) -> None:
+    protocol, published = scene
+    rows = [(*s, *record, name) for (s, record, name), count in published.items() for _ in range(count)]
+    values = {"s": ["u", "v"], **CATEGORIES, "class": list(RECORDS)}
+    names = (*protocol.inputs.columns[:-1], "x", "z", "class")
+    cells = {
+        name: pa.DictionaryArray.from_arrays(pa.array([values[name].index(row[j]) for row in rows]), values[name])
+        for j, name in enumerate(names)
+    }
+    plain, _ = whole_records(pa.table(cells), protocol)
+    found = donors_of(protocol, published)
+    for column in names[:-1]:
+        assert found.stays[column] == pytest.approx(plain.stays((column,)), abs=1e-12)
+    alone = plain.counts == 1
+    number, true = found.alone
+    assert number == alone.sum()
+    assert found.whole == pytest.approx(float(plain.unchanged @ plain.shares), abs=1e-12)
+    assert true == (pytest.approx(plain.unchanged[alone].mean(), abs=1e-12) if number else None)
+
+
+def test_lines_by_hand() -> None:
+    """Two of class 1, (b, 0) and (a, 1), stand beside the halves of class 2: (b, 1), and (c, 0)."""
+    published = {((), ("b", "0"), "1"): 1, ((), ("a", "1"), "1"): 1, ((), ("b", "1"), "2"): 3, ((), ("c", "0"), "2"): 3}
+    found = donors_of(protocol_of(((),), [0.5, 0.0]), published)
+    # Of class 1 half goes: (b, 0) takes (b, 1) and keeps x, and (a, 1) takes (c, 0) and keeps nothing.
+    assert found.stays == {"x": pytest.approx(7.5 / 8), "z": pytest.approx(7 / 8)}
+    assert found.alone == (2, pytest.approx(0.5))
+
+
+def test_what_does_not_follow_is_a_complaint() -> None:
+    published = {((), ("b", "0"), "1"): 2, ((), ("b", "1"), "2"): 2}
+    found = donors_of(protocol_of(((),), [0.5, 0.5]), published)
+    shares = [{"column": "x", "share": 1.0}, {"column": "z", "share": 0.5}]
+    # Half of the records stay in all columns: the share that is stated is the one of the counts.
+    right = {"columns": shares, "unique": 0, "unique_unchanged": None}
+    assert list(whole_complaints(right, found, 0.5, 0.1)) == []
+    wrong = [
+        None,
+        {**right, "columns": shares[:1]},
+        {**right, "columns": [shares[0], {"column": "z", "share": 0.6}]},
+        {**right, "unique": 1},
+        {**right, "unique_unchanged": 0.5},
+    ]
+    assert all(list(whole_complaints(stated, found, 0.5, 0.1)) for stated in wrong)
