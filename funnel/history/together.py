@@ -103,12 +103,7 @@ def best_together(
     SolverError
         If a programme fails.
     """
-    parts = np.zeros(len(standing.nodes), dtype=np.int64) if aim.parts is None else aim.parts
-    # Rows that publish the same whatever the input is tell nothing: they are always allowed.
-    outputs, inputs = aim.starts()[0].shape
-    everybody = _effective(standing, observed, parts, np.ones((1, 1, inputs)), np.zeros_like(parts))[:, 0]
-    constants = np.eye(outputs)[:, :, None].repeat(inputs, axis=2)
-    pool = [_Found(row[None], np.zeros_like(parts), row[None] * everybody[:, None]) for row in constants]
+    search = _Search(standing, observed, aim, conditions)
     best, most = None, -np.inf
     for start in aim.starts():
         if most > -np.inf and not begins():
@@ -117,86 +112,162 @@ def best_together(
         utility, number = -np.inf, 0
         while gains is not None and number < _TANGENTS:
             number += 1
-            weights, conditions = _at_tangent(pool, gains, aim, conditions, standing, observed, parts, solve, broken)
-            channel = _channel(pool, weights)
+            weights = search.at_tangent(gains, solve, broken)
+            channel = search.channel(weights)
             reached = aim.reached(channel)
             progress(f"rows for every history: {reached:.5f}", number, None)
             if reached > most:
-                best, most = _averaged(pool, weights, parts), reached
+                best, most = search.averaged(weights), reached
             if reached <= utility + _AT_TANGENT * aim.scale:
                 break
             utility, gains = reached, aim.gains(channel)
-            pool = _remembered(pool, weights, outputs)
+            search.forget(weights)
     if best is None:
         raise SolverError("no rows were found for the histories of a version; please report it")
     return best
 
 
-def _channel(pool: list[_Found], weights: FloatArray) -> FloatArray:
-    """W (b, a) of an average with weights (n, q)."""
-    return np.asarray(np.einsum("nq,nqba->ba", weights, np.array([found.said for found in pool])))
+class _Search:
+    """What was found for the histories of a version so far, and the conditions (k, a) on W."""
 
+    def __init__(self, standing: Standing, observed: Observed, aim: Aim, conditions: FloatArray) -> None:
+        self._standing, self._observed, self._aim, self._conditions = standing, observed, aim, conditions
+        self._parts = np.zeros(len(standing.nodes), dtype=np.int64) if aim.parts is None else aim.parts
+        # Rows that publish the same whatever the input is tell nothing: they are always allowed.
+        self._outputs, inputs = aim.starts()[0].shape
+        everybody = self._effective(np.ones((1, 1, inputs)), np.zeros_like(self._parts))[:, 0]
+        constants = np.eye(self._outputs)[:, :, None].repeat(inputs, axis=2)
+        nobody = np.zeros_like(self._parts)
+        self._pool = [_Found(row[None], nobody, row[None] * everybody[:, None]) for row in constants]
 
-def _at_tangent(
-    pool: list[_Found],
-    gains: FloatArray,
-    aim: Aim,
-    conditions: FloatArray,
-    standing: Standing,
-    observed: Observed,
-    parts: IntArray,
-    solve: Solve,
-    broken: Broken,
-) -> tuple[FloatArray, FloatArray]:
-    """The weights of what was found, and what is found here, that are best for some gains; and the conditions on W.
+    def at_tangent(self, gains: FloatArray, solve: Solve, broken: Broken) -> FloatArray:
+        """The weights of what was found, and what is found here, that are best for some gains, (n, q).
 
-    Where there are too many conditions to write down, those are added that the average breaks.
-    """
-    for _ in range(_CUTS):
-        weights = _at_conditions(pool, gains, aim, conditions, standing, observed, parts, solve)
-        more = broken(_channel(pool, weights))
-        if not len(more):
-            break
-        conditions = np.vstack([conditions, more])
-    return weights, conditions
+        Where there are too many conditions to write down, those are added that the average breaks.
+        """
+        for _ in range(_CUTS):
+            weights = self._at_conditions(gains, solve)
+            more = broken(self.channel(weights))
+            if not len(more):
+                break
+            self._conditions = np.vstack([self._conditions, more])
+        return weights
 
+    def channel(self, weights: FloatArray) -> FloatArray:
+        """W (b, a) of an average with weights (n, q)."""
+        return np.asarray(np.einsum("nq,nqba->ba", weights, np.array([found.said for found in self._pool])))
 
-def _at_conditions(
-    pool: list[_Found],
-    gains: FloatArray,
-    aim: Aim,
-    conditions: FloatArray,
-    standing: Standing,
-    observed: Observed,
-    parts: IntArray,
-    solve: Solve,
-) -> FloatArray:
-    """The weights of what was found, and what is found here, that are best for some gains under some conditions on W.
+    def averaged(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+        """One library, and the channel of each history in it."""
+        used = np.flatnonzero(weights.max(axis=1) > _LIGHT).tolist()
+        shares = weights[used] / weights[used].sum(axis=0)
+        kinds = np.array([self._parts, *(self._pool[i].assigned for i in used)])
+        together, assigned = np.unique(kinds, axis=1, return_inverse=True)
+        library = np.zeros((together.shape[1], *self._pool[0].library.shape[1:]))
+        for row, place, share in zip(together[1:], used, shares, strict=True):
+            library += share[together[0]][:, None, None] * self._pool[place].library[row]
+        return library, np.asarray(assigned.reshape(-1))
 
-    Prices that swing are damped: rows are found at prices between the last and those for which what can be had at most
-    was least (Wentges 1997).
-    """
-    weights, prices, _ = _average(pool, gains, aim, conditions)
-    least, centre = np.inf, prices
-    values: list[float] = []
-    for number in range(_ROUNDS):
-        tried = prices if number == 0 else prices.damped(centre)
-        charged = _charged(gains, tried, aim, conditions)
-        rows = solve(charged)
-        if rows is None:
-            break
-        said = _effective(standing, observed, parts, rows.library, rows.assigned)
-        pool.append(_Found(rows.library, rows.assigned, said))
-        most = float((said.sum(axis=0) * charged * aim.shares).sum()) - tried.balance.sum()
-        if most < least:
-            least, centre = most, tried
-        weights, prices, value = _average(pool, gains, aim, conditions)
-        values.append(value)
-        enough = _AT_PRICES * aim.scale
-        # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
-        if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
-            break
-    return weights
+    def forget(self, weights: FloatArray) -> None:
+        """Leave out what has had no weight for a while; the constants stay."""
+        for found, weight in zip(self._pool, weights.max(axis=1).tolist(), strict=True):
+            found.unused = 0 if weight > _LIGHT else found.unused + 1
+        constants, others = self._pool[: self._outputs], self._pool[self._outputs :]
+        self._pool = [*constants, *(found for found in others if found.unused <= _FORGOTTEN)]
+
+    def _at_conditions(self, gains: FloatArray, solve: Solve) -> FloatArray:
+        """The same under the conditions that there are.
+
+        Prices that swing are damped: rows are found at prices between the last and those for which what can be had at
+        most was least (Wentges 1997).
+        """
+        aim = self._aim
+        weights, prices, _ = self._average(gains)
+        least, centre = np.inf, prices
+        values: list[float] = []
+        for number in range(_ROUNDS):
+            tried = prices if number == 0 else prices.damped(centre)
+            charged = self._charged(gains, tried)
+            rows = solve(charged)
+            if rows is None:
+                break
+            said = self._effective(rows.library, rows.assigned)
+            self._pool.append(_Found(rows.library, rows.assigned, said))
+            most = float((said.sum(axis=0) * charged * aim.shares).sum()) - tried.balance.sum()
+            if most < least:
+                least, centre = most, tried
+            weights, prices, value = self._average(gains)
+            values.append(value)
+            enough = _AT_PRICES * aim.scale
+            # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
+            if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
+                break
+        return weights
+
+    def _charged(self, gains: FloatArray, prices: _Prices) -> FloatArray:
+        """Gains less what an output costs by what it does to the conditions on W and to its balance, (b, a)."""
+        aim, conditions = self._aim, self._conditions
+        p = aim.shares
+        shares = np.divide(conditions, p, out=np.zeros_like(conditions), where=p > 0)
+        charged = gains - prices.conditions @ shares
+        if aim.balanced is not None:
+            kept = np.divide(aim.balanced, p, out=np.zeros_like(p), where=p > 0)
+            charged += np.outer(prices.balance / aim.balanced[aim.balanced > 0], kept)
+        return np.asarray(charged)
+
+    def _effective(self, library: FloatArray, assigned: IntArray) -> FloatArray:
+        """What parts of the histories add to W(y|x), with their shares among the people of each input, (q, b, a)."""
+        observed, parts = self._observed, self._parts
+        places = np.searchsorted(self._standing.nodes, observed.nodes)
+        channels, number = assigned[places], int(parts.max()) + 1
+        people = np.zeros((number, len(library), len(observed.joint.inputs)))
+        np.add.at(people, (parts[places], channels, observed.inputs), observed.chosen_for)
+        total = people.sum(axis=(0, 1))
+        spoken = np.einsum("qna,nba->qba", people, library)
+        return np.asarray(
+            np.divide(
+                spoken, total, out=np.repeat(library.mean(axis=0)[None] / number, number, axis=0), where=total > 0
+            )
+        )
+
+    def _average(self, gains: FloatArray) -> tuple[FloatArray, _Prices, float]:
+        """The weights (n, q) whose average is best and keeps what it has to; their prices, and its value."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array
+
+        aim, conditions = self._aim, self._conditions
+        p = aim.shares
+        said = np.array([found.said for found in self._pool])
+        count, number, outputs, _ = said.shape
+        values = (said * gains * p).sum(axis=(2, 3)).ravel()
+        # An output's conditions, by its own probability, so that the solver's tolerance is relative to it.
+        likely = np.maximum((said @ p).sum(axis=1).max(axis=0), 1e-12)
+        table = (said @ conditions.T) / likely[None, None, :, None] + _ROOM / number
+        # What tells nothing meets every condition, or it could not be met at all.
+        table[:outputs] -= np.maximum(table[:outputs].sum(axis=1, keepdims=True), 0.0) / number
+        equal = np.tile(np.eye(number), count)
+        if aim.balanced is not None:
+            wanted = aim.balanced[aim.balanced > 0]
+            equal = np.vstack([equal, (said @ aim.balanced / wanted).reshape(-1, outputs).T])
+        # The stubs say that there may be no solution, which the status says.
+        solved: Any = linprog
+        for method in ("highs-ds", "highs-ipm"):
+            result = solved(
+                -values,
+                A_ub=csr_array(table.reshape(count * number, -1).T),
+                b_ub=np.zeros(table[0, 0].size),
+                A_eq=csr_array(equal),
+                b_eq=np.ones(len(equal)),
+                method=method,
+            )
+            # Where the conditions are equations but for rounding, one method may give up what the other one solves.
+            if result.status == 0:
+                break
+        else:
+            raise SolverError("the average over rows of histories failed; please report it")
+        prices = np.maximum(-result.ineqlin.marginals, 0.0).reshape(table[0, 0].shape) / likely[:, None]
+        balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
+        return np.maximum(result.x, 0.0).reshape(count, number), _Prices(prices, balance), float(-result.fun)
 
 
 def constants_needed(conditions: FloatArray, channel: FloatArray, balanced: FloatArray | None = None) -> FloatArray:
@@ -212,89 +283,3 @@ def constants_needed(conditions: FloatArray, channel: FloatArray, balanced: Floa
     law, wanted = channel @ balanced + needed, balanced[balanced > 0]
     # Whoever has too much stays as they are, and all others get more.
     return np.asarray(needed + np.maximum((law / wanted).max() * wanted - law, 0.0))
-
-
-def _charged(gains: FloatArray, prices: _Prices, aim: Aim, conditions: FloatArray) -> FloatArray:
-    """Gains less what an output costs by what it does to the conditions on W and to its balance, (b, a)."""
-    p = aim.shares
-    shares = np.divide(conditions, p, out=np.zeros_like(conditions), where=p > 0)
-    charged = gains - prices.conditions @ shares
-    if aim.balanced is not None:
-        kept = np.divide(aim.balanced, p, out=np.zeros_like(p), where=p > 0)
-        charged += np.outer(prices.balance / aim.balanced[aim.balanced > 0], kept)
-    return np.asarray(charged)
-
-
-def _effective(
-    standing: Standing, observed: Observed, parts: IntArray, library: FloatArray, assigned: IntArray
-) -> FloatArray:
-    """What every part of the histories adds to W(y|x), with their shares among the people of each input, (q, b, a)."""
-    places = np.searchsorted(standing.nodes, observed.nodes)
-    channels, number = assigned[places], int(parts.max()) + 1
-    people = np.zeros((number, len(library), len(observed.joint.inputs)))
-    np.add.at(people, (parts[places], channels, observed.inputs), observed.chosen_for)
-    total = people.sum(axis=(0, 1))
-    spoken = np.einsum("qna,nba->qba", people, library)
-    return np.asarray(
-        np.divide(spoken, total, out=np.repeat(library.mean(axis=0)[None] / number, number, axis=0), where=total > 0)
-    )
-
-
-def _average(
-    pool: list[_Found], gains: FloatArray, aim: Aim, conditions: FloatArray
-) -> tuple[FloatArray, _Prices, float]:
-    """The weights (n, q) of what was found, by part, whose average is best and keeps what it has to; their prices."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    p = aim.shares
-    said = np.array([found.said for found in pool])
-    count, number, outputs, _ = said.shape
-    values = (said * gains * p).sum(axis=(2, 3)).ravel()
-    # An output's conditions, by its own probability, so that the solver's tolerance is relative to it.
-    likely = np.maximum((said @ p).sum(axis=1).max(axis=0), 1e-12)
-    table = (said @ conditions.T) / likely[None, None, :, None] + _ROOM / number
-    # What tells nothing meets every condition, or it could not be met at all.
-    table[:outputs] -= np.maximum(table[:outputs].sum(axis=1, keepdims=True), 0.0) / number
-    equal = np.tile(np.eye(number), count)
-    if aim.balanced is not None:
-        wanted = aim.balanced[aim.balanced > 0]
-        equal = np.vstack([equal, (said @ aim.balanced / wanted).reshape(-1, outputs).T])
-    # The stubs say that there may be no solution, which the status says.
-    solved: Any = linprog
-    for method in ("highs-ds", "highs-ipm"):
-        result = solved(
-            -values,
-            A_ub=csr_array(table.reshape(count * number, -1).T),
-            b_ub=np.zeros(table[0, 0].size),
-            A_eq=csr_array(equal),
-            b_eq=np.ones(len(equal)),
-            method=method,
-        )
-        # Where the conditions are equations but for rounding, one method may give up what the other one solves.
-        if result.status == 0:
-            break
-    else:
-        raise SolverError("the average over rows of histories failed; please report it")
-    prices = np.maximum(-result.ineqlin.marginals, 0.0).reshape(table[0, 0].shape) / likely[:, None]
-    balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
-    return np.maximum(result.x, 0.0).reshape(count, number), _Prices(prices, balance), float(-result.fun)
-
-
-def _remembered(pool: list[_Found], weights: FloatArray, constants: int) -> list[_Found]:
-    """Without what has had no weight for a while; the constants stay."""
-    for found, weight in zip(pool, weights.max(axis=1).tolist(), strict=True):
-        found.unused = 0 if weight > _LIGHT else found.unused + 1
-    return [*pool[:constants], *(found for found in pool[constants:] if found.unused <= _FORGOTTEN)]
-
-
-def _averaged(pool: list[_Found], weights: FloatArray, parts: IntArray) -> tuple[FloatArray, IntArray]:
-    """One library, and the channel of each history in it."""
-    used = np.flatnonzero(weights.max(axis=1) > _LIGHT).tolist()
-    shares = weights[used] / weights[used].sum(axis=0)
-    kinds = np.array([parts, *(pool[i].assigned for i in used)])
-    together, assigned = np.unique(kinds, axis=1, return_inverse=True)
-    library = np.zeros((together.shape[1], *pool[0].library.shape[1:]))
-    for row, place, share in zip(together[1:], used, shares, strict=True):
-        library += share[together[0]][:, None, None] * pool[place].library[row]
-    return library, np.asarray(assigned.reshape(-1))
