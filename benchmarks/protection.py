@@ -506,7 +506,7 @@ def quoted(results: Mapping[str, Any]) -> list[str]:
         f"right for {both(lambda found: found['none']['share'])} under `none`",
         f"for {both(lambda found: found['threshold']['share'])} under `threshold`",
         f"for {both(lambda found: found['noise']['secret']['share'])} under `noise`",
-        f"{_percent(small['noise']['optimum']['secret'])} is the most that anybody can reach",
+        f"than in {_percent(small['noise']['optimum']['secret'])} of all draws of the noise",
         f"the secret of {thousand['none']['deduced']} of 1,000 people, {thousand['none']['wrong'] or 'none'} wrong",
     ]
 

@@ -20,7 +20,7 @@ ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
 _ALONE, _WITH_SECRET = 48, 24
 # Where the same people come again every history has its own channel; several rows of one take several.
-_HISTORIES, _ROWS = 40, 16
+_HISTORIES, _ROWS = 24, 16
 # Records of a combination of secret and published values, on average: with fewer noise hides what there is.
 _RECORDS = 25
 # Values of a column at first; of the secret. Shares of the records that a value has at least.

@@ -21,8 +21,8 @@ from funnel.joint import FloatArray, IntArray
 
 # What a zero of a channel counts as in the logarithm of its gains (METHOD section 9).
 _ZERO = 5e-4
-# Parts of the histories that are averaged by themselves, at most.
-_PARTS = 256
+# Parts of the histories that are averaged by themselves, at most: programmes grow with them.
+_PARTS = 64
 
 
 class Aim(Protocol):
@@ -172,9 +172,9 @@ class Unchanged:
     @classmethod
     def of(cls, past: Past, standing: Standing, observed: Observed, worth: FloatArray) -> Unchanged:
         """For the people of a version, whose histories stand so."""
-        parts = past.last_answers(standing.nodes)
+        parts = past.last_answers(standing.nodes, _PARTS)
         n = np.bincount(observed.inputs, weights=observed.chosen_for, minlength=len(observed.joint.inputs))
-        return cls(worth, observed.joint.p_input, n / n.sum(), parts if parts.max() < _PARTS else None)
+        return cls(worth, observed.joint.p_input, n / n.sum(), parts)
 
     @property
     def shares(self) -> FloatArray:

@@ -35,6 +35,10 @@ from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
+# The same where W is held to every set of tables that noise leaves open, by conditions that are added one by one.
+_DEEPER = 3e-3
+# Ratios that are beyond their limits by no more than this are mended by constant rows.
+_MENDED = 5e-3
 # Seconds of work for the rows of histories; the share of what is left that a search for rows may take, and the share of
 # all of it below which none is begun any more; below which it is not tried again from another start.
 _SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
@@ -254,11 +258,19 @@ def _best(
 
     over = over_set(declared.tightened(_INSIDE), joint) if read_alone and aim.balanced is not None else None
 
-    def broken(channel: FloatArray) -> FloatArray:
-        # What W lacks afterwards is added as constant rows: in balance that has to be one for every output.
-        return np.zeros((0, len(joint.inputs))) if over is None else over.half_spaces(joint, channel)[0]
+    deeper = None if over is None else over_set(declared.tightened(_DEEPER), joint)
 
-    if whole is None:
+    def broken(channel: FloatArray) -> tuple[FloatArray, IntArray]:
+        # What W lacks afterwards is added as constant rows: in balance that has to be one for every output. Conditions
+        # of a budget that is a little smaller leave little of that to be added.
+        beyond = np.zeros(0) if over is None else over.half_spaces(joint, channel, most=1)[2]
+        if deeper is None or beyond.max(initial=0.0) <= _MENDED:
+            return np.zeros((0, len(joint.inputs))), np.zeros(0, dtype=np.int64)
+        return deeper.half_spaces(joint, _sharper(joint, channel), most=4)[:2]
+
+    if over is not None:
+        conditions = over.starting_cone(joint)
+    elif whole is None:
         conditions = _conditions(joint, declared, target.matrix)
     else:
         alone = cone_over(declared.tightened(_INSIDE), whole.joint.counts.sum(axis=1))
@@ -309,10 +321,14 @@ def _conditions(joint: Joint, declared: PosteriorGuarantee, channel: FloatArray)
     over = over_set(inner, joint)
     if over is None:
         return cone_over(inner, joint.counts.sum(axis=1)) @ joint.p
-    common = (channel @ joint.p_input)[:, None]
-    sharper = np.maximum(channel + _SHARPER * (channel - common), 0.0)
-    broken, _, _ = over.half_spaces(joint, sharper, most=1 if len(channel) > _MANY else 4)
+    broken, _, _ = over.half_spaces(joint, _sharper(joint, channel), most=1 if len(channel) > _MANY else 4)
     return np.vstack([over.starting_cone(joint), broken[: _MANY * 4]])
+
+
+def _sharper(joint: Joint, channel: FloatArray) -> FloatArray:
+    """Rows (b, a) that say a little more than those of a channel."""
+    common = (channel @ joint.p_input)[:, None]
+    return np.maximum(channel + _SHARPER * (channel - common), 0.0)
 
 
 def _is_expected(joint: Joint, target: Protocol) -> bool:

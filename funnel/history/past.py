@@ -133,13 +133,18 @@ class Past:
         back = np.array([chapter.row - 1 for chapter in self.chapters] + [0], dtype=np.int64)
         return np.asarray(versions - back[versions])
 
-    def last_answers(self, nodes: IntArray) -> IntArray:
-        """What was published last of each history: a number for every version and output that occurs, from 0; (k,)."""
+    def last_answers(self, nodes: IntArray, most: int) -> IntArray:
+        """What was published last of each history, as numbers from 0, at most so many; (k,).
+
+        By version and output, or by output alone where that is too many; and some outputs alike where it is still.
+        """
         last = np.full((len(nodes), 2), -1, dtype=np.int64)
         last[:, 0] = self.versions_of(nodes)
         for number in np.unique(last[:, 0][last[:, 0] >= 0]).tolist():
             here, chapter = last[:, 0] == number, self.chapters[number]
             last[here, 1] = chapter.outputs[nodes[here] - chapter.first]
+        if len(np.unique(last, axis=0)) > most:
+            last = np.stack([last[:, 0] >= 0, last[:, 1] % (most - 1)], axis=1)
         return np.asarray(np.unique(last, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
     def before_rows(self, nodes: IntArray, rows: int) -> IntArray:

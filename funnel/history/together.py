@@ -25,8 +25,8 @@ from funnel.progress import Progress
 # What may be missing at a tangent, and what a new tangent must gain, relative to all there is; rounds at one, and
 # tangents.
 _AT_PRICES, _AT_TANGENT, _ROUNDS, _TANGENTS = 2e-4, 1e-4, 30, 30
-# How often conditions that W breaks are added.
-_CUTS = 16
+# How often conditions that W breaks are added, and rounds before that: the next ones change prices again.
+_CUTS, _BEFORE = 24, 3
 # Rounds that may gain next to nothing before a tangent is left.
 _PATIENCE = 4
 # How much of the best prices so far there is in those that are tried next.
@@ -41,8 +41,8 @@ _ROOM = 1e-9
 Solve = Callable[[FloatArray], Rows | None]
 """The best rows for gains (b, a); None where there is no work left for them."""
 
-Broken = Callable[[FloatArray], FloatArray]
-"""More conditions (k, a) on the rows of W, those that a channel (b, a) breaks; none where it meets all."""
+Broken = Callable[[FloatArray], tuple[FloatArray, IntArray]]
+"""Conditions (m, a) that single rows of a channel (b, a) break, and which row each, (m,); none where it meets all."""
 
 
 @dataclass(eq=False)
@@ -57,15 +57,17 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Prices:
-    """What a unit of what W has to keep is worth: its conditions (b, k), >= 0, and its balance (b,)."""
+    """What a unit of what W has to keep is worth: its conditions (b, k) and cuts (m,), >= 0, and its balance (b,)."""
 
     conditions: FloatArray
+    cuts: FloatArray
     balance: FloatArray
 
     def damped(self, centre: _Prices) -> _Prices:
         """Between these and others."""
         return _Prices(
             _DAMPED * centre.conditions + (1 - _DAMPED) * self.conditions,
+            _DAMPED * centre.cuts + (1 - _DAMPED) * self.cuts,
             _DAMPED * centre.balance + (1 - _DAMPED) * self.balance,
         )
 
@@ -90,7 +92,8 @@ def best_together(
         h histories.
     observed : Observed
     conditions : ndarray, shape (k, a)
-        Half-spaces ``G T <= 0`` that every row T of W has to meet for the version alone.
+        Half-spaces ``G T <= 0`` that every row T of W has to meet for the version alone; others are added as cuts
+        where a row breaks them.
     aim : Aim
     solve : callable
     broken : callable
@@ -128,10 +131,11 @@ def best_together(
 
 
 class _Search:
-    """What was found for the histories of a version so far, and the conditions (k, a) on W."""
+    """What was found for the histories of a version so far, the conditions (k, a) on W, and cuts (m, a) of its rows."""
 
     def __init__(self, standing: Standing, observed: Observed, aim: Aim, conditions: FloatArray) -> None:
         self._standing, self._observed, self._aim, self._conditions = standing, observed, aim, conditions
+        self._cuts, self._cut = np.zeros((0, conditions.shape[1])), np.zeros(0, dtype=np.int64)
         self._parts = np.zeros(len(standing.nodes), dtype=np.int64) if aim.parts is None else aim.parts
         # Rows that publish the same whatever the input is tell nothing: they are always allowed.
         self._outputs, inputs = aim.starts()[0].shape
@@ -145,12 +149,12 @@ class _Search:
 
         Where there are too many conditions to write down, those are added that the average breaks.
         """
-        for _ in range(_CUTS):
-            weights = self._at_conditions(gains, solve)
-            more = broken(self.channel(weights))
+        for number in range(_CUTS):
+            weights = self._at_conditions(gains, solve, _BEFORE if number else _ROUNDS)
+            more, of = broken(self.channel(weights))
             if not len(more):
                 break
-            self._conditions = np.vstack([self._conditions, more])
+            self._cuts, self._cut = np.vstack([self._cuts, more]), np.concatenate([self._cut, of])
         return weights
 
     def channel(self, weights: FloatArray) -> FloatArray:
@@ -175,8 +179,8 @@ class _Search:
         constants, others = self._pool[: self._outputs], self._pool[self._outputs :]
         self._pool = [*constants, *(found for found in others if found.unused <= _FORGOTTEN)]
 
-    def _at_conditions(self, gains: FloatArray, solve: Solve) -> FloatArray:
-        """The same under the conditions that there are.
+    def _at_conditions(self, gains: FloatArray, solve: Solve, rounds: int) -> FloatArray:
+        """The same under the conditions that there are, in so many rounds at most.
 
         Prices that swing are damped: rows are found at prices between the last and those for which what can be had at
         most was least (Wentges 1997).
@@ -185,7 +189,7 @@ class _Search:
         weights, prices, _ = self._average(gains)
         least, centre = np.inf, prices
         values: list[float] = []
-        for number in range(_ROUNDS):
+        for number in range(rounds):
             tried = prices if number == 0 else prices.damped(centre)
             charged = self._charged(gains, tried)
             rows = solve(charged)
@@ -206,13 +210,16 @@ class _Search:
 
     def _charged(self, gains: FloatArray, prices: _Prices) -> FloatArray:
         """Gains less what an output costs by what it does to the conditions on W and to its balance, (b, a)."""
-        aim, conditions = self._aim, self._conditions
+        aim = self._aim
         p = aim.shares
-        shares = np.divide(conditions, p, out=np.zeros_like(conditions), where=p > 0)
-        charged = gains - prices.conditions @ shares
+
+        def each(rows: FloatArray) -> FloatArray:
+            return np.divide(rows, p, out=np.zeros_like(rows), where=p > 0)
+
+        charged = gains - prices.conditions @ each(self._conditions)
+        np.subtract.at(charged, self._cut, prices.cuts[:, None] * each(self._cuts))
         if aim.balanced is not None:
-            kept = np.divide(aim.balanced, p, out=np.zeros_like(p), where=p > 0)
-            charged += np.outer(prices.balance / aim.balanced[aim.balanced > 0], kept)
+            charged += np.outer(prices.balance / aim.balanced[aim.balanced > 0], each(aim.balanced))
         return np.asarray(charged)
 
     def _effective(self, library: FloatArray, assigned: IntArray) -> FloatArray:
@@ -235,14 +242,16 @@ class _Search:
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
-        aim, conditions = self._aim, self._conditions
+        aim, cut = self._aim, self._cut
         p = aim.shares
         said = np.array([found.said for found in self._pool])
         count, number, outputs, _ = said.shape
         values = (said * gains * p).sum(axis=(2, 3)).ravel()
         # An output's conditions, by its own probability, so that the solver's tolerance is relative to it.
         likely = np.maximum((said @ p).sum(axis=1).max(axis=0), 1e-12)
-        table = (said @ conditions.T) / likely[None, None, :, None] + _ROOM / number
+        of_all = (said @ self._conditions.T) / likely[:, None]
+        of_some = np.einsum("nqma,ma->nqm", said[:, :, cut], self._cuts) / likely[cut]
+        table = np.concatenate([of_all.reshape(count, number, -1), of_some], axis=2) + _ROOM / number
         # What tells nothing meets every condition, or it could not be met at all.
         table[:outputs] -= np.maximum(table[:outputs].sum(axis=1, keepdims=True), 0.0) / number
         equal = np.tile(np.eye(number), count)
@@ -255,7 +264,7 @@ class _Search:
             result = solved(
                 -values,
                 A_ub=csr_array(table.reshape(count * number, -1).T),
-                b_ub=np.zeros(table[0, 0].size),
+                b_ub=np.zeros(table.shape[2]),
                 A_eq=csr_array(equal),
                 b_eq=np.ones(len(equal)),
                 method=method,
@@ -265,9 +274,14 @@ class _Search:
                 break
         else:
             raise SolverError("the average over rows of histories failed; please report it")
-        prices = np.maximum(-result.ineqlin.marginals, 0.0).reshape(table[0, 0].shape) / likely[:, None]
+        prices = np.maximum(-result.ineqlin.marginals, 0.0)
+        of_rows = prices[: len(prices) - len(cut)].reshape(outputs, -1) / likely[:, None]
         balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
-        return np.maximum(result.x, 0.0).reshape(count, number), _Prices(prices, balance), float(-result.fun)
+        return (
+            np.maximum(result.x, 0.0).reshape(count, number),
+            _Prices(of_rows, prices[len(prices) - len(cut) :] / likely[cut], balance),
+            float(-result.fun),
+        )
 
 
 def constants_needed(conditions: FloatArray, channel: FloatArray, balanced: FloatArray | None = None) -> FloatArray:

@@ -61,6 +61,7 @@ main(prog_name="funnel")
 PEOPLE = 12_200
 SMALL = {
     "funnel.release.snapshot.GROUP_ROWS": 750,
+    "funnel.audit.encoding._PART_ROWS": 1000,
     "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=1500),
     "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=1500, part_rows=1000),
 }

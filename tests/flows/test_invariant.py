@@ -198,10 +198,10 @@ def test_an_audit_finds_a_protocol_that_is_not_balanced(with_secret: ReleaseFold
     spoilt = ReleaseFolder(copy)
     content = json.loads(spoilt.protocol.read_bytes())
     # A thousandth of what a common value keeps goes to another one: no longer what the counts are balanced by.
-    weights, y = content["weights"], content["outputs"]["symbols"].index(["<=50K", "Male", "White"])
-    moved = int(weights[y][y]) // 1000
-    other = 0 if y else 1
-    weights[y][y], weights[other][y] = str(int(weights[y][y]) - moved), str(int(weights[other][y]) + moved)
+    weights, y = content["weights"], str(content["outputs"]["symbols"].index(["<=50K", "Male", "White"]))
+    kept, other = weights[int(y)], weights[1 if y == "0" else 0]
+    moved = int(kept[y]) // 1000
+    kept[y], other[y] = str(int(kept[y]) - moved), str(int(other.get(y, "0")) + moved)
     content["digest"] = digest_of(content)
     spoilt.protocol.write_bytes(dump(content))
     failed = {check.name for check in recheck(spoilt, told) if check.failed}
@@ -214,7 +214,8 @@ def digest_of(content: dict[str, Any]) -> str:
         Alphabet(tuple(content[side]["columns"]), tuple(map(tuple, content[side]["symbols"])))
         for side in ("inputs", "outputs")
     )
-    weights = np.array([[int(one) for one in row] for row in content["weights"]], dtype=np.uint64)
+    size = range(len(inputs))
+    weights = np.array([[int(row.get(str(x), "0")) for x in size] for row in content["weights"]], dtype=np.uint64)
     marginal = np.array([int(one) for one in content["marginal"]], dtype=np.uint64)
     return Protocol(weights, marginal, inputs, outputs).digest
 

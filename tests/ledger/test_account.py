@@ -83,7 +83,8 @@ def put(described: ReleaseSpec, series: Series, account: Account | None, version
         folder.record.write_bytes(record(version, series).to_bytes())
         if account is not None:
             account.publishing(folder)
-        series.publish(folder, number, verdict, lambda *_: None)
+        signature = file_digest(folder.signature)
+        series.publish(folder, number, verdict, lambda *_: None, signature)
         return None if account is None else account.published()
 
 

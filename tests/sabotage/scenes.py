@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit import findings
+from funnel.audit import encoding, findings
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
 from funnel.protocol import Protocol
@@ -207,6 +207,7 @@ def _cut(partitioned: bool) -> Iterator[None]:
     defaults = {**(partitions.plan_rows.__kwdefaults__ or {}), "partition_rows": GROUP}
     with (
         mock.patch.object(snapshot, "GROUP_ROWS", GROUP),
+        mock.patch.object(encoding, "_GROUP_ROWS", GROUP),
         mock.patch.object(partitions.plan_rows, "__kwdefaults__", defaults),
     ):
         yield

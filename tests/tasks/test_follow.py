@@ -17,6 +17,8 @@ from funnel.pipeline.flows import look
 from funnel.pipeline.tasks import explain, follow, optimise
 from funnel.protocol import Protocol
 from funnel.release.record import History
+from funnel.spec import ReleaseSpec
+from funnel.tradeoff.fitted import FittedRows
 from tests.funnel.release.test_decision import earlier, origin_of
 from tests.funnel.release.test_decision_people import followed
 from tests.projects import spec_of
@@ -65,9 +67,13 @@ def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> N
     for reserve in (1.0, 0.5):
         history = {**SAME, "reserve": reserve}
         spec = spec_of("x.parquet", tmp_path, record_key=["id"], history=history, guarantee="lip:0.6")
-        protocol = Protocol.from_json(optimise._fit(spec, JOINT, INFORMATION)[optimise.PROTOCOL].decode())
+        protocol = Protocol.from_json(_fitted(spec, tmp_path)[optimise.PROTOCOL].decode())
         assert protocol.guarantee == "lip:0.6"
         assert 0.9 * 0.6 * reserve < LIP(0.6).level(JOINT, protocol).value <= 0.6 * reserve
+
+
+def _fitted(spec: ReleaseSpec, folder: Path) -> dict[str, bytes]:
+    return optimise._fit(spec, JOINT, INFORMATION, FittedRows.within(folder))
 
 
 def test_the_secret_of_a_register_is_not_rotated(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_reserve_that_is_used_up_is_noticed() -> None:
 
 
 def test_people_who_are_moved_are_counted_and_not_their_histories() -> None:
-    old = "moved=observed.people(people[standing.moved].sum())"
+    old = "moved=observed.people(having[standing.moved].sum())"
     with patched(Patch("funnel.history.following", old, "moved=int(standing.moved.sum())")):
         book = published("lip:0.1", CHANGING)
     assert [one.moved for one in found_in(book)] != [step.moved for step in book.steps]

@@ -128,7 +128,7 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
     spec = project(tmp_path)
     workspace = spec.workspace_folder / "test"
     first = learn(spec)
-    values = values_digest(spec, open_source(spec).files.digest())
+    values = values_digest(spec, open_source(spec.reading).files.digest())
     counted = count_joint(spec, quiet, codings=first)
     found = public_frequencies(spec, counted, first.learned, (), workspace, values)
     place = ReleaseFolder(tmp_path / "releases" / "1.0.0")
@@ -170,7 +170,8 @@ def test_a_preview_is_what_the_release_will_be_made_from(tmp_path: Path) -> None
     assert (again.counted.counts == first.counted.counts).all()
     # All combinations of names, whether anybody has them or not.
     assert len(first.counted.inputs) == 5 * len(learn(spec)["y"].labels)
-    exact = public_frequencies(spec, first.counted, NOTHING, (), tmp_path / "elsewhere")
+    source = open_source(spec.reading).files.digest()
+    exact = public_frequencies(spec, first.counted, NOTHING, (), tmp_path / "elsewhere", source=source)
     assert exact.record.counted == first.protected.record.counted
     plain = preview(project(tmp_path, frequencies={"protection": "none"}), quiet)
     assert plain.protected.frequencies.joint is plain.counted
