@@ -269,6 +269,8 @@ def test_versions_of_unchanged_values_pass_their_audits_and_tell_of_nobody(
         assert set(pq.read_table(one.folder.data)["kids"].to_pylist()) <= {"no", "yes", "Other", "(missing)"}
         package = json.loads(one.folder.package.read_bytes())["funnel:privacy"]
         assert package["mechanism"] == "invariant"
+        page = " ".join(one.folder.report.read_text(encoding="utf-8").split())
+        assert ("right for everybody" in page) is (version != "1.0.0")
         # A later version is estimated with the noisy counts as well.
         assert estimate_release(one.folder).method == ("count" if version == "1.0.0" else "combined")
         assert ("for people who change as" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
