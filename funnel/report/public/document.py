@@ -30,8 +30,9 @@ from funnel.report.public.tables import level
 
 def public_report(content: ReportContent) -> PublicReport:
     """Every figure of the public report of a release, rounded; O(a b c + a b min(a, b))."""
-    numbers = _document(content.public())
-    return PublicReport.from_json(dump(in_digits(numbers.content())))
+    numbers = _document(content.public()).content()
+    # What the spec declares is told as it is: no data are in it.
+    return PublicReport.from_json(dump({**in_digits(numbers), "frequencies": numbers["frequencies"]}))
 
 
 def _document(content: PublicContent) -> PublicReport:

@@ -67,6 +67,12 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
     assert numbers.source.records == content.audited.rows
 
 
+def test_what_the_spec_declares_is_told_as_it_is(make_content: Builder) -> None:
+    # All other figures have four digits; this one is held against the other documents.
+    content = noisy_content(make_content, LIP(1.0), spent_before=4.9375)
+    assert public_report(content).frequencies.spent == 5.9375
+
+
 def test_a_guarantee_that_is_not_decided_over_noise_says_so(make_content: Builder, read_page: Reader) -> None:
     said = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee("mi:0.05"))))).sections[
         "frequencies"
