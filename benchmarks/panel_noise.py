@@ -199,7 +199,7 @@ class Draws:
         self._of: list[dict[int, float]] = [{0: 1.0}] * people
 
     def followed_by(self, step: Step, chapter: Chapter, ids: IntArray, xs: IntArray) -> FloatArray:
-        """One more wave; the mean of its published table, (b,). Histories that nobody drew are drawn from nothing."""
+        """One more wave; the mean of its published table, (b,), without histories that have no channel of their own."""
         rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)
         channel = dict(zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True))
         pairs = zip(chapter.parents.tolist(), chapter.outputs.tolist(), strict=True)
@@ -280,9 +280,9 @@ def page_of_unchanged(results: list[dict[str, Any]]) -> str:
         "",
         "By `python -m benchmarks.panel_noise --unchanged`: the invariant mechanism over five waves about the same",
         "people, noise of ε = 1 a wave. *Unchanged* is the share of records that stay true, *kept* I(X; W) as a share",
-        "of H(X), both beside the protocol of the wave alone; *off* by how many records the published count of the",
-        "worst value is off on average over all draws, for these people; *level* and *outside* are for whoever knows",
-        "what is published.",
+        "of H(X), both next to the protocol of the wave alone; *off* by how many records the published count of the",
+        "worst value is off on average over all draws, for these people; *level* and *outside* are for an observer who",
+        "knows what is published.",
     ]
     for case in results:
         lines += [
