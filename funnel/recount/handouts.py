@@ -84,7 +84,7 @@ _CHANGING = """
 That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it \
 counts keep their values, and the others get values as common as they are now. Where those who change go to particular \
 values instead, such as the next age group, counts of such values come late: they are off by some of these people. \
-`funnel estimate` takes `frequencies.json` and the records together, and prints shares that are right for everybody.
+`funnel estimate` prints shares by the noisy counts of `frequencies.json`, which are right for everybody.
 """
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""

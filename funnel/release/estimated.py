@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -41,7 +42,7 @@ def estimate_release(
 
     Where noisy counts of them are published, these and the records are combined. Records of an invariant release are
     counted as usual; but those of a later version about the same people, whose tables are right on average only for
-    people who change as the published tables of changes say, are combined with the noisy counts as well. Elsewhere
+    people who change as the published tables of changes say, are told by the noisy counts alone. Elsewhere
     values are taken to be rare where the records alone leave something untold: those that are published to be `RARE`
     at most, and no more of them than it takes for all that can be told then. A method that is asked for is one of the
     records alone.
@@ -237,7 +238,9 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
     if set(of.tolist()) != set(range(len(order))):
         return None
     counts = np.bincount(of, public.noisy.ravel(), len(order)).astype(np.float64)
-    return NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
+    found = NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
+    # The balance of a later version is that of people who change as the tables say, and these records may be off it.
+    return replace(found, alone=protocol.is_invariant)
 
 
 def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:

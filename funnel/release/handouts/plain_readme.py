@@ -16,8 +16,8 @@ _CHANGING = (
     "That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it "
     "counts keep their values, and the others get values as common as they are now. Where those who change go to "
     "particular values instead, such as the next age group, counts of such values come late: they are off by some of "
-    "these people. `funnel estimate` takes `frequencies.json` and the records together, and prints shares that are "
-    "right for everybody."
+    "these people. `funnel estimate` prints shares by the noisy counts of `frequencies.json`, which are right for "
+    "everybody."
 )
 _OR_SECRET = (
     ", or its secret is another one, drawn alike for all records of a class: the report says how far tables of the "
