@@ -13,7 +13,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
 from funnel.release.public import public_text
-from funnel.rendering import page_renderer
+from funnel.rendering import figures_again, page_renderer
 
 
 @flow(name="audit", persist_result=False)
@@ -50,4 +50,7 @@ def audit(release: str, public: bool = False, register_folder: str | None = None
 @plain_errors
 def _audit(release: str, public: bool, register_folder: str | None) -> list[Check]:
     place = None if register_folder is None else Path(register_folder)
-    return recheck(find_release(Path(release)), Told(public=public, render=page_renderer(), register=place))
+    return recheck(
+        find_release(Path(release)),
+        Told(public=public, render=page_renderer(), figures=figures_again(), register=place),
+    )

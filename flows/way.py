@@ -47,6 +47,7 @@ from funnel.release.decision import (
     decide,
     told_of_withdrawn,
 )
+from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
@@ -220,6 +221,9 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
+    if isinstance(decision, Draw):
+        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
+    keep_keys(series.records.folder, decision.version, spec, taken)
     warnings = _doubtful(spec, estimated.joint, prepared)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)

@@ -379,7 +379,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
     from funnel.release.signature import parse_public_key
-    from funnel.rendering import page_renderer
+    from funnel.rendering import figures_again, page_renderer
     from funnel.storage import check_address, local_path
 
     try:
@@ -392,10 +392,15 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
             console.progress("fetching the release", 0, None)
             fetched = fetch_release(release, Path(folder))
             root, found = fetched.url, fetched.folder
-            told = Told(known, public, fetched=True, unlisted=fetched.unlisted, render=page_renderer())
+            told = Told(
+                known, public, fetched=True, unlisted=fetched.unlisted, render=page_renderer(), figures=figures_again()
+            )
         else:
             found = find_release(place)
-            root, told = str(found.root), Told(known, public, render=page_renderer(), register=register)
+            root, told = (
+                str(found.root),
+                Told(known, public, render=page_renderer(), figures=figures_again(), register=register),
+            )
         console.progress("checking the release", 0, None)
         checks = recheck(found, told)
     console.print_checks(root, checks)

@@ -8,6 +8,8 @@ from pathlib import Path
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
 from funnel.progress import Progress
+from funnel.protocol import Protocol
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
@@ -27,6 +29,24 @@ def page_renderer() -> Callable[[bytes], str] | None:
         return render_public(PublicReport.from_json(numbers, "report.json"))
 
     return render
+
+
+def figures_again() -> Callable[[bytes, bytes, bytes], list[str]] | None:
+    """What finds the parts of ``report.json`` that do not follow from ``frequencies.json`` and ``protocol.json``.
+
+    None in such a library.
+    """
+    try:
+        from funnel.report.public.again import other_figures
+    except ImportError:
+        return None
+
+    def compare(numbers: bytes, frequencies: bytes, protocol: bytes) -> list[str]:
+        told = PublicReport.from_json(numbers, "report.json")
+        counts = FrequenciesDocument.from_json(frequencies, "frequencies.json").frequencies
+        return other_figures(told, counts, Protocol.from_json(protocol))
+
+    return compare
 
 
 def plan_writer() -> PlanWriter | None:

@@ -87,6 +87,23 @@ def accounting(
                 raise
 
 
+def is_remembered(ledger: Ledger, series: Series) -> bool:
+    """Whether a ledger has an entry that puts every version of a series that is there in its place.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Which may be one that is only looked at.
+    series : Series
+    """
+    name = series.root.name
+    newest = newest_of_each((entry.event for entry in ledger.entries(series=name)), name, series.place)
+    return all(
+        (found := newest.get(str(version))) is not None and found.kind in ("published", "restored")
+        for version in series.published
+    )
+
+
 class Account:
     """What a run tells the ledger; see `accounting`.
 

@@ -14,8 +14,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from funnel.errors import PipelineError, SpecError
+from funnel.release.settled import LEDGER
 
-FILE = "ledger.sqlite"
+FILE = LEDGER
 _VARIABLE = re.compile(r"environment:([A-Za-z_][A-Za-z0-9_]*)")
 _POSTGRES = "postgresql+psycopg"
 

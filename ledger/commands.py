@@ -12,6 +12,7 @@ from rich.text import Text
 
 from funnel.cli import json_option, spec_argument
 from funnel.console import Console
+from funnel.errors import LedgerError
 from funnel.pipeline import check_installed
 from funnel.spec import ReleaseSpec
 from funnel.wording import printable
@@ -66,13 +67,20 @@ def verify(spec: Path, as_json: bool) -> None:
     Every entry holds the SHA-256 of its content and of the entry before it, so that one that was changed, removed or
     put in between is found. The head that it prints, kept elsewhere, shows whether entries are missing at the end.
 
-    Exit status 9 if an entry does not fit; the message names the first one.
+    Exit status 9 if an entry does not fit, which the message names, or if a version that is published has none.
     """
     check_installed()
-    from funnel.pipeline.ledger.account import ledger_of
+    from funnel.pipeline.ledger.account import is_remembered, ledger_of
+    from funnel.release.series import Series
 
-    with Console(as_json) as console, ledger_of(ReleaseSpec.load(spec), read_only=True) as opened:
+    described = ReleaseSpec.load(spec)
+    with Console(as_json) as console, ledger_of(described, read_only=True) as opened:
         walked = opened.verify()
+        if not is_remembered(opened, Series.of(described)):
+            raise LedgerError(
+                f"the ledger {opened.place} lacks published versions of {described.name}, so it is an old copy or was "
+                "begun after them: restore a newer one, or run funnel release, which enters what it may"
+            )
         head, place = opened.head, opened.place
     if as_json:
         console.print_json({"ledger": place, "status": "whole", "entries": walked, "head": head})

@@ -8,9 +8,9 @@ from funnel.audit import recheck as module
 from funnel.audit.check import Check
 from funnel.audit.recheck import Told
 from funnel.release.layout import ReleaseFolder
-from funnel.rendering import page_renderer
+from funnel.rendering import figures_again, page_renderer
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     """`funnel.audit.recheck.recheck`, with the page made again."""
-    return module.recheck(folder, replace(told or Told(), render=page_renderer()))
+    return module.recheck(folder, replace(told or Told(), render=page_renderer(), figures=figures_again()))

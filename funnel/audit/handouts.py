@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from funnel.audit.check import Check, judged
@@ -54,7 +54,7 @@ def _complaints(
             yield f"{name} is not what the two documents make"
 
 
-def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> str | None:
+def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
     """The version before, which only the entry of the catalogue tells: one that is smaller than this one."""
     if folder.catalogue.name not in facts:
         return None

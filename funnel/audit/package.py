@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -69,8 +69,9 @@ KEYS = {
 }
 # Tables of numbers that are drawn within intervals.
 TABLES = ("data/numbers.parquet", "data/numbers.csv")
-# Whole seconds in UTC: other digits could say something else. Whether the clock was right, nobody can tell.
+# Whole seconds in UTC: other digits could say something else. Whether the clock was right to the hour, nobody can tell.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
+_FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -129,7 +130,7 @@ def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
     if not _VERSION.fullmatch(str(package.get("version"))):
         yield "its version is no version"
     if not _is_time(package.get("created")):
-        yield "its time of publication is no time in whole seconds of UTC"
+        yield "its time of publication is no time in whole seconds of UTC between 2025 and now"
     if privacy.get("rowOrder") not in ORDERS:
         yield "funnel:privacy.rowOrder is neither random nor that of the source"
 
@@ -138,10 +139,11 @@ def _is_time(stated: object) -> bool:
     if not isinstance(stated, str) or not _TIME.fullmatch(stated):
         return False
     try:
-        datetime.fromisoformat(stated)
+        time = datetime.fromisoformat(stated)
     except ValueError:
         return False
-    return True
+    # No release is older than this software, nor from the future; clocks may differ by a day.
+    return _FIRST <= time <= datetime.now(UTC) + timedelta(days=1)
 
 
 def _expected(

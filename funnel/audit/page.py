@@ -9,14 +9,35 @@ from typing import Any
 
 from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.files import read_document
+from funnel.audit.handouts import previous_told
 from funnel.errors import DataError, FunnelError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
-from funnel.release.public_report import PublicReport, Weighted
+from funnel.release.public_report import Contact, Licence, PublicReport, Weighted
 
 Render = Callable[[bytes], str]
 """Makes the page from the bytes of the document of its numbers."""
+Compare = Callable[[bytes, bytes, bytes], list[str]]
+"""Names the parts of a report that do not follow from frequencies and protocol, given as bytes."""
+
+_OF_PERSON = (
+    "a pseudo-random function of the record key, and of what was decided about records with the same history, under a "
+    "release secret (AES-256), so that no answer is drawn twice"
+)
+_OF_RECORD = (
+    "a pseudo-random function of the record key under a release secret (AES-256), so that a record keeps its answer "
+    "from version to version while its values and the protocol stay the same"
+)
+# The sentences about random words, by whether people are the same in all versions.
+_RANDOM = {
+    True: (_OF_PERSON,),
+    False: ("AES-256 in counter mode, keyed by the operating system for this run alone", _OF_RECORD),
+}
+_WORDS = (
+    "what the source is and how it was recoded, other mechanisms that were compared, what judged the release and who "
+    "approved it, how many versions came before, and whose people these are"
+)
 
 # Nothing in the page runs or is fetched.
 _ACTIVE = frozenset({"script", "iframe", "object", "embed", "base", "form", "input", "button", "audio", "video"})
@@ -124,7 +145,23 @@ def check_numbers(
     except DataError as error:
         return judged("report figures", [str(error)], "")
     figures, utility = told.figures, document.utility
+    privacy = _object(package.get("funnel:privacy"))
+    catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
+    confidence, before = _object(privacy.get("confidence")), previous_told(folder, package, catalogue)
     pairs = {
+        "people": (told.people, privacy.get("people")),
+        "random source": (told.random_source in _RANDOM[told.people == "same"], True),
+        "shuffled": (told.shuffled, privacy.get("rowOrder") == "random"),
+        "licence": (_plain(told.licence), _first(package, "licenses", "name", "path")),
+        "contact": (_plain(told.contact), _first(package, "contributors", "title", "email")),
+        "alpha": (told.estimation.alpha, confidence.get("alpha")),
+        "radius": (told.estimation.radius, confidence.get("radius")),
+        "previous version": (_fits_before(told, before), True),
+        "time of the previous version": (told.change is None or told.change.created <= told.created, True),
+        "spent": (_spends_alone(told) and told.frequencies.spent != told.frequencies.epsilon, False),
+        "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
+        "chosen mechanism": (_chosen_row(told), _chosen(told)),
+        "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
         **{key: (getattr(told, key), package.get(key)) for key in ("name", "title", "version", "created")},
         "description": (told.description, package.get("description", "")),
         "guarantee": (told.guarantee, document.guarantee.declared),
@@ -150,7 +187,81 @@ def check_numbers(
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
-    return judged("report figures", wrong, "those of the protocol and the data package")
+    holds = f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
+    return judged("report figures", wrong, holds)
+
+
+def check_followed(folder: ReleaseFolder, compare: Compare | None) -> Check:
+    """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+        Of a release whose counts are protected by noise.
+    compare : callable or None
+        Makes the figures again; None where what that takes is not installed.
+    """
+    name = "followed figures"
+    if compare is None:
+        return unchecked(name, 'to make them again install the extra: pip install "funnel[pipeline]"')
+    try:
+        numbers = read_document(folder.numbers)
+        made_by = PublicReport.from_json(numbers, str(folder.numbers)).software
+        if made_by != software_name():
+            return unchecked(name, f"they were made by {made_by}, and this is {software_name()}")
+        wrong = compare(numbers, read_document(folder.frequencies), read_document(folder.protocol))
+    except FunnelError as error:
+        return judged(name, [str(error)], "")
+    complaints = (f"{folder.numbers.name}: {key} does not follow from the public counts" for key in wrong)
+    return judged(name, complaints, "lifts, beliefs, errors and tables of the report follow from the public counts")
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _plain(part: Licence | Contact) -> list[object]:
+    return list(part.model_dump().values())
+
+
+def _first(package: dict[str, Any], key: str, *names: str) -> list[object]:
+    """What people wrote into the first of the entries under a key."""
+    entries = package.get(key)
+    entry = _object(entries[0]) if isinstance(entries, list) and entries else {}
+    return [entry.get(name) for name in names]
+
+
+def _spends_alone(told: PublicReport) -> bool:
+    """Whether no version before it, and no other series, can have spent anything on the same people."""
+    return told.people != "same" and told.change is None and told.earlier_releases == 0
+
+
+def _fits_before(told: PublicReport, catalogued: str | None) -> bool:
+    """Whether the version before in the catalogue can be that of the report, which may have been withdrawn."""
+    change = told.change
+    if change is None or change.version not in change.withdrawn:
+        return catalogued == (None if change is None else change.version)
+    return catalogued not in change.withdrawn
+
+
+def _chosen_row(told: PublicReport) -> list[object]:
+    """What the comparison says of the mechanism that was chosen; nothing where it has no row of its own, or two."""
+    rows = [row for row in told.compared if row.mechanism == told.mechanism.name]
+    return [part for row in rows for part in (row.level, row.reason, *_kept(told, row.utility, row.share))]
+
+
+def _chosen(told: PublicReport) -> list[object]:
+    """The same by the figures of the release."""
+    figures = told.figures
+    alone = figures.share if figures.history is None else figures.history.share_alone
+    return [figures.level, None, *_kept(told, figures.utility, alone)]
+
+
+def _kept(told: PublicReport, utility: float | None, share: float | None) -> list[object]:
+    """What is compared of what a mechanism keeps: by anything else than information it is another figure."""
+    if told.utility != "information":
+        return []
+    return [share] if told.figures.history is not None else [utility, share]
 
 
 def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object, object]:

@@ -25,7 +25,7 @@ from funnel.audit.histories import check_histories
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_workspace
 from funnel.audit.labels import check_labels
 from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
-from funnel.audit.page import check_numbers, check_rendered, check_report
+from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.released_columns import ReleasedColumns, check_classes
 from funnel.audit.signing import check_signature, read_signature
@@ -123,6 +123,9 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, columns.names, package, rows), check_rendered(folder, told.render)]
+        if public is not None and coming is None:
+            # Of a coming version the gate computed them a second time.
+            checks.append(check_followed(folder, told.figures))
     if invariant and table is not None and told_of:
         checks.append(check_unchanged(folder, document, public, table, told_of))
         checks += check_whole(folder, document, columns, told_of)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from funnel.audit.check import Check, judged
 from funnel.audit.files import Listing, canonical_difference, read_document
-from funnel.audit.page import Render
+from funnel.audit.page import Compare, Render
 from funnel.release.record import Record
 
 
@@ -55,6 +55,8 @@ class Told:
         Files at that URL that no document of the release lists.
     render : callable or None
         Makes the report again from its numbers.
+    figures : callable or None
+        Makes the figures of the report again from public counts and protocol.
     register : Path or None
         The folder of the register of the people, where it is not in a workspace near the release.
     coming : Coming or None
@@ -66,6 +68,7 @@ class Told:
     fetched: bool = False
     unlisted: tuple[str, ...] = ()
     render: Render | None = None
+    figures: Compare | None = None
     register: Path | None = None
     coming: Coming | None = None
 

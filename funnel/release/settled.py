@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from funnel.register.register import Register
@@ -16,6 +18,7 @@ from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 
 _FILE = "settled.json"
+LEDGER = "ledger.sqlite"
 
 
 def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: str, secret: str | None) -> None:
@@ -76,5 +79,24 @@ def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str
         "newest": record,
         # Whatever happens to a register, a restored backup of it too, is looked at by the whole way.
         "register": None if spec.register is None else Register.of(spec.workspace_folder, spec.register).head_sha256,
+        # Nor is an old copy of the ledger beside what is published: the whole way refuses it.
+        "ledger": None if newest is None else _last_entry(spec, str(newest)),
         "held": None if waiting is None else hashlib.sha256(waiting.held.record.to_bytes()).hexdigest(),
     }
+
+
+def _last_entry(spec: ReleaseSpec, version: str) -> str | None:
+    """Digest of the last entry about a version in the ledger in the workspace; None of a ledger elsewhere.
+
+    Read without the library that writes it, which takes longer to load than all of this.
+    """
+    path = spec.workspace_folder / LEDGER
+    if spec.ledger.url is not None or not path.is_file():
+        return None
+    asked = "SELECT digest FROM funnel_ledger WHERE series = ? AND version = ? ORDER BY serial DESC LIMIT 1"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as ledger:
+            found = ledger.execute(asked, (spec.name, version)).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if found is None else str(found[0])

@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from funnel.cli import main
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.way import go
@@ -105,6 +107,29 @@ def test_the_command_says_so_without_loading_what_makes_releases(tmp_path: Path)
     assert "imported: []" in said.stdout
 
 
+def test_an_old_copy_of_the_ledger_beside_what_was_published_since(tmp_path: Path) -> None:
+    spec, source = make_project(tmp_path, PLAIN), tmp_path / "people.parquet"
+    go(ReleaseSpec.load(spec), False, False)
+    kept = {name: (tmp_path / ".funnel" / name).read_bytes() for name in ("ledger.sqlite", "ledger-head")}
+    source.write_bytes(other_rows())
+    assert go(ReleaseSpec.load(spec), False, False)[0]["version"] == "1.1.0"
+    assert looked(spec) == "1.1.0"
+    now = {name: (tmp_path / ".funnel" / name).read_bytes() for name in kept}
+    for files in (kept, {"ledger.sqlite": kept["ledger.sqlite"]}, {"ledger-head": kept["ledger-head"]}):
+        for name, content in {**now, **files}.items():
+            (tmp_path / ".funnel" / name).write_bytes(content)
+        verified = CliRunner().invoke(main, ["ledger", "verify", str(spec)])
+        if "ledger.sqlite" in files:
+            assert looked(spec) is None
+            with pytest.raises(LedgerError, match="old backup"):
+                go(ReleaseSpec.load(spec), False, False)
+            assert verified.exit_code == 9, verified.output
+        else:
+            # The ledger itself is the newest.
+            assert looked(spec) == "1.1.0"
+            assert verified.exit_code == 0, verified.output
+
+
 def test_a_spec_that_changes_during_a_run_is_for_the_next_one(tmp_path: Path) -> None:
     spec = make_project(tmp_path, PLAIN)
     changed = PLAIN + "[output]\nshuffle = false\ncsv = true\n"
@@ -119,7 +144,7 @@ def test_a_spec_that_changes_during_a_run_is_for_the_next_one(tmp_path: Path) ->
     assert not folder.csv.exists()
     assert b'"rowOrder": "random"' in folder.package.read_bytes()
     assert looked(spec) is None
-    told, _ = go(ReleaseSpec.load(spec), False, False)
+    told, _ = go(ReleaseSpec.load(spec), True, False)
     assert told["drawn"]
     folder = ReleaseFolder(Path(told["folder"]))
     assert folder.spec.read_text() == changed

@@ -162,9 +162,11 @@ def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: P
     newer = release(str(spec))
     assert (newer["version"], newer["fresh"], newer["rows"]) == ("1.1.0", True, 3500)
 
-    # Other fields: a major version.
+    # Other fields: a major version, if somebody wants it of the same people.
     spec.write_text(SPEC.replace('["relationship"]', '["sex", "race"]'))
-    wider = release(str(spec))
+    with pytest.raises(SpecError, match=r"these are the records of version 1\.1\.0, so people are the same"):
+        release(str(spec))
+    wider = release(str(spec), again=True)
     assert wider["version"] == "2.0.0"
     assert pq.read_table(latest(spec).data).column_names == ["sex", "race"]
 

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
+from funnel.errors import SpecError
 from funnel.pipeline.flows.way import go
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
@@ -28,7 +30,9 @@ def test_the_number_and_the_draw_of_a_version_that_was_withdrawn_count(tmp_path:
 
     # The newest is withdrawn: what is released again is another draw, under another number, and is told to be one.
     shutil.rmtree(series / "1.1.0")
-    third = run(spec)
+    with pytest.raises(SpecError, match=r"these are the records of version 1\.1\.0"):
+        run(spec)
+    third = run(spec, again=True)
     assert (third["version"], third["fresh"], third["drawn"]) == ("1.1.1", True, True)
     assert third["warnings"] == ["version 1.1.0 was withdrawn: its number is not used again, and its draw still counts"]
     counted = [PublicReport.read(ReleaseFolder(series / "1.1.1").numbers).earlier_releases]

@@ -30,7 +30,12 @@ from funnel.report.public.tables import level
 
 def public_report(content: ReportContent) -> PublicReport:
     """Every figure of the public report of a release, rounded; O(a b c + a b min(a, b))."""
-    numbers = _document(content.public()).content()
+    return report_of(content.public())
+
+
+def report_of(content: PublicContent) -> PublicReport:
+    """The same of what is public of a release."""
+    numbers = _document(content).content()
     # What the spec declares is told as it is: no data are in it.
     return PublicReport.from_json(dump({**in_digits(numbers), "frequencies": numbers["frequencies"]}))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,10 @@ PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.h
 
 @dataclass(frozen=True)
 class Forger:
-    """Has a copy of a release, and everything that funnel has but the publisher's key."""
+    """Has a copy of a release, and everything that funnel has but, unless it is given, the publisher's key."""
 
     folder: ReleaseFolder
+    key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
 
     def read(self, path: Path) -> Any:
         """A document."""
@@ -139,7 +140,7 @@ class Forger:
         }
         files.pop("signature.json", None)
         manifest = manifest_of(package["name"], package["version"], package["created"], files, self.folder)
-        self.folder.signature.write_bytes(signed(manifest, Ed25519PrivateKey.generate()).to_bytes())
+        self.folder.signature.write_bytes(signed(manifest, self.key).to_bytes())
         if self.folder.record.is_file():
             noted = {name: file_digest(root / name) for name in [*files, "signature.json"]}
             self.edit(self.folder.record, lambda content: content.update(files=noted))

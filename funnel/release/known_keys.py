@@ -1,0 +1,118 @@
+"""Known keys: the record keys of versions that are said to be about different people, and whether two share any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from funnel.errors import LedgerError, SpecError
+from funnel.release.decision import Earlier
+from funnel.release.files import private_folder, write_whole
+from funnel.release.layout import Version
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import KEY_COLUMN
+from funnel.sampling.key_column import stored_digests
+from funnel.spec import ReleaseSpec
+
+# The first and the last 64 bits of a digest, in this order.
+_DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
+Digests = npt.NDArray[np.void]
+
+
+def keep_keys(folder: Path, version: Version, spec: ReleaseSpec, snapshot: Snapshot) -> None:
+    """Keep the digests of the record keys of a version that is about to be drawn, 16 bytes a record, next to records.
+
+    Nothing is kept where the spec has no record key, or a register that knows the people.
+    """
+    if spec.record_key is not None and spec.register is None:
+        write_whole(_place(private_folder(folder), version), _digests(snapshot).tobytes())
+
+
+def require_other_people(
+    folder: Path, spec: ReleaseSpec, snapshot: Snapshot, earlier: Sequence[Earlier], secret: str | None, asked: bool
+) -> None:
+    """Make sure that a draw for people who are said to be others is not one for the same people.
+
+    They are the same where the source or the recoded records are those of an earlier version, and where a record key
+    is one of an earlier version under the same release secret.
+
+    Parameters
+    ----------
+    folder : Path
+        With the keys of earlier versions (`keep_keys`).
+    spec : ReleaseSpec
+    snapshot : Snapshot
+        What would be drawn.
+    earlier : sequence of Earlier
+        All versions whose rows were published or may have been seen.
+    secret : str, optional
+        Fingerprint of the release secret, where the spec has a record key.
+    asked : bool
+        Whether another draw is asked for, knowing that it reveals more: of one and the same source it is then made, and
+        what it spends counts.
+
+    Raises
+    ------
+    SpecError
+        If they are the same.
+    LedgerError
+        If the keys of an earlier version are gone.
+    """
+    if spec.history is None or spec.history.people != "different":
+        return
+    digests = None
+    for one in earlier:
+        origin = one.record.origin
+        if snapshot.source_sha256 == origin.source or snapshot.content_sha256 == origin.snapshot:
+            if not asked:
+                raise _same_people(one, "are the records of", "; funnel release --again draws once more, knowingly")
+        elif secret is not None and (origin.secret, origin.record_key) == (secret, spec.record_key):
+            digests = _digests(snapshot) if digests is None else digests
+            if _share_any(_kept(folder, one), digests):
+                raise _same_people(one, "have record keys in common with", "")
+
+
+def _same_people(one: Earlier, how: str, beside: str) -> SpecError:
+    return SpecError(
+        f'these {how} version {one.version}, so people are the same, though [history] says people = "different", and '
+        "what both versions tell about a person together is more than the bound of each, so nothing was drawn: leave "
+        'those people out, or start a series with a record_key and people = "same"'
+        f"{beside}"
+    )
+
+
+def _digests(snapshot: Snapshot) -> Digests:
+    """Digests of the keys of all records, sorted."""
+    with pq.ParquetFile(snapshot.data.path) as file:
+        found = [stored_digests(batch) for batch in file.iter_batches(columns=[KEY_COLUMN])]
+    words = np.concatenate(found) if found else np.zeros((0, 2), dtype="<u8")
+    return np.ascontiguousarray(words[np.lexsort((words[:, 1], words[:, 0]))]).view(_DIGEST).ravel()
+
+
+def _kept(folder: Path, one: Earlier) -> Digests:
+    path = _place(folder, one.version)
+    try:
+        found = np.fromfile(path, dtype=_DIGEST)
+    except OSError as error:
+        raise LedgerError(
+            f"{path} is gone, so nobody knows whether people of version {one.version} are among these; restore it from "
+            "a backup"
+        ) from error
+    if len(found) != one.record.rows:
+        raise LedgerError(f"{path} is damaged; restore it from a backup")
+    return found
+
+
+def _share_any(one: Digests, other: Digests) -> bool:
+    """Whether two sorted arrays of distinct digests have one in common."""
+    words = np.concatenate([one, other])
+    words = words[np.lexsort((words["low"], words["high"]))]
+    return bool(np.any(words[1:] == words[:-1]))
+
+
+def _place(folder: Path, version: Version) -> Path:
+    return folder / f"{version}.keys"

@@ -1,0 +1,109 @@
+"""The figures of a public report made again from frequencies.json and protocol.json, for audits of public files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from funnel.audit.findings import Audited, law_findings
+from funnel.frequencies import Frequencies
+from funnel.guarantees import parse_guarantee
+from funnel.protocol import Protocol
+from funnel.release.protection import Protection
+from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public_accuracy import PublicAccuracy
+from funnel.release.public_rarity import PublicRarity
+from funnel.release.public_report import PublicReport
+from funnel.release.published_values import published_values
+from funnel.report.content import MechanismNote, PublicContent, SourceNote
+from funnel.report.public.document import report_of
+
+# What a report tells of public counts and protocol alone.
+COMPUTED = (
+    "secret",
+    "published",
+    "channel",
+    "mechanism",
+    "figures",
+    "beliefs",
+    "example",
+    "strongest",
+    "outputs",
+    "heat",
+    "lifts",
+    "estimation",
+    "accuracy",
+    "estimated",
+    "rarity",
+    "frequencies",
+)
+# Figures of the versions before it and of the numbers that a spec declares, which are checked elsewhere if at all.
+_TAKEN = ("history", "explained")
+
+
+def other_figures(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -> list[str]:
+    """The parts of a report that do not follow from public counts and protocol; of `COMPUTED`.
+
+    Parameters
+    ----------
+    told : PublicReport
+        What ``report.json`` tells; whatever is not computed here is taken from it.
+    frequencies : Frequencies
+        With noise, as ``frequencies.json`` has them.
+    protocol : Protocol
+        As ``protocol.json`` has it.
+
+    Raises
+    ------
+    FunnelError
+        If the protocol is not one of these counts.
+    """
+    again, stated = report_of(_content(told, frequencies, protocol)).content(), told.content()
+    return [key for key in COMPUTED if _computed(again, key) != _computed(stated, key)]
+
+
+def _computed(report: Mapping[str, Any], key: str) -> Any:
+    found = report[key]
+    return {name: value for name, value in found.items() if name not in _TAKEN} if key == "figures" else found
+
+
+def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -> PublicContent:
+    guarantee = parse_guarantee(told.guarantee)
+    law = law_findings(frequencies.joint, protocol, guarantee, told.estimation.alpha)
+    drawn = np.zeros(len(protocol.outputs), dtype=np.int64)
+    audited = Audited(frequencies, law, told.figures.rows, None, None, None, drawn)
+    laws = PublicLaws.of(frequencies, protocol)
+    return PublicContent(
+        name=told.name,
+        title=told.title,
+        description=told.description,
+        version=told.version,
+        created=told.created,
+        contact=told.contact,
+        licence=told.licence,
+        source=SourceNote(told.source.title, None, told.source.references),
+        mechanism=MechanismNote.of(protocol.mechanism),
+        protocol=protocol,
+        guarantee=guarantee,
+        random_source=told.random_source,
+        software=told.software,
+        judged=told.judged,
+        protection=Protection(**{key: getattr(told.frequencies, key) for key in Protection.model_fields}),
+        recodings=told.recodings,
+        shuffled=told.shuffled,
+        earlier_releases=told.earlier_releases,
+        people=told.people,
+        covers_versions=bool(told.frequencies.covers_versions),
+        unit=told.unit,
+        change=told.change,
+        approval=told.approval,
+        released=told.published.columns,
+        laws=laws,
+        findings=PublicFindings.of(audited, guarantee, laws),
+        rarity=PublicRarity.of(frequencies, laws),
+        accuracy=PublicAccuracy.of(laws, not published_values(protocol.mechanism).estimator),
+        weighted=told.weighted,
+        unchanged=told.unchanged,
+    )
