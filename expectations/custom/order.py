@@ -13,6 +13,7 @@ from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, Re
 
 _FAILURES = {
     ordering.BY_BLOCK: "the file is not the same everywhere",
+    ordering.BY_HALF: "rows lean to one end of the file",
     ordering.BY_INPUT: "rows follow the order of the source",
     ordering.BY_SECRET: "rows follow the order of the secrets in the source",
     ordering.SORTED_BY_INPUT: "rows are sorted by the input",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.evidence import Evidence
+from funnel.audit.files import parse_json, read_document
 from funnel.audit.protected import read_frequencies
-from funnel.audit.told import Told
+from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -16,6 +17,7 @@ from funnel.recount.histories import RegisterHistories, VersionHistories, recoun
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import Entry
 from funnel.recount.rounded import box_of, rounding_complaints
+from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
@@ -66,7 +68,25 @@ def check_histories(
         public = read_frequencies(folder, document)
     except FunnelError as error:
         return [judged(NAME, [str(error)], "")]
-    return [judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))]
+    judgement = judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))
+    return [judgement, *([] if public is None else [_check_spent(folder, place, workspace, evidence, coming)])]
+
+
+def _check_spent(
+    folder: ReleaseFolder, register: Path, workspace: Path | None, evidence: Evidence, coming: Coming | None
+) -> Check:
+    """Whether no series of the register has spent anything that the version leaves out."""
+    if workspace is None:
+        return unchecked(
+            "spent", "the workspace with the records of all series of the register is not near this folder"
+        )
+    content = parse_json(read_document(folder.frequencies), folder.frequencies)
+    until = evidence.record.created if coming is None else None
+    try:
+        found = list(spent_complaints(content, register, workspace, until))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
+        return judged("spent", ["the records of the series of the register cannot be read"], "")
+    return judged("spent", found, f"{content['spent']!r} nats on these people, by the records of all their series")
 
 
 def _near(workspace: Path | None, register: str) -> Path | None:

@@ -16,6 +16,7 @@ import pytest
 import funnel
 from funnel.alphabet import Alphabet
 from funnel.audit.false_alarms import FALSE_ALARM, SHARES
+from funnel.audit.order import association
 from funnel.drawn import DrawnCounts
 from funnel.pipeline.expectations import Evidence, Verdict, ordering
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
@@ -370,6 +371,31 @@ def test_blocks_of_rows_are_of_whole_rows(tmp_path: Path) -> None:
     assert tables[ordering.BY_BLOCK][:, 0].tolist() == [100 * (k + 1) // 64 - 100 * k // 64 for k in range(64)]
     assert tables[ordering.BY_ROW_BEFORE].tolist() == [[50, 0], [0, 0]]
     assert tables[ordering.BY_INPUT].tolist() == tables[ordering.SORTED_BY_INPUT].tolist() == [[100, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.75])
+@pytest.mark.parametrize("leaning", [(0.6, 0.4), (0.4, 0.6), (0.6, 0.6)])
+def test_rows_that_lean_to_one_end_by_the_secret_are_noticed(
+    tmp_path: Path, kept: float, leaning: tuple[float, float]
+) -> None:
+    """3,000 rows of two secrets, of which the first half has 60 % of one and 40 % of the other; of both, nothing."""
+    random, n = np.random.default_rng(3), 3000
+    secret = random.random(n) < 0.5
+    drawn = np.where(random.random(n) < kept, secret, random.random(n) < 0.5).astype(int)
+    first = random.random(n) < np.where(secret, *leaning)
+    order = np.argsort(random.random(n) + ~first)
+    values = Alphabet(("x",), (("0",), ("1",)))
+    for name, column in (("released", drawn[order]), ("source", secret.astype(int))):
+        pq.write_table(pa.table({"x": column.astype(str)}), tmp_path / name)
+    counts = [np.append(np.bincount(column, minlength=2), 0) for column in (drawn, secret.astype(int))]
+    source = (tmp_path / "source", values, counts[1], values, counts[1])
+    tables = ordering.order_tables(tmp_path / "released", values, counts[0], *source).set_index("labels")["table"]
+    p = association(tables[ordering.BY_HALF]).p_value
+    if leaning[0] == leaning[1]:
+        assert p > 1e-3
+    else:
+        assert p * len(ordering.LABELS) < SHARES["order"]
+        assert association(tables[ordering.BY_BLOCK]).p_value > SHARES["order"] or kept == 1
 
 
 def test_a_table_that_holds_no_drawing_is_an_error(clean: Evidence) -> None:

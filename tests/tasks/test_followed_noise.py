@@ -21,15 +21,16 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
-from funnel.errors import SpecError
+from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
 from funnel.pipeline.flows.way import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveLaw, law_since
 from funnel.recount.noisy_moves import Since
+from funnel.recount.spent import own_draws, spent_complaints
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
-from funnel.release import secret
+from funnel.release import protected, secret
 from funnel.release.estimated import estimate_release
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
@@ -351,3 +352,40 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     with pytest.raises(SpecError, match=r"total"):
         go(ReleaseSpec.load(spec), again=True, rotate=False)
     assert not (place / "releases" / "panel" / "1.2.2").exists()
+
+
+def test_a_series_that_leaves_out_what_others_of_the_register_spent_is_refused(
+    panel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "panel"
+    shutil.copytree(panel, place, symlinks=True)
+    first = ReleaseFolder(place / "releases" / "panel" / "1.0.0")
+    workspace, register = place / ".funnel", next((place / ".funnel" / "registers").iterdir())
+    record, content = Record.read(first.record), json.loads(first.frequencies.read_bytes())
+    # By the digests of the records too, each draw is counted once.
+    for version in VERSIONS:
+        folder = ReleaseFolder(place / "releases" / "panel" / version)
+        said = json.loads(folder.frequencies.read_bytes())
+        assert own_draws(said) == Record.read(folder.record).frequencies.draws
+        assert list(spent_complaints(said, register, workspace, Record.read(folder.record).created)) == []
+    assert [one for one in spent_complaints(content, register, workspace) if "have spent 6.0" in one]
+    # A record of an earlier version is gone.
+    gone = next(workspace.glob("*/records/*/1.1.0.json"))
+    gone.rename(gone.with_suffix(".gone"))
+    last = json.loads(ReleaseFolder(place / "releases" / "panel" / "1.2.0").frequencies.read_bytes())
+    assert [one for one in spent_complaints(last, register, workspace) if "panel/1.1.0" in one]
+    gone.with_suffix(".gone").rename(gone)
+    # Another series about the same people, whose maker looks at its own versions alone.
+    spec = place / "people.toml"
+    text = spec.read_text(encoding="utf-8")
+    assert record.history is not None
+    assert record.history.register_name == "panel"
+    other = text.replace('name = "panel"', 'name = "others"').replace(
+        'people = "same"', 'people = "same"\nregister = "panel"'
+    )
+    spec.write_text(other, encoding="utf-8")
+    monkeypatch.setattr(protected, "_before", lambda *_: [])
+    monkeypatch.setattr("funnel.pipeline.tasks.protect.require_records", lambda *_: None)
+    with pytest.raises(ReleaseRefused, match=r"spent: is 2\.0, and all series of the register have spent 8\.0"):
+        go(ReleaseSpec.load(spec), again=False, rotate=False)
+    assert not (place / "releases" / "others" / "1.0.0").exists()

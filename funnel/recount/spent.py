@@ -1,0 +1,83 @@
+"""What noise has cost the people of a register: counted once more from the records of all its series."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from funnel.recount.register_files import entry_folders
+
+Draws = Mapping[str, Decimal]
+"""Epsilon of every draw of noise, by the SHA-256 (hex) of what was drawn: the same noise is paid once."""
+
+
+def own_draws(content: Mapping[str, Any]) -> Draws:
+    """What the noise of one version cost, by its ``frequencies.json``."""
+    changes, rows = content.get("changes"), content.get("rows")
+    found: dict[str, Decimal] = {}
+    if changes is not None:
+        found[_sha256(json.dumps(changes["since"], sort_keys=True))] = Decimal(repr(changes["epsilon"]))
+    if rows is not None:
+        found[_sha256(json.dumps([rows["stayed"], rows["left"], rows["sizes"]]))] = Decimal(repr(rows["epsilon"]))
+    alphabets = ({key: content[name][key] for key in ("columns", "symbols")} for name in ("secret", "inputs"))
+    counts = _sha256(json.dumps([content["noisy"], *alphabets]))
+    return {**found, counts: Decimal(repr(content["epsilon"])) - sum(found.values())}
+
+
+def spent_complaints(
+    content: Mapping[str, Any], register: Path, workspace: Path, until: str | None = None
+) -> Iterator[str]:
+    """What is wrong with what ``frequencies.json`` says was spent on the people of a register, as parts of sentences.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    register : Path
+        Its folder.
+    workspace : Path
+        That keeps the records of all series.
+    until : str, optional
+        Time of publication of the version (ISO 8601, UTC): later versions do not count. By default none is later.
+    """
+    records, draws = list(_records(workspace, register.name)), dict(own_draws(content))
+    before = [one for one in records if until is None or str(one["created"]) < until]
+    for record in before:
+        draws = {**_draws(record["frequencies"]), **draws}
+    known = {str(record["history"]["name"]) for record in records}
+    names = {_name(folder) for folder in entry_folders(register)}
+    if until is None and (unknown := sorted(names - known)):
+        yield f"of {unknown[0]}, which is in the register, no record says what it spent"
+    least = sum(draws.values(), Decimal(0))
+    if content["spent"] < float(least) * (1 - 1e-12):
+        yield f"is {content['spent']!r}, and all series of the register have spent {float(least)!r}"
+
+
+def _records(workspace: Path, register: str) -> Iterator[dict[str, Any]]:
+    """All records of versions about the people of a register."""
+    for path in sorted(workspace.glob("*/records/*/*.json")):
+        record = json.loads(path.read_bytes())
+        history = record.get("history") or {}
+        if history.get("register") == register and "frequencies" in record:
+            yield record
+
+
+def _draws(frequencies: Mapping[str, Any]) -> Draws:
+    """The same by the part of a record about frequencies; nothing of a version without noise."""
+    if frequencies.get("noisy") is None:
+        return {}
+    tables = [one for one in (frequencies.get("changes"), frequencies.get("rows")) if one is not None]
+    found = {one["noisy"]: Decimal(repr(one["epsilon"])) for one in tables}
+    return {**found, frequencies["noisy"]: Decimal(repr(frequencies["epsilon"])) - sum(found.values())}
+
+
+def _name(entry: Path) -> str:
+    return str(json.loads((entry / "entry.json").read_bytes()).get("name"))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
