@@ -236,7 +236,7 @@ READING = [
         "the run says that nothing has changed, although the bound has",
         "funnel.release.decision",
         "if there and is_this(there[-1].record) and not again:",
-        "if there and not again:",
+        "if there:",
         "accounted.require_same_spec",
         OTHER_BOUND,
     ),

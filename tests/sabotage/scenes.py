@@ -125,6 +125,8 @@ class Scene:
         Done to the folder of the project before the sabotaged run.
     partitioned : bool
         Whether records are drawn in several partitions.
+    again : bool
+        Whether another draw for the same people is asked for.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Scene:
     years: bool = False
     change: Callable[[Path], None] | None = None
     partitioned: bool = False
+    again: bool = False
 
 
 @functools.cache
@@ -149,7 +152,7 @@ def run(folder: Path, scene: Scene) -> dict[str, object]:
     """Make the release of a scene, by the way itself."""
     # The worst case over the confidence set takes longest in an audit, and no sabotage is about it.
     with _cut(scene.partitioned), mock.patch.object(findings, "_LARGEST", 0):
-        told, _ = go(ReleaseSpec.load(folder / "people.toml"), again=False, rotate=False)
+        told, _ = go(ReleaseSpec.load(folder / "people.toml"), again=scene.again, rotate=False)
     return told
 
 
@@ -331,12 +334,12 @@ PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=for
 LEVELLED = Scene(
     "a first release of values grouped by a table of levels", LEVELLED_SPEC, fresh=True, change=write_levels
 )
-PROTECTED_AGAIN = Scene("other noise about the same source", NOISY, earlier=True, change=doubt)
+PROTECTED_AGAIN = Scene("other noise about the same source", NOISY, earlier=True, change=doubt, again=True)
 KEPT = Scene("a first release with record keys", KEYED)
 UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
 OTHER_SOURCE = Scene("another source after a release", earlier=True, change=change_source)
-OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
+OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten, again=True)
 SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, earlier=True, change=next_year)
 THIRD_YEAR = Scene(
     "a third version about the same people, under noise", YEARS, earlier=True, years=True, change=third_wave

@@ -55,10 +55,13 @@ def test_rows_follow_the_protocol(tmp_path: Path, shuffle: bool, keyed: bool) ->
     released = Counter(zip(out["x"].to_pylist(), out["z"].to_pylist(), strict=True))
     assert pairs.sum(axis=0).tolist() == [released[symbol] for symbol in OUTPUTS.symbols]
     for observed, law in zip(pairs, np.column_stack([NOISY.weights, NOISY.marginal]).T / FULL, strict=True):
-        possible = law * observed.sum() > 1e-6
-        assert observed[~possible].sum() == 0
-        if possible.sum() > 1:
-            assert stats.chisquare(observed[possible], law[possible] * observed.sum()).pvalue > 1e-9
+        expected = law * observed.sum()
+        assert observed[law == 0].sum() == 0
+        # Where fewer than ten are expected the test would err more often than it says; a failure is one in 10^10 runs.
+        common = expected >= 10
+        if common.sum() > 1:
+            found, mean = observed[common], expected[common]
+            assert stats.chisquare(found, mean * found.sum() / mean.sum()).pvalue > 1e-12
     assert pq.read_metadata(tmp_path / "out.parquet").num_row_groups == (8 if shuffle else 5)
 
 
@@ -183,7 +186,8 @@ def test_fresh_draws_differ_and_shuffled_rows_land_anywhere(tmp_path: Path) -> N
         seen.append(np.array(pq.read_table(tmp_path / f"{name}.parquet")["x"].to_pylist()) == "a")
         assert seen[-1].sum() == n // 2
         tenths = seen[-1].reshape(10, -1).sum(axis=1)
-        assert stats.chisquare(tenths).pvalue > 1e-9
+        # The order is fresh: one in 10^12 runs fails.
+        assert stats.chisquare(tenths).pvalue > 1e-12
     assert (seen[0] != seen[1]).any()
 
 
