@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from funnel.audit.check import Check
+
 # Of figures that were computed twice, in floats, from the same whole numbers.
 NOISE = 1e-9
 
@@ -51,6 +53,12 @@ def near(name: str, stated: object, exact: float, step: float) -> Claim:
 def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
     """The same for an entropy: no public figure has more than four digits, so from ten nats on steps are hundredths."""
     return near(name, stated, exact, max(step, 0.01) if exact >= 10 else step)
+
+
+def checked(name: str, *checks: Check) -> Claim:
+    """A claim that no check of an audit fails; one that cannot be made is left to the audit before publication."""
+    failed = [one.detail for one in checks if one.failed]
+    return claim(name, not failed, f"fail: {'; '.join(failed)}")
 
 
 def all_of(name: str, claims: Iterable[Claim]) -> Claim:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from html.parser import HTMLParser
 from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
+from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
@@ -40,28 +40,6 @@ CLAIMS = (
     "checks",
     "unchanged",
 )
-# Elements that load, run or send something.
-_ACTIVE = frozenset(
-    {"script", "iframe", "object", "embed", "form", "base", "frame", "applet", "audio", "video", "source"}
-)
-_LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "background", "poster", "ping"})
-
-
-class _Page(HTMLParser):
-    """What of a page could do something."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.active: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = {name for name, value in attrs if name in _LOADING or name.startswith("on")}
-        names |= {name for name, value in attrs if "javascript:" in (value or "").lower().replace(" ", "")}
-        links = {value for name, value in attrs if tag == "link" and name == "href" and value != "data:,"}
-        if tag in _ACTIVE or names or links:
-            self.active.append(tag)
 
 
 def report_claims(
@@ -136,7 +114,7 @@ def report_claims(
     return [
         claim("canonical text", canonical, "holds more than its content"),
         claim("page", page == rendered, "is not what is made of the figures"),
-        inactive_claim(page),
+        claim("nothing active", not (active := active_parts(page)), f"but {', '.join(active)} in the page"),
         all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
@@ -159,12 +137,6 @@ def report_claims(
         claim("checks", told == list(checks), "are not those that the release is judged by"),
         unchanged_claim(numbers.get("unchanged"), protocol, laws, said, published),
     ]
-
-
-def inactive_claim(page: str) -> Claim:
-    """That nothing of a page could load, run or send something."""
-    active = sorted(set(_Page(page).active))
-    return claim("nothing active", not active, f"but {', '.join(active)} in the page")
 
 
 def _history(
