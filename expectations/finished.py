@@ -16,6 +16,7 @@ import pandas as pd
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import check_csv
 from funnel.audit.package import check_package
+from funnel.audit.page import check_numbers
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
@@ -344,23 +345,21 @@ class Finished(FinishedFolder):
         path = self.folder.root / public_files.NUMBERS
         numbers = path.read_bytes()
         content, package = json_of(numbers, path), json_in(self.folder.package)
+        follows = check_numbers(self.folder, self.document, self.said.released, package, self.recount.rows)
         return report_claims(
             content,
             numbers == spread(content),
             page,
             _rendered(path),
-            self.version,
-            package["created"],
+            follows,
             self.protocol,
             self.laws,
-            self.level,
             self.said,
             checks,
             self.versions,
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
             self._outside,
-            self.recount.rows,
             self.frequencies,
             class_weights(self.settled, self.said),
             recount_published(self.folder.data, self.said.publish) if is_invariant(self.protocol) else {},

@@ -116,7 +116,6 @@ def test_the_bound_is_that_of_the_text_and_not_what_the_flow_hands_on(finished: 
     stricter = replace(finished, spec=strict)
     assert set(failures(stricter, "plain_level")) == {"bound"}
     assert "guarantee" in failures(stricter, "protocol_figures")
-    assert "bound" in failures(stricter, "report")
 
 
 def test_counts_that_are_not_those_of_the_source_are_found(finished: Finished) -> None:
