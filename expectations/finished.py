@@ -30,7 +30,6 @@ from funnel.pipeline.expectations.frequency_claims import Before, frequency_clai
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
-from funnel.pipeline.expectations.laws import share_step
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
@@ -42,6 +41,7 @@ from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
 from funnel.recount.hierarchies import hierarchy_complaints
+from funnel.recount.laws import share_step
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 

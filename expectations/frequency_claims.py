@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.audit.false_alarms import SHARES
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
+from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import scale_of
 from funnel.recount.noisy_moves import split_complaints

@@ -15,12 +15,13 @@ from scipy.special import chdtri
 
 from funnel.audit.check import Check
 from funnel.audit.package import FREE, PROFILE
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, checked, claim, same
+from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
-from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.public_files import DATA, DRAWN, DRAWN_CSV
 from funnel.pipeline.expectations.said import Said
 from funnel.recount.drawn_numbers import ToldNumbers, field_again
+from funnel.recount.figures import NOISE
+from funnel.recount.laws import Laws
 from funnel.recount.published import in_csv
 
 CLAIMS = ("canonical text", "other files", "texts", "settings", "columns", "confidence")

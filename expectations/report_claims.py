@@ -12,15 +12,16 @@ from funnel.alphabet import SEPARATOR
 from funnel.audit.check import Check
 from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, checked, claim, near, near_nats, same
-from funnel.pipeline.expectations.laws import Laws, share_step, step_above
+from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.unchanged_claims import unchanged_claim
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
+from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.laws import Laws, share_step, step_above
 
 CLAIMS = (
     "canonical text",
