@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import Audited, Findings
-from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
+from funnel.findings import Audited, Findings
+from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.numbers import utility_for

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit import Audited
-from funnel.audit.findings import LawFindings
+from funnel.findings import Audited
+from funnel.findings.of_release import LawFindings
 from funnel.frequencies import Frequencies
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee

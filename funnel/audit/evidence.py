@@ -21,13 +21,13 @@ from funnel.audit.arithmetic import (
 )
 from funnel.audit.balance import check_exact_balance
 from funnel.audit.check import Check, judged
-from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.protected import check_noise, public_joint
 from funnel.audit.variance import explained_exactly
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
+from funnel.findings.consistency import draw_consistency
 from funnel.joint import Joint
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import is_invariant

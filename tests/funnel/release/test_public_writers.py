@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from funnel.audit import Findings
+from funnel.findings import Findings
 from funnel.frequencies import Frequencies
 from funnel.joint import Joint
 from funnel.release.layout import ReleaseFolder

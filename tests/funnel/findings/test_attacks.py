@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import LIP, Joint, fit, measures
-from funnel.audit.attacks import attack, both_versions, true_value, worst_first
+from funnel.findings.attacks import attack, both_versions, true_value, worst_first
 
 
 def laws(values: int = 1) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:

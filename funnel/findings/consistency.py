@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.tails import binomial_two_sided, fisher
 from funnel.drawn import DrawnCounts
+from funnel.findings.tails import binomial_two_sided, fisher
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol, WeightArray
 

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from funnel import measures
-from funnel.audit.consistency import Consistency, draw_consistency
-from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
 from funnel.drawn import DrawnCounts
+from funnel.findings.consistency import Consistency, draw_consistency
+from funnel.findings.followed import FoundHistory
 from funnel.frequencies import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
 from funnel.guarantees.robustly import robustly

@@ -11,7 +11,7 @@ import pytest
 
 import funnel
 from funnel import LDP, LIP, Joint
-from funnel.audit import audit_release
+from funnel.findings import audit_release
 
 
 def pairs_of(joint: Joint, protocol: funnel.Protocol, outside: int = 0) -> np.ndarray:

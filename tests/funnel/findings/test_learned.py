@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from funnel.audit import learned
-from funnel.audit.learned import learn
+from funnel.findings import learned
+from funnel.findings.learned import learn
 from tests import forest
 
 

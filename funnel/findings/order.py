@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.tails import fisher, hypergeometric_two_sided
+from funnel.findings.tails import fisher, hypergeometric_two_sided
 from funnel.joint import FloatArray, IntArray
 
 # Labels and outputs expected in fewer records of a cell are one class: alone they would dilute the test.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from funnel.audit.tails import fisher, hypergeometric_two_sided
+from funnel.findings.tails import fisher, hypergeometric_two_sided
 
 
 def exact(k: int, marked: int, drawn: int, total: int) -> Fraction:

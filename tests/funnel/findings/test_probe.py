@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
-from funnel.audit.probe import expected_probe
+from funnel.findings.probe import expected_probe
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.sampling import ChannelSampler, probe
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel.audit import draw_consistency
-from funnel.audit.independence import independence
 from funnel.drawn import DrawnCounts
+from funnel.findings import draw_consistency
+from funnel.findings.independence import independence
 from funnel.protocol import DENOMINATOR, Protocol
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import LIP, Alphabet, Joint, Protocol
-from funnel.audit import draw_consistency, tails
+from funnel.findings import draw_consistency, tails
 
 FULL = 2**63
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.attacks import Channel
+from funnel.findings.attacks import Channel
 from funnel.joint import FloatArray, IntArray
 
 _TREES = 40

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.audit import order
-from funnel.audit.order import association
+from funnel.findings import order
+from funnel.findings.order import association
 from funnel.joint import IntArray
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import funnel
 from funnel import LIP, RLIP, SRLIP, Joint
-from funnel.audit.population import in_population, prior_weight
+from funnel.findings.population import in_population, prior_weight
 
 
 def drawn(n: int, a: int, weight: float, seed: int) -> tuple[np.ndarray, Joint]:

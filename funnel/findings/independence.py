@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.consistency import drawn_by_law, law_p_values
-from funnel.audit.tails import fisher
 from funnel.drawn import DrawnCounts
+from funnel.findings.consistency import drawn_by_law, law_p_values
+from funnel.findings.tails import fisher
 from funnel.protocol import Protocol
 
 
@@ -54,7 +54,7 @@ def independence(counts: DrawnCounts, protocol: Protocol) -> Independence:
     Notes
     -----
     *Proof that P(p <= t) <= t.* Given the secrets and the inputs, rows of counts are independent and multinomial with
-    the weights of their inputs. For each row, `funnel.audit.consistency.law_p_values` gives exact p-values of single
+    the weights of their inputs. For each row, `funnel.findings.consistency.law_p_values` gives exact p-values of single
     outputs and one of all outputs together, each at most t with a probability of at most t. Three families are made:
     (1) all of these; (2) for every secret Fisher's combination of the latter over its inputs, which are independent;
     (3) one combination over all. Each family is corrected by the number of its tests, and the smallest of the three

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.audit.words import judge_words, runs_in_common, runs_of_before
+from funnel.findings.words import judge_words, runs_in_common, runs_of_before
 from funnel.sampling.word_record import WordRecord, rarity_for
 from funnel.word_statistics import WordStatistics, together
 
