@@ -13,8 +13,8 @@ from funnel.frequencies import Frequencies
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
+from funnel.preview.counted import Preview
 from funnel.protocol import Protocol
-from funnel.release.preview import Preview
 from funnel.release.protected import public_frequencies
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.public import PublicRelease

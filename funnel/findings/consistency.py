@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.drawn import DrawnCounts
-from funnel.findings.tails import binomial_two_sided, fisher
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol, WeightArray
+from funnel.tails import binomial_two_sided, fisher
 
 # Outputs expected in fewer records are one class in the test of all outputs together: alone they would dilute it.
 _RARE = 5

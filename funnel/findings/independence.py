@@ -8,8 +8,8 @@ import numpy as np
 
 from funnel.drawn import DrawnCounts
 from funnel.findings.consistency import drawn_by_law, law_p_values
-from funnel.findings.tails import fisher
 from funnel.protocol import Protocol
+from funnel.tails import fisher
 
 
 @dataclass(frozen=True)

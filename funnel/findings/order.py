@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.findings.tails import fisher, hypergeometric_two_sided
 from funnel.joint import FloatArray, IntArray
+from funnel.tails import fisher, hypergeometric_two_sided
 
 # Labels and outputs expected in fewer records of a cell are one class: alone they would dilute the test.
 _RARE = 5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.findings.tails import binomial_two_sided
+from funnel.tails import binomial_two_sided
 from funnel.word_statistics import WORD_BITS, WordStatistics
 
 

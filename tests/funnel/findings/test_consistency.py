@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LIP, Alphabet, Joint, Protocol
-from funnel.findings import draw_consistency, tails
+from funnel import LIP, Alphabet, Joint, Protocol, tails
+from funnel.findings import draw_consistency
 
 FULL = 2**63
 

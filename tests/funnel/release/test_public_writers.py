@@ -89,6 +89,7 @@ OPEN = {Frequencies}
 EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict}
 EXACT_MODULES = {
     "funnel.audit",
+    "funnel.findings",
     "funnel.joint",
     "funnel.measures",
     "funnel.pipeline.flows.way",
