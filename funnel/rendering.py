@@ -7,10 +7,10 @@ from pathlib import Path
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
+from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 

@@ -14,9 +14,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from funnel.errors import PipelineError, SpecError
-from funnel.release.settled import LEDGER
 
-FILE = LEDGER
+FILE = "ledger.sqlite"
 _VARIABLE = re.compile(r"environment:([A-Za-z_][A-Za-z0-9_]*)")
 _POSTGRES = "postgresql+psycopg"
 

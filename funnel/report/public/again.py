@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit.findings import Audited, law_findings
+from funnel.findings.of_release import Audited, law_findings
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
