@@ -63,6 +63,7 @@ class Deployed:
             assert self.worker.poll() is None, said[-4000:]
             # The worker lives on when a run of it fails.
             assert "exited with status code" not in said, said[-4000:]
+            assert "Traceback" not in said, said[-4000:]
             time.sleep(0.5)
 
 
