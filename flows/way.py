@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import Audited, Findings
-from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
+from funnel.findings import Audited, Findings
+from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.numbers import utility_for
@@ -31,6 +31,7 @@ from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
+from funnel.pipeline.tasks.settled import settle
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
@@ -54,7 +55,6 @@ from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
-from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, settled_columns
