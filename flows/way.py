@@ -13,6 +13,7 @@ from funnel.audit import Audited, Findings
 from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
@@ -35,6 +36,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
 from funnel.protocol import Protocol
+from funnel.recount.levels import plain_levels_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
@@ -121,7 +123,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         return _go(spec, series, register, account, again, rotate, None)
 
 
@@ -149,7 +151,7 @@ def go_approved(
         With one clear sentence; the version is then still held.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
 
