@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit import Audited, Findings
+from funnel.audit.findings import LawFindings
 from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
@@ -58,6 +59,7 @@ from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
+from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, settled_columns
 from funnel.spec import ReleaseSpec
@@ -409,9 +411,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": next(
-            (line.certificate for line in content.plan if line.mechanism == optimised.protocol.mechanism), None
-        ),
+        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited.law),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -456,6 +456,13 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
+
+
+def _certificate(plan: Sequence[PlanLine], mechanism: str, law: LawFindings) -> str | None:
+    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    lines = (line for line in plan if line.mechanism == mechanism)
+    share = law.share if law.explained is None else law.explained.share
+    return next((replace(line, share=share).certificate for line in lines), None)
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:
