@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim
-from funnel.pipeline.expectations.laws import Laws, share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount.balance import is_invariant
+from funnel.recount.laws import Laws, share_step
 from funnel.recount.stated_unchanged import Rule, unchanged_complaints
 from funnel.recount.unchanged import PlainUnchanged
 
