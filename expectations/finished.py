@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from funnel.audit.check import Check
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import check_csv
 from funnel.audit.package import check_package
 from funnel.audit.page import check_numbers
 from funnel.audit.released_columns import ReleasedColumns
+from funnel.audit.unchanged import check_counted_unchanged
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
 from funnel.pipeline.expectations.class_claims import CLAIMS as CLASS_CLAIMS
@@ -362,8 +364,15 @@ class Finished(FinishedFolder):
             self._outside,
             self.frequencies,
             class_weights(self.settled, self.said),
-            recount_published(self.folder.data, self.said.publish) if is_invariant(self.protocol) else {},
+            self._unchanged(),
         )
+
+    def _unchanged(self) -> Check | None:
+        """Whether what the report tells of unchanged records follows; None of a protocol that is not invariant."""
+        if not is_invariant(self.protocol):
+            return None
+        published = recount_published(self.folder.data, self.said.publish)
+        return check_counted_unchanged("unchanged", self.folder, self.document, self.public, published)
 
 
 def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL) -> Claim:

@@ -15,7 +15,6 @@ from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_
 from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.said import Said
-from funnel.pipeline.expectations.unchanged_claims import unchanged_claim
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
@@ -57,7 +56,7 @@ def report_claims(
     outside: float = 0.0,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
-    published: Mapping[tuple[str, ...], int] = MappingProxyType({}),
+    unchanged: Check | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -90,8 +89,8 @@ def report_claims(
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
-    published : mapping of record to int
-        The released records, counted again.
+    unchanged : Check, optional
+        Whether what is told of unchanged records follows, where the protocol is invariant.
     """
     figures = numbers["figures"]
     texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
@@ -119,7 +118,7 @@ def report_claims(
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        unchanged_claim(numbers.get("unchanged"), protocol, laws, said, published),
+        checked("unchanged", unchanged) if unchanged is not None else same("unchanged", numbers.get("unchanged"), None),
     ]
 
 

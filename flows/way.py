@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import Audited, Findings
-from funnel.audit.findings import LawFindings
-from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
+from funnel.findings import Audited, Findings
+from funnel.findings.of_release import LawFindings
+from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
@@ -33,6 +33,7 @@ from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
+from funnel.pipeline.tasks.settled import settle
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
@@ -57,7 +58,6 @@ from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
-from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from funnel.drafting.look import Column
 from funnel.drafting.roles import is_wide
+from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
-from funnel.source.days import forms_of, written_day
 from funnel.source.suggestion import round_edges
 
 MISSING: str = SourceSettings.model_fields["missing_label"].default

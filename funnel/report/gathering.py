@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from funnel.audit import Audited, Findings
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import disclosure_content, public_sentence
 from funnel.donors.composition import Composition
+from funnel.findings import Audited, Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol

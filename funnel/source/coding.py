@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
+from funnel.readers.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
+from funnel.readers.reader import BATCH_ROWS, Source
 from funnel.sampling import KEY_COLUMN
 from funnel.settings.recode import Recode
-from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
-from funnel.source.reader import BATCH_ROWS, Source
 from funnel.spec import ReleaseSpec
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
+from funnel.readers.cells import MISSING, CodeArray, Mask
+from funnel.readers.reader import BATCH_ROWS, Source
 from funnel.settings.fields import MAX_LABEL
-from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
 from funnel.source.fitting import (
     require_complete,
@@ -21,7 +22,6 @@ from funnel.source.fitting import (
     unmet_values,
 )
 from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
-from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
 from funnel.spec import ReleaseSpec
 from funnel.tables import positions_of

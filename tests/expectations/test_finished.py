@@ -284,6 +284,7 @@ def test_what_the_package_says_wrongly_is_found(
         (lambda page: page.replace("</main>", "<script>1</script></main>"), "nothing active"),
         (lambda page: page.replace("</main>", '<img src="x" onerror="1"></main>'), "nothing active"),
         (lambda page: page.replace("</main>", '<a href="java script:1">x</a></main>'), "nothing active"),
+        (lambda page: page.replace("default-src", "img-src"), "nothing active"),
         (lambda page: page.replace("lip:1.0", "lip:0.5"), "page"),
         (lambda page: page.replace("Every record has a value", "No record has a value"), "page"),
     ],

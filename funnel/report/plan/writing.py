@@ -12,11 +12,11 @@ from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.numbers import utility_for
+from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
 from funnel.release.files import private_folder, write_whole
-from funnel.release.preview import Preview
 from funnel.release.provenance import software_name
 from funnel.report.plan import PlannedBound, render_plan
 from funnel.sampling.engine import OneWorker, Processes, Workers
