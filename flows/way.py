@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,8 +11,10 @@ from typing import Any
 
 from funnel.errors import ReleaseRefused
 from funnel.findings import Audited, Findings
+from funnel.findings.of_release import LawFindings
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
@@ -36,6 +38,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
 from funnel.protocol import Protocol
+from funnel.recount.levels import plain_levels_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
@@ -57,6 +60,7 @@ from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
+from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, settled_columns
 from funnel.spec import ReleaseSpec
@@ -122,7 +126,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         return _go(spec, series, register, account, again, rotate, None)
 
 
@@ -150,7 +154,7 @@ def go_approved(
         With one clear sentence; the version is then still held.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
 
@@ -411,9 +415,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": next(
-            (line.certificate for line in content.plan if line.mechanism == optimised.protocol.mechanism), None
-        ),
+        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited.law),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -458,6 +460,13 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
+
+
+def _certificate(plan: Sequence[PlanLine], mechanism: str, law: LawFindings) -> str | None:
+    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    lines = (line for line in plan if line.mechanism == mechanism)
+    share = law.share if law.explained is None else law.explained.share
+    return next((replace(line, share=share).certificate for line in lines), None)
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:

@@ -39,7 +39,8 @@ class Coding:
     n_missing : int
         Records whose cell is missing, among all that were read.
     n_grouped, n_grouped_values : int
-        Records in the category of rarer values, and how many values it stands for, a missing one among them.
+        Records in the category of rarer values that no setting puts there, and how many values they have, a missing one
+        among them.
     missing_label, other_label : str or None
         The labels of the categories of missing and of other values, where there are such: one and the same where
         missing values are too rare to be a category of their own.

@@ -202,7 +202,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
             n_left_out += count
             continue
         of_label[label] += count
-        if label == named.other:
+        # A value of that name, or of a group that the spec gives that name, is no other value.
+        if label == named.other and value != label:
             n_grouped += count
             n_grouped_values += 1
     return Coding(

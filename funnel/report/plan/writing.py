@@ -95,15 +95,11 @@ def _swept(
     cache: Cache,
     progress: Progress,
 ) -> Sweep:
-    """Every mechanism at several budgets; the invariant ones that are known already are taken as they are."""
-    if unchanged is not None and spec.publishes_secret:
-        # No other mechanism publishes the secret.
+    """Every mechanism at several budgets; where values as they are were asked for, the one that publishes them."""
+    if unchanged is not None and (spec.publishes_secret or useful == INFORMATION):
         return unchanged.as_sweep()
-    known = None if unchanged is None or useful != INFORMATION else unchanged.as_sweep()
-    without = () if known is None else (INVARIANT,)
     reads = spec.mechanism.reads_secret
-    swept = sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful, without=without)
-    return swept if known is None else swept.joined(known)
+    return sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful)
 
 
 def write_page(
