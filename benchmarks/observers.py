@@ -42,7 +42,8 @@ _FITTED = 1e-3
 # So many people of the health panel.
 SMALL, FEW = "small panel", 900
 FAMILIES = {"information": None, "unchanged": INVARIANT}
-SETS = {"transitions": ("transitions",), "both": ("transitions", "mover-stayer")}
+OBSERVERS = ("transitions", "mover-stayer")
+SETS = {"transitions": ("transitions",), "both": OBSERVERS}
 Figures = dict[str, Any]
 Table = npt.NDArray[np.float64]
 
@@ -240,6 +241,32 @@ def page_of(figures: Figures) -> str:
         f"the largest level of those is {max(one['level'] or 0.0 for one in figures[SMALL]):.2f}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def short_table(figures: Figures) -> list[str]:
+    """The same in a few columns, for the guide: rows that tell most."""
+    lines = ["| panel | rows for | bounded for | kept | transitions | mover-stayer |", "|---|---|---|---|---|---|"]
+    for name in (one for one in figures if one != SMALL and (SYNTHETIC.name in one or "information" in one)):
+        case, family, kind = name.rsplit(", ", 2)
+        found = figures[name]
+        cells = [
+            f"{found['by'][one]['outside'] / found['people']:.1%} ({found['by'][one]['worst']:.2f})"
+            for one in OBSERVERS
+        ]
+        lines.append(f"| {case} | {family} | {kind} | {found['kept'][-1]:.3f} | {' | '.join(cells)} |")
+    return lines
+
+
+def quoted(figures: Figures) -> list[str]:
+    """What the limitations say."""
+    found = figures[f"{SYNTHETIC.name}, information, transitions"]
+    share = found["by"]["mover-stayer"]["outside"] / found["people"]
+    few = figures[SMALL]
+    worst = max(few, key=lambda one: one["moved"] / one["people"])
+    return [
+        f"rows for the first leave {share:.1%} of the people outside for the second",
+        f"of {FEW} people of the health panel {worst['moved']} of {worst['people']} are moved in one wave",
+    ]
 
 
 def main() -> None:
