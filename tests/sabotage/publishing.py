@@ -167,7 +167,7 @@ PUBLISHING = [
         "funnel.release.public.findings",
         "level=levels.told(findings.level),",
         "level=levels.told(findings.level) / 2,",
-        "expect_package_to_describe_release",
+        "expect_protocol_figures_to_follow_recount",
     ),
     Mutant(
         "records doubled in the report",

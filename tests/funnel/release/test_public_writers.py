@@ -108,8 +108,8 @@ READING = {
     # Who estimates only reads.
     *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
-    *("estimate", "first_csv_difference", "recount_published", "json_in", "json_of", "Evidence", "reread"),
-    *("opened", "first_difference", "class_claims"),
+    *("estimate", "recount_published", "json_in", "json_of", "Evidence", "reread"),
+    *("opened", "class_claims"),
 }
 WRITING_MODES = set("wax+")
 

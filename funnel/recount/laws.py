@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from funnel.recount import PlainInformation, Recount, ReleasedProtocol
 from funnel.recount.channel import Symbols
+from funnel.recount.information import PlainInformation
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, columns_of, entries_of
 
 Symbol = tuple[str, ...]
