@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from funnel.audit.false_alarms import SHARES
+from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount

@@ -276,5 +276,5 @@ def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
     whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
-    # The step is that of the public frequencies, which may be off by half.
-    return max(digits, 2 * step_above(10 / expected))
+    # The step is that of the public frequencies, which may be off by half; what is less than a step is told as one.
+    return max(digits, step_above(20 / expected))

@@ -16,12 +16,12 @@ from funnel.audit.arithmetic import (
 )
 from funnel.audit.balance import check_exact_balance
 from funnel.audit.check import Check, judged
-from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.protected import check_noise
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
+from funnel.findings.consistency import draw_consistency
 from funnel.joint import Joint
 from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox

@@ -41,9 +41,10 @@ def in_csv(value: str) -> str:
     line break, unless the value is a plain number.
     """
     bare = value.lstrip("'")
-    runs = bare[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and bare != ""
+    if bare[:1] not in ("=", "+", "-", "@", "\t", "\r", "\n"):
+        return value
     number = re.fullmatch(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", value)
-    return "'" + value if runs and number is None else value
+    return "'" + value if number is None else value
 
 
 def _texts(cells: tuple[str | None, ...], shown: str) -> Symbol:

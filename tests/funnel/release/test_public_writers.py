@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from funnel.audit import Findings
+from funnel.findings import Findings
 from funnel.frequencies import Frequencies
 from funnel.joint import Joint
 from funnel.release.layout import ReleaseFolder
@@ -89,6 +89,7 @@ OPEN = {Frequencies}
 EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict}
 EXACT_MODULES = {
     "funnel.audit",
+    "funnel.findings",
     "funnel.joint",
     "funnel.measures",
     "funnel.pipeline.flows.way",
