@@ -44,7 +44,8 @@ def test_a_csv_from_the_source_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         pacsv.write_csv(pq.read_table(tmp_path / "people.parquet", columns=["relationship"]), folder.csv)
 
     monkeypatch.setattr(publication, "_write_csv", from_the_source)
-    refused(spec, r"expect_csv_to_equal_table: rows differ from those of the parquet file, first in row [0-9]+$")
+    said = "its row [0-9]+ is not that of the parquet file, as funnel writes it"
+    refused(spec, rf"expect_csv_to_equal_table: rows fail: {said}$")
 
 
 @pytest.mark.parametrize("level", [math.inf, math.nan])

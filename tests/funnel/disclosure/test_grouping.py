@@ -50,13 +50,15 @@ def partitions(m: int, ordered: bool) -> list[IntArray]:
 
 
 def brute(table: Table, rules: Rules) -> float | None:
-    """The most that any grouping keeps which meets the rules and leaves two values of each side."""
+    """The most that any grouping keeps which meets the rules and leaves two values of each side that has two."""
     best = None
     choices = [partitions(len(axis.values), axis.ordered) for axis in table.axes]
     for grouped in product(*choices):
         if not keeps_apart(grouped[0], common_values(table, 0, rules)) or grouped[0].max() == 0:
             continue
-        if all(of.max() == 0 for of in grouped[1:]) or not meets(table, grouped, rules):
+        if all(of.max() == 0 for of in grouped[1:]) and any(len(of) > 1 for of in grouped[1:]):
+            continue
+        if not meets(table, grouped, rules):
             continue
         kept = information(table, grouped)
         best = kept if best is None else max(best, kept)
