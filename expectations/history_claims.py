@@ -273,6 +273,7 @@ class HistoryEvidence:
         yield claim("level", close, f"is {level!r}, and it is {version.level!r} over all histories")
         yield same("moved", stated["moved"], version.moved)
         yield same("outside", stated["outside"], version.outside)
+        yield self._moved_level(stated["moved_level"])
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
         yield from self._expected(stated["expected"])
@@ -280,6 +281,14 @@ class HistoryEvidence:
         yield same("units", stated["units"], None if units is None else sum(units))
         yield same("versions", stated["versions"], len(self.found.entries))
         yield same("register", stated["register"], self.prepared.register.name)
+
+    def _moved_level(self, stated: float | None) -> Claim:
+        """What is told of people who are moved; nothing where nobody is, or where a secret is ruled out."""
+        found = self.version.moved_level
+        if found is None or math.isinf(found):
+            return same("level of the moved", stated, None)
+        close = stated is not None and math.isclose(stated, found, rel_tol=_LEVEL, abs_tol=_LEVEL)
+        return claim("level of the moved", close, f"is {stated!r}, and it is {found!r}")
 
     def _expected(self, stated: Mapping[str, Any] | None) -> Iterator[Claim]:
         """What is told of people who are expected, which alone is public of histories."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -351,8 +352,9 @@ class Console:
                 f"given everything published about these {people} in {_things(found.versions, 'version')}{of}: "
                 f"{_things(found.histories, 'history', 'histories')}, {found.new:,} of {found.people:,} {people} new; "
                 f"{asked.kept:.1%} kept with {found.mechanism}, {found.alone:.1%} if this version stood alone; "
-                f"{asked.moved:,} {people} moved out of the bound by frequencies, {asked.outside:,} of them outside "
-                f"whatever is drawn; level over all histories {asked.step.level.value:.6g}"
+                f"{asked.moved:,} {people} out of the bound by what was published before"
+                f"{_up_to(asked.step.moved_level)}, {asked.outside:,} of them whatever is drawn; "
+                f"level over all other histories {asked.step.level.value:.6g}"
             )
         else:
             said = (
@@ -435,6 +437,13 @@ def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
             f"{row.seconds:.2f}",
         )
     return table
+
+
+def _up_to(level: float | None) -> str:
+    """The largest level of people who are moved, where there are some."""
+    if level is None:
+        return ""
+    return ", a secret ruled out" if math.isinf(level) else f", up to a level of {level:.4g}"
 
 
 def _things(number: int, one: str, more: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -453,6 +454,7 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
         bound=found.bound,
         entropy=found.entropy,
         units=found.opening.joint.n if found.waves else None,
+        moved_level=None if found.moved_level is None or math.isinf(found.moved_level) else found.moved_level,
         expected=None if expected is None else _expected(register, people, expected),
     )
 

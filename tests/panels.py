@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from funnel.alphabet import Alphabet
 from funnel.guarantees import LIP
 from funnel.history import Observed, Past, Step, drawing_protocol
+from funnel.history.reached import ForObserver
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.register.following import DrawnPeople, drawn_people, follow_snapshot, observe
@@ -117,8 +118,7 @@ def random_step(seed: int, version: str, past: Past, observed: Observed) -> Step
         drawn_from=random.integers(0, 3, len(followed)),
         level=LIP(1.0).level(observed.joint, channel),
         worst=None,
-        moved=0,
-        outside=0,
+        by_observer=(ForObserver("transitions", 0.0, 0, 0, None),),
         utility=0.0,
         alone=0.0,
         bound=0.0,

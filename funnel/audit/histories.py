@@ -176,9 +176,9 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
             yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
         if histories is None or not this.histories <= histories <= most[1]:
             yield f"its people had {this.histories:,} histories, and another number was stated"
-        for what, number, known in (("moved", moved, this.moved), ("outside", outside, this.outside)):
+        for what, number, known in (("moved before it", moved, this.moved), ("outside with it", outside, this.outside)):
             if number is None or not known <= number <= known + since:
-                yield f"{known:,} of its people are {what} by the frequencies, and another number was stated"
+                yield f"{known:,} of its people are {what}, and another number was stated"
 
 
 def _holds(found: RegisterHistories, history: History) -> str:
@@ -187,5 +187,5 @@ def _holds(found: RegisterHistories, history: History) -> str:
         return ""
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
-        f"{this.promise.kind}, and {this.moved:,} people moved by the frequencies"
+        f"{this.promise.kind}, and {this.moved:,} people moved before it"
     )

@@ -88,6 +88,9 @@ class FoundHistory:
         kept, and H(X).
     units : int or None
         People, where they have several rows: ``moved`` and ``outside`` are of these, ``forgotten`` is of rows.
+    moved_level : float or None
+        Largest level over all that could be published of people who were moved; None if nobody was, or where a secret
+        is ruled out.
     expected : ExpectedHistory or None
         With noise, what of this is public: all else is then about who really has which history.
     """
@@ -111,6 +114,7 @@ class FoundHistory:
     bound: float
     entropy: float
     units: int | None = None
+    moved_level: float | None = None
     expected: ExpectedHistory | None = None
 
     @property

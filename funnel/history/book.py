@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +17,9 @@ from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
 from funnel.history.exact_law import moved_on, published
 from funnel.history.following import follow
+from funnel.history.mover_stayer import MoverStayer, Trajectories, applies
 from funnel.history.observed import Observed
+from funnel.history.observers import MOVER_STAYER, OBSERVERS, checked_observers
 from funnel.history.past import Past
 from funnel.history.rows import UnitRows
 from funnel.history.step import Step
@@ -67,6 +69,11 @@ class History:
     read_alone : bool
         Whether the effective channel of every version has to meet the guarantee by itself as well, as it has to in
         published releases; see `funnel.history.follow`.
+    observers : sequence of str
+        For whom everything is bounded: ``"transitions"`` knows how common every change is, and ``"mover-stayer"`` knows
+        besides that some people never change (METHOD section 16). By default both, but the first alone where versions
+        have several rows of a unit or publish different columns: there is no second one then. Every step names
+        those that it is for.
 
     Attributes
     ----------
@@ -91,11 +98,18 @@ class History:
     (True, 0, 100)
     """
 
-    def __init__(self, guarantee: Guarantee, reserve: float = 1.0, read_alone: bool = False) -> None:
+    def __init__(
+        self,
+        guarantee: Guarantee,
+        reserve: float = 1.0,
+        read_alone: bool = False,
+        observers: Sequence[str] | None = None,
+    ) -> None:
         self.guarantee = require_posterior(guarantee)
         if not 0 < reserve <= 1:
             raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
         self.reserve, self.read_alone = reserve, read_alone
+        self.observers = None if observers is None else checked_observers(observers)
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
         self._people = _People()
@@ -177,6 +191,8 @@ class History:
                 rows, joint, cells, key, version, target, record_key, progress
             )
         else:
+            if MOVER_STAYER in (self.observers or ()):
+                raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             of_units.require_one_secret(cells // len(joint.inputs), secret, whose)
@@ -204,7 +220,9 @@ class History:
         """Who the people are, what was decided and drawn, the past with it, and the history of everybody after it."""
         people = self._people.numbers_of(rows, key)
         nodes, xs = people.nodes(), cells % len(joint.inputs)
-        observed = Observed.counted(joint, people.changes(cells), nodes, xs)
+        changes = people.changes(cells)
+        movers = self._movers(joint, people.everybody(cells), changes) if len(self.past) else None
+        observed = Observed.counted(joint, changes, nodes, xs, movers=movers)
         step = follow(
             self.past,
             observed,
@@ -220,6 +238,17 @@ class History:
         chapter = step.chapter(pairs // len(step.channel.outputs), pairs % len(step.channel.outputs))
         step = replace(step, released=_released(step, outputs))
         return people, step, self.past.followed_by(chapter), chapter.first + places
+
+    def _movers(self, joint: Joint, cells: Sequence[IntArray], changes: Mapping[int, Changes]) -> MoverStayer | None:
+        """Who never changed so far, as the version that comes next shows it; None where no observer knows that."""
+        laws = [*(chapter.joint for chapter in self.past.chapters), joint]
+        if MOVER_STAYER not in (self.observers or OBSERVERS):
+            return None
+        if self.observers is None and not (applies(laws) and all(chapter.row == 1 for chapter in self.past.chapters)):
+            return None
+        pairs = {(v, t): one for t, chapter in enumerate(self.past.chapters) for v, one in chapter.changes.items()}
+        pairs |= {(v, len(self.past)): one for v, one in changes.items()}
+        return MoverStayer.fitted(Trajectories.counted(laws, cells), laws, pairs)
 
     def _several_rows(
         self,
@@ -376,6 +405,13 @@ class _Present:
             return Changes.counted(before[both], cells[both])
 
         return dict(enumerate(_each_once(self._people._cells, since)))
+
+    def everybody(self, cells: IntArray) -> list[IntArray]:
+        """The cell of everybody in every version and in this one, each (people,); -1 of those who were not in it."""
+        size = len(self._people._numbers) + len(self.fresh)
+        here = np.full(size, -1, dtype=np.int64)
+        here[self.numbers] = cells
+        return [*(_padded(earlier, size, -1) for earlier in self._people._cells), here]
 
     def published(self, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
         """Everybody once the version is published: their (last) cells, and their histories."""

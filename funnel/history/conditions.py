@@ -41,7 +41,7 @@ class Conditions:
     size : ndarray, shape (m, k, a)
         What the rows are made of without signs: the scale of their rounding.
     given : ndarray, shape (m, a)
-        P(x|h).
+        P(x|h), added up over the observers.
     """
 
     rows: FloatArray
@@ -52,15 +52,21 @@ class Conditions:
     given: FloatArray
 
     @classmethod
-    def of(cls, laws: FloatArray, cone: FloatArray) -> Conditions:
-        """The conditions of histories with laws (m, c, a), each summing to 1, under a cone (k, c); O(m k c a)."""
-        given = laws.sum(axis=1)
+    def of(cls, laws: FloatArray, cone: FloatArray, observers: int = 1) -> Conditions:
+        """The conditions of histories with laws (m, c, a), each summing to 1, under a cone (k, c); O(m k c a).
+
+        Of several observers, secrets are those of each in turn: laws (m, observers · c, a), and every row of the cone
+        is about the beliefs of one.
+        """
+        m, cells, a = laws.shape
+        of_each = laws.reshape(m, observers, cells // observers, a).sum(axis=2)
+        whose = np.abs(cone).reshape(len(cone), observers, cells // observers).sum(axis=2).argmax(axis=1)
         rows = np.matmul(cone, laws)
         size = np.matmul(np.abs(cone), laws)
         alone = rows.sum(axis=2)
         held = alone > -_THIN * size.sum(axis=2)
         level = np.where(held, alone, 0.0)
-        rows -= level[:, :, None] * given[:, None, :]
+        rows -= level[:, :, None] * of_each[:, whose]
         # A price of a row that is nothing but rounding would be worth anything.
         rows[np.abs(rows) <= _NOTHING * size] = 0.0
         return cls(
@@ -69,7 +75,7 @@ class Conditions:
             held,
             np.where(held, np.maximum(-alone, 0.0), 0.0),
             size,
-            given,
+            of_each.sum(axis=1),
         )
 
     def __len__(self) -> int:
@@ -127,3 +133,8 @@ def binding_rows(cone: FloatArray) -> FloatArray:
             ends = -cone[towards, 1] / slope[towards]
             chosen.append(int(towards[np.argmin(sign * ends)]))
     return cone[chosen]
+
+
+def stacked(cone: FloatArray, observers: int) -> FloatArray:
+    """A cone (k, c) asked of the beliefs of each observer, (observers · k, observers · c)."""
+    return np.asarray(np.kron(np.eye(observers), cone), dtype=np.float64)

@@ -12,6 +12,7 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.law import BoolArray
 from funnel.history.observed import Observed
 from funnel.history.prove import described, fitting
+from funnel.history.reached import ForObserver
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.joint import IntArray
@@ -82,7 +83,7 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
         found = fitting(standing, allowed, guarantee, predicted.library, candidates, others)
         drawn_from[others] = np.where(found >= 0, found, silence)
     proven = described(standing, allowed, guarantee, library, drawn_from)
-    people = standing.people
+    people, reached = standing.people, proven.furthest
     # Predicted histories that nobody has are followed too: later versions expect people to have them.
     followed = np.concatenate([predicted.followed, standing.nodes[~known]])
     order = np.argsort(followed, kind="stable")
@@ -92,10 +93,9 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
         library=library,
         followed=followed[order],
         drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
-        level=proven.level,
-        worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
-        moved=int(people[standing.moved].sum()),
-        outside=int(people[proven.outside].sum()),
+        level=reached.level,
+        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        by_observer=tuple(ForObserver.of(one, observed, people) for one in proven.reached),
     )
     silent = people[~known & (drawn_from == silence)].sum()
     return Fitted(step, predicted, int(silent), int(people[~known].sum()))

@@ -19,6 +19,7 @@ from funnel.history.past import Past
 from funnel.history.possible_rows import PossibleSearch
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
+from funnel.history.reached import ForObserver
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.history.together import best_together, constants_needed
@@ -174,7 +175,7 @@ def follow(
         work = Budget.of(_SECONDS if budget is None else budget)
         proven = _best(standing, people, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
     proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole)
-    having = standing.people
+    having, reached = standing.people, proven.furthest
     return Step(
         version=version,
         guarantee=declared,
@@ -186,10 +187,9 @@ def follow(
         library=proven.library,
         followed=standing.nodes,
         drawn_from=proven.drawn_from,
-        level=proven.level,
-        worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
-        moved=observed.people(having[standing.moved].sum()),
-        outside=observed.people(having[proven.outside].sum()),
+        level=reached.level,
+        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        by_observer=tuple(ForObserver.of(one, observed, having) for one in proven.reached),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
@@ -244,7 +244,8 @@ def _best(
 
     search: RowSearch | PossibleSearch
     if standing.possible is None:
-        search = RowSearch(laws, masses, standing.prior_of, cones)
+        others = [one.laws.values for one in standing.others]
+        search = RowSearch(laws, masses, standing.prior_of, cones, others)
     else:
         search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
     limited, begun = math.isfinite(budget.remaining), budget.remaining

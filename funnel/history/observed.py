@@ -10,6 +10,7 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.move_limits import MoveLimits
+from funnel.history.mover_stayer import MoverStayer
 from funnel.joint import IntArray, Joint
 
 
@@ -41,6 +42,8 @@ class Observed:
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, by ordinal. With these the bound is kept under every
         set of tables within them and within the bounds of all counts; without, under the published ones.
+    movers : MoverStayer, optional
+        How many people never change: the bound is then one for an observer who knows that, too.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Observed:
     weight: float = 1.0
     row: int = 1
     limits: Mapping[int, MoveLimits] | None = None
+    movers: MoverStayer | None = None
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -112,9 +116,15 @@ class Observed:
 
     @classmethod
     def counted(
-        cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray, row: int = 1
+        cls,
+        joint: Joint,
+        changes: Mapping[int, Changes],
+        nodes: IntArray,
+        inputs: IntArray,
+        row: int = 1,
+        movers: MoverStayer | None = None,
     ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(joint, changes, pairs // a, pairs % a, records, row=row)
+        return cls(joint, changes, pairs // a, pairs % a, records, row=row, movers=movers)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError
-from funnel.history.conditions import Conditions, binding_rows
+from funnel.history.conditions import Conditions, binding_rows, stacked
 from funnel.history.grouping import Members, grouped, halves
 from funnel.history.tangent import ENOUGH, ROUNDS, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
@@ -184,6 +184,8 @@ class RowSearch:
     ----------
     laws, masses, prior_of, cones
         As for `best_rows`.
+    others : sequence of ndarrays, each of shape (m, c, a)
+        P(s, x | h) of other observers, for whom rows have to meet the same cones as well.
 
     Raises
     ------
@@ -191,13 +193,22 @@ class RowSearch:
         If something is not a finite number.
     """
 
-    def __init__(self, laws: FloatArray, masses: FloatArray, prior_of: IntArray, cones: Sequence[FloatArray]) -> None:
+    def __init__(
+        self,
+        laws: FloatArray,
+        masses: FloatArray,
+        prior_of: IntArray,
+        cones: Sequence[FloatArray],
+        others: Sequence[FloatArray] = (),
+    ) -> None:
+        self._observers = 1 + len(others)
+        laws = np.concatenate([laws, *others], axis=1)
         if not all(np.isfinite(numbers).all() for numbers in (laws, masses, *cones)):
             raise SolverError("the laws or conditions of the histories are not finite numbers; please report it")
         order = _canonical(laws, masses, prior_of)
         self._back = np.argsort(order)
         self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
-        self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
+        self._cones = [stacked(binding_rows(np.asarray(cone, dtype=np.float64)), self._observers) for cone in cones]
         self._weights = np.maximum(self._masses.sum(axis=1), 1e-300)
         held, silent = (np.zeros(len(laws), dtype=np.bool_) for _ in range(2))
         for part, conditions in self._conditions():
@@ -344,7 +355,7 @@ class RowSearch:
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._laws)], strict=True):
             for start in range(begin, end, step):
                 part = slice(start, min(end, start + step))
-                yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]])
+                yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]], self._observers)
 
     def _missing(self, group: _Group) -> float:
         return float((self._bound[group.members] - self._value[group.members]).sum())
@@ -406,12 +417,12 @@ class RowSearch:
                 tangent = tangents[len(cone)] = Tangent(outputs, inputs, len(cone))
             weights = self._weights[members]
             law = np.tensordot(weights / weights.sum(), self._laws[members], axes=1)
-            mean = Conditions.of(law[None], cone)
+            mean = Conditions.of(law[None], cone, self._observers)
             before, judged = tangent.work, tangent.judged
             channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0), group.start)
             step = max(1, _CHUNK // self._gains.size)
             parts = [members[start : start + step] for start in range(0, len(members), step)]
-            conditions = [Conditions.of(self._laws[part], cone) for part in parts]
+            conditions = [Conditions.of(self._laws[part], cone, self._observers) for part in parts]
             if len(members) > 1 and not mean.held.any():
                 channel = tangent.bind(channel, conditions, mean, rounds)
             group.start = tangent.start()

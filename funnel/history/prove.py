@@ -15,6 +15,7 @@ from funnel.history.exact_law import WholeNumbers
 from funnel.history.law import BoolArray
 from funnel.history.library import constant_channels, distinct_channels, integer_library, with_constants
 from funnel.history.possible_rows import told_of
+from funnel.history.reached import Reached
 from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
@@ -31,24 +32,24 @@ _ENTRIES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """Whole numbers that meet the bound for every history.
+    """Whole numbers that meet the bound for every history and observer.
 
     Attributes
     ----------
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
-    outside : ndarray of bool, shape (h,)
-        Histories with some possible output outside the bound: only such as were moved.
-    level : Level
-    worst : int or None
-        The place of the history where it is attained; None if all were moved.
+    reached : tuple of Reached
+        By observer, the one who knows changes first.
     """
 
     library: WeightArray
     drawn_from: IntArray
-    outside: BoolArray
-    level: Level
-    worst: int | None
+    reached: tuple[Reached, ...]
+
+    @property
+    def furthest(self) -> Reached:
+        """For whom the level is largest."""
+        return max(self.reached, key=lambda one: one.level.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +116,17 @@ def proven_weights(
     """`proven_rows` for rows that are whole numbers already."""
     drawn_from = drawn_from.copy()
     every = np.arange(len(standing.nodes))
-    judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
-    passes = judged.passes.copy()
-    for place in np.flatnonzero(judged.open)[:_EXACTLY].tolist():
-        passes[place] = _passes_exactly(standing, allowed, place, library[drawn_from[place]])
+    passes, unsure = _decided(standing, allowed, guarantee, library, drawn_from, every)
     failing = np.flatnonzero(~passes)
     libraries, size = [library], len(library)
     for share in (*_REPAIRS, np.inf):
         if not len(failing):
             break
         if share < np.inf:
-            constants = share * np.where(judged.unsure[failing], _laws(standing, library, drawn_from, failing), 0.0)
+            constants = share * np.where(unsure[failing], _laws(standing, library, drawn_from, failing), 0.0)
             repaired = with_constants(library[drawn_from[failing]], constants)
-            verdict = _judge(standing, allowed, guarantee, repaired, np.arange(len(failing)), failing).passes
+            own = np.arange(len(failing))
+            verdict = _decided(standing, allowed, guarantee, repaired, own, failing, exactly=0)[0]
         else:
             repaired = constant_channels(otherwise[failing], *library.shape[1:])
             verdict = np.ones(len(failing), dtype=bool)
@@ -168,10 +167,7 @@ def fitting(
         if not len(left):
             break
         channels = tried[left]
-        judged = _judge(standing, allowed, guarantee, library, channels, places[left])
-        passes = judged.passes.copy()
-        for one in np.flatnonzero(judged.open)[:_EXACTLY].tolist():
-            passes[one] = _passes_exactly(standing, allowed, int(places[left[one]]), library[channels[one]])
+        passes, _ = _decided(standing, allowed, guarantee, library, channels, places[left])
         found[left[passes]] = channels[passes]
     return found
 
@@ -189,20 +185,55 @@ def described(
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
-    every = np.arange(len(standing.nodes))
+    reached = [_reached(one, allowed, guarantee, library, drawn_from) for one in standing.everybody]
+    return Proven(library, drawn_from, tuple(reached))
+
+
+def _reached(
+    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
+) -> Reached:
+    """How far channels go for the observer of a standing."""
+    name, every = standing.observer.name, np.arange(len(standing.nodes))
     judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
     outside = judged.outside & standing.moved
     for place in np.flatnonzero(judged.outside_open & standing.moved).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
         outside[place] = not allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
+    above = 32 * standing.error
+    moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
     nats = np.where(standing.moved, -1.0, judged.nats)
     place = int(nats.argmax())
     if nats[place] < 0:
-        return Proven(library, drawn_from, outside, Level(0.0, Witness(0, 0, None, Fraction(1), True)), None)
+        nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
+        return Reached(name, standing.moved, outside, nothing, None, moved_level)
     witness = _witness(standing, allowed, guarantee, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
-    value = min(guarantee.budget, float(nats[place]) + 32 * standing.error)
-    return Proven(library, drawn_from, outside, Level(value, witness), place)
+    value = min(guarantee.budget, float(nats[place]) + above)
+    return Reached(name, standing.moved, outside, Level(value, witness), place, moved_level)
+
+
+def _decided(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    library: WeightArray,
+    drawn_from: IntArray,
+    places: IntArray,
+    exactly: int = _EXACTLY,
+) -> tuple[BoolArray, BoolArray]:
+    """Which histories pass for every observer, (k,), and which of their outputs do not for certain, (k, b).
+
+    So many of what floats leave open for an observer are decided in whole numbers; the others do not pass.
+    """
+    passes, unsure = np.ones(len(places), dtype=bool), np.zeros((len(places), library.shape[1]), dtype=bool)
+    for one in standing.everybody:
+        judged = _judge(one, allowed, guarantee, library, drawn_from, places)
+        unsure |= judged.unsure
+        here = judged.passes.copy()
+        for at in np.flatnonzero(judged.open & passes)[:exactly].tolist():
+            here[at] = _passes_exactly(one, allowed, int(places[at]), library[drawn_from[at]])
+        passes &= here
+    return passes, unsure
 
 
 def _judge(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from funnel.history.allowed import Allowed, lifts_of
-from funnel.history.changes import Changes
-from funnel.history.exact_law import ExactLaws, WholeNumbers
-from funnel.history.law import UNIT, BoolArray, Laws, laws_before, secrets_of
+from funnel.history.exact_law import WholeNumbers
+from funnel.history.law import UNIT, BoolArray, Laws, secrets_of
 from funnel.history.observed import Observed
+from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past
 from funnel.history.possible import PossibleLaws
 from funnel.joint import FloatArray, IntArray, Joint
@@ -34,9 +33,11 @@ class Standing:
         Which of them is the prior of each history. All rows of a unit within a version have one: that of the first.
     moved : ndarray of bool, shape (h,)
         Whether P(S | h) alone is outside the declared bound, decided.
-    exact : ExactLaws
+    observer : Observer
+        Whose beliefs these are.
     joint : Joint
-    changes : mapping of int to Changes
+    others : tuple of Standing
+        Where the same histories stand for the other observers.
     possible : PossibleLaws or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
@@ -47,10 +48,15 @@ class Standing:
     priors: tuple[IntArray, ...]
     prior_of: IntArray
     moved: BoolArray
-    exact: ExactLaws
+    observer: Observer
     joint: Joint
-    changes: Mapping[int, Changes]
+    others: tuple[Standing, ...] = ()
     possible: PossibleLaws | None = None
+
+    @property
+    def everybody(self) -> tuple[Standing, ...]:
+        """Where histories stand for every observer, this one first."""
+        return (self, *self.others)
 
     @property
     def error(self) -> float:
@@ -67,7 +73,7 @@ class Standing:
 
     def exact_law(self, place: int) -> WholeNumbers:
         """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
-        return self.exact.before(int(self.nodes[place]), self.joint, self.changes)
+        return self.observer.exact_law(int(self.nodes[place]))
 
 
 def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
@@ -86,10 +92,26 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     people = np.zeros(len(nodes), dtype=np.int64)
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
-    joint, changes = observed.joint, observed.changes
-    laws = laws_before(past, nodes, joint, changes)
     priors, prior_of = _priors(past, nodes, observed)
-    exact = ExactLaws(past)
+    possible = None if observed.limits is None else PossibleLaws(past, observed.joint, observed.limits)
+    first, *others = (
+        _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
+        for observer in observers_of(past, observed)
+    )
+    return replace(first, others=tuple(others), possible=possible)
+
+
+def _stand(
+    observer: Observer,
+    nodes: IntArray,
+    people: IntArray,
+    priors: tuple[IntArray, ...],
+    prior_of: IntArray,
+    joint: Joint,
+    allowed: Allowed,
+) -> Standing:
+    """Where histories stand for one observer; all compare with how common secrets are."""
+    laws = observer.laws(nodes)
     error = laws.error + rounding(joint, len(joint.inputs))
     moved = np.zeros(len(nodes), dtype=bool)
     for group, prior in enumerate(priors):
@@ -98,10 +120,9 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
         inside, outside = allowed.within(lifts, error)
         moved[here] = outside[:, 0]
         for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
-            alone = exact.before(int(nodes[place]), joint, changes).sum(axis=1)
+            alone = observer.exact_law(int(nodes[place])).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
-    possible = None if observed.limits is None else PossibleLaws(past, joint, observed.limits)
-    return Standing(nodes, people, laws, priors, prior_of, moved, exact, joint, changes, possible)
+    return Standing(nodes, people, laws, priors, prior_of, moved, observer, joint)
 
 
 def _priors(past: Past, nodes: IntArray, observed: Observed) -> tuple[tuple[IntArray, ...], IntArray]:

@@ -14,6 +14,7 @@ from funnel.history.decisions import channel_digest, decision_digest, numbered
 from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past, silent_rows
+from funnel.history.reached import ForObserver
 from funnel.joint import IntArray, Joint
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol, WeightArray
@@ -48,10 +49,8 @@ class Step:
         witness has the exact ratio of one place where it is attained up to 1e-12.
     worst : int or None
         The node of that history.
-    moved : int
-        People whose history alone, under today's frequencies, is outside the declared bound.
-    outside : int
-        Those of them for whom some possible output is outside.
+    by_observer : tuple of ForObserver
+        The same for every observer, and about people who are outside; the observer who knows changes first.
     utility, alone, bound, entropy : float
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
     released : pyarrow.Table or None
@@ -73,8 +72,7 @@ class Step:
     drawn_from: IntArray
     level: Level
     worst: int | None
-    moved: int
-    outside: int
+    by_observer: tuple[ForObserver, ...]
     utility: float
     alone: float
     bound: float
@@ -115,15 +113,30 @@ class Step:
             drawn_from=drawn_from,
             level=worst.level,
             worst=worst.worst,
-            # Who is outside by the frequencies is so before the first row: another row of a unit moves nobody.
-            moved=first.moved,
-            outside=first.outside,
+            by_observer=tuple(
+                ForObserver.of_rows(rows) for rows in zip(*(step.by_observer for step in steps), strict=True)
+            ),
             utility=mutual_information(law, channel),
             alone=mutual_information(law, target),
             bound=law.entropy,
             entropy=law.entropy,
             waves=tuple(steps),
         )
+
+    @property
+    def moved(self) -> int:
+        """The most people who are outside by their history alone for an observer; see `ForObserver`."""
+        return max(one.moved for one in self.by_observer)
+
+    @property
+    def outside(self) -> int:
+        """The most of them for whom an observer finds some possible output outside."""
+        return max(one.outside for one in self.by_observer)
+
+    @property
+    def moved_level(self) -> float | None:
+        """The largest level over the outputs of those who are moved, for any observer; None if nobody is."""
+        return max((one.moved_level for one in self.by_observer if one.moved_level is not None), default=None)
 
     @property
     def joint(self) -> Joint:

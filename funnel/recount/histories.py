@@ -90,6 +90,8 @@ class VersionHistories:
         Level and number of all histories that it has a channel for: with noise, also those that nobody has.
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
+    moved_level : float or None
+        The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, and of tables of rows, by names of tables; of the last version alone.
     """
@@ -107,6 +109,7 @@ class VersionHistories:
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
     followed: tuple[float, int]
+    moved_level: float | None
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
 
@@ -344,6 +347,7 @@ def _judged(
         complaints=(),
         broken=tuple(every.broken()),
         followed=(every.level(promise, sides), len(chapter.followed)),
+        moved_level=real.moved_level(promise, sides),
         expected=None
         if attending is None
         else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
@@ -370,7 +374,7 @@ class _Tally:
 
     def __init__(self, tree: Tree, chapter: Chapter, worst: list[Worst | None]) -> None:
         self._tree, self._chapter, self._worst = tree, chapter, worst
-        self._place: tuple[int, Worst] | None = None
+        self._moved_worst: list[Worst] | None = None
         self._failed: dict[str, list[str]] = {}
         self.moved = self.outside = 0.0
 
@@ -379,11 +383,9 @@ class _Tally:
         if found.moved:
             self.moved += people
             self.outside += people if found.outside else 0
+            self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
         else:
-            self._worst = [
-                new if old is None or _larger(new, old) else old
-                for old, new in zip(self._worst, found.worst, strict=True)
-            ]
+            self._worst = [*_furthest(self._worst, found.worst)]
         if not found.holds:
             what = "is outside the bound by itself, and an output tells more than it does"
             self.fail(what if found.moved else "leaves the bound with some output", node)
@@ -399,6 +401,10 @@ class _Tally:
         known = [one if one is not None else Worst(1, 1, 0, -1, 0) for one in self._worst]
         return level_above(promise, sides, known)
 
+    def moved_level(self, promise: Promise, sides: Sequence[Side]) -> float | None:
+        """Of histories that are moved; None if there is none."""
+        return None if self._moved_worst is None else level_above(promise, sides, self._moved_worst)
+
     def broken(self) -> Iterator[str]:
         """Sentences about histories that break the bound."""
         for what, nodes in self._failed.items():
@@ -407,6 +413,11 @@ class _Tally:
 
     def _length(self, node: int) -> int:
         return len(self._tree.history(node))
+
+
+def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:
+    """The larger of what is known and what was found, by side."""
+    return [new if old is None or _larger(new, old) else old for old, new in zip(known, found, strict=True)]
 
 
 def _larger(one: Worst, other: Worst) -> bool:

@@ -82,6 +82,7 @@ class FoundHistoryPart(Part):
     bound: float
     entropy: float
     units: int | None = Field(default=None, ge=1)
+    moved_level: float | None = Field(default=None, ge=0)
     expected: ExpectedHistoryPart | None = None
 
 

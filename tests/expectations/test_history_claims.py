@@ -158,6 +158,22 @@ def test_tables_of_changes_about_other_people_are_told(made: Made) -> None:
     assert failures(_with_tables(made))["noise"] == "cannot be told: tables are not about the versions of the register"
 
 
+def test_another_level_of_people_who_are_moved_is_told(made: Made) -> None:
+    found, stated = made.evidence.found, made.evidence.stated
+    for known, said, wrong in (
+        (None, 0.5, True),
+        (1.5, 1.5 + 1e-9, False),
+        (1.5, 1.4, True),
+        (1.5, None, True),
+        (float("inf"), None, False),
+        (float("inf"), 9.0, True),
+    ):
+        evidence = replace(made.evidence, stated={**stated, "moved_level": said})
+        version = replace(found.versions[-1], moved_level=known)
+        evidence.__dict__["found"] = replace(found, versions=(*found.versions[:-1], version))
+        assert ("level of the moved" in failures(evidence).get("findings", "")) == wrong
+
+
 def _with_input(drawing: dict[str, Any], symbol: list[str]) -> dict[str, Any]:
     symbols = drawing["inputs"]["symbols"]
     return drawing | {"inputs": drawing["inputs"] | {"symbols": [symbol, *symbols[1:]]}}

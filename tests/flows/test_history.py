@@ -214,6 +214,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         worst_output="",
         worst_secret="",
         moved=found.moved + 1,
+        moved_level=7.0,
         reserve=0.5,
         utility=found.utility / 2,
         bound=found.bound * 2,

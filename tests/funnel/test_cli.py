@@ -197,7 +197,7 @@ def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
     console.print_plan(described, observed.joint, [("lip:0.4", rows)], [[]], [found], UNPROTECTED)
     text = " ".join(shown.getvalue().split())
     assert f"in 1 version: {found.histories} histories, 0 of 200 people new" in text
-    assert f"{found.asked.moved} people moved out of the bound by frequencies" in text
+    assert f"{found.asked.moved} people out of the bound by what was published before" in text
     assert "reserve kept of H(X) moved outside moved next 1 * " in text
 
 

@@ -57,8 +57,9 @@ class PublicHistory:
     share_alone : float
         What the protocol of this version alone would have kept of what there is to know.
     outside_at_most : float
-        No larger share of the people may be outside the bound, all of them moved by frequencies and by no draw. At
-        least one step: whether it is nobody would tell those who know everybody else of the last one.
+        No larger share of the people may be outside the bound, all of them by what earlier versions published and by no
+        draw of this one. At least one step: whether it is nobody would tell those who know everybody else of the last
+        one.
     """
 
     versions: int

@@ -146,8 +146,8 @@ def other(part: str, **changes: object) -> Callable[[Evidence], Evidence]:
 STATED = {
     "level of the record": (other("record", level=0.1), "another one was stated"),
     "level of the findings": (other("findings", level=0.1), "another one was stated"),
-    "people moved": (other("findings", moved=1), "moved by the frequencies"),
-    "people outside": (other("record", outside=7), "outside by the frequencies"),
+    "people moved": (other("findings", moved=1), "moved before it"),
+    "people outside": (other("record", outside=7), "outside with it"),
     "histories": (other("record", histories=3), "another number was stated"),
     "another entry": (other("record", entry="0" * 64), "not the one that it was published with"),
     "no such version": (other("record", name="people/9.0.0"), "knows of no version"),

@@ -148,10 +148,10 @@ def test_any_rows_at_all_are_mended_until_they_are_proven(
         weights = proven.library[proven.drawn_from[place]]
         assert exact_sums(weights) == [DENOMINATOR] * 3
         assert _decided(standing, allowed, place, weights)
-        assert proven.outside[place] == (
+        assert proven.reached[0].outside[place] == (
             standing.moved[place] and not allowed.within_exactly(*_said(standing, place, weights))
         )
-    assert 0 <= proven.level.value <= guarantee.budget
+    assert 0 <= proven.furthest.level.value <= guarantee.budget
 
 
 def _said(standing: Standing, place: int, weights: Any) -> tuple[Any, Any]:
@@ -172,7 +172,7 @@ def test_rows_that_pass_are_left_as_they_are() -> None:
     proven = proven_rows(standing, allowed_by(guarantee), guarantee, rows, np.arange(h), np.zeros(h, dtype=np.int64))
     assert len(proven.library) == 1
     assert (proven.library[0] == integer_library(rows[:1])[0]).all()
-    assert 0 < proven.level.value < 5
+    assert 0 < proven.furthest.level.value < 5
 
 
 def test_a_target_of_this_version_is_what_new_people_are_drawn_from() -> None:

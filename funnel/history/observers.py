@@ -1,0 +1,118 @@
+"""Observers: what somebody who keeps all versions takes for the distribution of a person, one hidden state for each.
+
+An observer is a hidden state, a prior and a kernel (METHOD sections 12 and 16). Everything about it is said in cells of
+secret and (class, input), so that one forward recursion, in doubles and in whole numbers, is that of all observers:
+channels read the input alone, and beliefs are added up over the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.history.changes import Changes
+from funnel.history.exact_law import ExactLaws, WholeNumbers
+from funnel.history.law import UNIT, Laws, laws_before
+from funnel.history.mover_stayer import CLASSES, MoverStayer
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.joint import IntArray, Joint
+
+TRANSITIONS: Final = "transitions"
+"""Knows how common every change between two versions is."""
+
+MOVER_STAYER: Final = "mover-stayer"
+"""Knows besides that some people never change."""
+
+OBSERVERS: Final = (TRANSITIONS, MOVER_STAYER)
+
+
+@dataclass(frozen=True, eq=False)
+class Observer:
+    """What somebody who keeps all versions knows before the next one.
+
+    Attributes
+    ----------
+    name : str
+    past : Past
+        What was published, over cells of this observer.
+    joint : Joint
+        Of the version that comes next, (c, classes · a).
+    changes : mapping of int to Changes
+        To it, by ordinal.
+    classes : int
+    """
+
+    name: str
+    past: Past
+    joint: Joint
+    changes: Mapping[int, Changes]
+    classes: int = 1
+    _exact: ExactLaws = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_exact", ExactLaws(self.past))
+
+    def laws(self, nodes: IntArray) -> Laws:
+        """P(s, x | h) of some histories, values (k, c, a)."""
+        laws = laws_before(self.past, nodes, self.joint, self.changes)
+        if self.classes == 1:
+            return laws
+        k, c, inputs = laws.values.shape
+        values = laws.values.reshape(k, c, self.classes, inputs // self.classes).sum(axis=2)
+        return Laws(values, laws.error + self.classes * UNIT, laws.sound)
+
+    def exact_law(self, node: int) -> WholeNumbers:
+        """The same of one history in whole numbers, up to a factor; (c, a)."""
+        law = self._exact.before(node, self.joint, self.changes)
+        if self.classes == 1:
+            return law
+        c, inputs = law.shape
+        return np.asarray(law.reshape(c, self.classes, inputs // self.classes).sum(axis=1))
+
+
+def observers_of(past: Past, observed: Observed) -> tuple[Observer, ...]:
+    """Those for whom the next version is bounded: the one who knows changes first."""
+    first = Observer(TRANSITIONS, past, observed.joint, observed.changes)
+    if observed.movers is None:
+        return (first,)
+    return first, _mover_stayer(past, observed, observed.movers)
+
+
+def checked_observers(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of observers, if there are such.
+
+    Raises
+    ------
+    SpecError
+        If one is unknown or there twice, or the one who knows changes is missing.
+    """
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if unknown := [name for name in names if name not in OBSERVERS]:
+        raise SpecError(f"there is no observer {unknown[0]!r}; choose among {', '.join(OBSERVERS)}")
+    if TRANSITIONS not in names or len(set(names)) < len(names):
+        raise SpecError(f"observers are {TRANSITIONS!r} and, if wanted, {MOVER_STAYER!r}, each once")
+    return tuple(name for name in OBSERVERS if name in names)
+
+
+def _mover_stayer(past: Past, observed: Observed, fitted: MoverStayer) -> Observer:
+    laws = [*(chapter.joint for chapter in past.chapters), observed.joint]
+
+    def moved(changes: Mapping[int, Changes], t: int) -> dict[int, Changes]:
+        return {v: fitted.changes((v, t), one, laws) for v, one in changes.items()}
+
+    chapters = [
+        replace(
+            chapter,
+            joint=fitted.law(chapter.joint, laws),
+            changes=moved(chapter.changes, t),
+            library=np.tile(chapter.library, (1, 1, len(CLASSES))),
+        )
+        for t, chapter in enumerate(past.chapters)
+    ]
+    joint, changes = fitted.law(observed.joint, laws), moved(observed.changes, len(past))
+    return Observer(MOVER_STAYER, Past(tuple(chapters)), joint, changes, len(CLASSES))

@@ -1,0 +1,72 @@
+"""Reached: how far the channels of a version go, for each observer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from funnel.guarantees.base import Level
+from funnel.history.law import BoolArray
+from funnel.history.observed import Observed
+from funnel.joint import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """How far channels go for one observer.
+
+    Attributes
+    ----------
+    observer : str
+    moved, outside : ndarray of bool, shape (h,)
+        Histories that are outside the bound by themselves; those of them with some possible output outside it.
+    level : Level
+        Of the others.
+    worst : int or None
+        The place of the history where it is attained; None if all were moved.
+    moved_level : float or None
+        The largest level over the outputs of those that were moved, in nats; None if none was.
+    """
+
+    observer: str
+    moved: BoolArray
+    outside: BoolArray
+    level: Level
+    worst: int | None
+    moved_level: float | None
+
+
+@dataclass(frozen=True)
+class ForObserver:
+    """How far a version goes for one observer.
+
+    Attributes
+    ----------
+    observer : str
+    level : float
+        Of all histories that are within the bound by themselves, in nats; never above the budget.
+    moved : int
+        People whose history by itself, as this observer sees people now, is outside the declared bound.
+    outside : int
+        Those of them for whom some possible output is outside.
+    moved_level : float or None
+        The largest level over the outputs of those who are moved, in nats; None if nobody is.
+    """
+
+    observer: str
+    level: float
+    moved: int
+    outside: int
+    moved_level: float | None
+
+    @classmethod
+    def of(cls, reached: Reached, observed: Observed, people: IntArray) -> ForObserver:
+        """Of histories that so many have, (h,)."""
+        moved, outside = (observed.people(people[these].sum()) for these in (reached.moved, reached.outside))
+        return cls(reached.observer, reached.level.value, moved, outside, reached.moved_level)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[ForObserver]) -> ForObserver:
+        """Of all rows of units. Whoever is outside is so before the first: another row of a unit moves nobody."""
+        known = [row.moved_level for row in rows if row.moved_level is not None]
+        return replace(rows[0], level=max(row.level for row in rows), moved_level=max(known, default=None))

@@ -1,0 +1,28 @@
+"""What the pages say of several observers is what the benchmark found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks import observers
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+FIGURES = json.loads((RESULTS / "observers.json").read_text(encoding="utf-8"))
+
+
+def test_pages_say_what_was_found() -> None:
+    assert (RESULTS / "observers.md").read_text(encoding="utf-8") == observers.page_of(FIGURES)
+    assert "\n".join(observers.short_table(FIGURES)) in (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    said = " ".join((ROOT / "docs" / "limitations.md").read_text(encoding="utf-8").split())
+    for sentence in observers.quoted(FIGURES):
+        assert sentence in said, sentence
+
+
+def test_who_is_bounded_finds_nobody_outside_where_people_are_as_their_observer_expects() -> None:
+    for family in observers.FAMILIES:
+        found = FIGURES[f"{observers.SYNTHETIC.name}, {family}, both"]["by"]
+        assert [found[name]["outside"] for name in observers.OBSERVERS] == [0, 0]
+        alone = FIGURES[f"{observers.SYNTHETIC.name}, {family}, transitions"]["by"]
+        assert alone["transitions"]["outside"] == 0 < alone["mover-stayer"]["outside"]
