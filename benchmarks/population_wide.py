@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.population_wide`` takes the Adult data as the population. Records are drawn from it, an optimum
 for LIP 1 is made from them, and its outputs are held against the law of the population: the share of the records whose
-output is outside the bound there, beside what `funnel.audit.population` estimates from the records alone. The rows go
-to ``benchmarks/results/population-wide.md``.
+output is outside the bound there, beside what `funnel.findings.population` estimates from the records alone. The rows
+go to ``benchmarks/results/population-wide.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 import funnel
 from funnel import LIP, Joint
-from funnel.audit.population import InPopulation, in_population
+from funnel.findings.population import InPopulation, in_population
 
 RESULT = Path(__file__).parent / "results" / "population-wide.md"
 WIDE = (
@@ -85,7 +85,7 @@ def main() -> None:
         "",
         "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share",
         "of the sample's records whose output says more than the bound allows to whoever knows the population, and",
-        f"what `funnel.audit.population` estimates from the sample alone; means of {chosen.repeats} samples.",
+        f"what `funnel.findings.population` estimates from the sample alone; means of {chosen.repeats} samples.",
         "",
         "| secret given published | sample | combinations | outside | estimated (over the laws drawn) "
         "| people whose values no record has | estimated |",

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.attacks import NODES, Conditions, recovered, told_by_two
 from funnel import LIP, Joint, Protocol, fit
-from funnel.audit import Audited
+from funnel.findings import Audited
 from funnel.frequencies import Frequencies
 from funnel.joint import FloatArray
 from funnel.release.coarse import coarsened

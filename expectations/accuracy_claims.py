@@ -10,8 +10,8 @@ from typing import Any
 
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
-from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
 from funnel.pipeline.expectations.least_squares import Estimating
+from funnel.recount.laws import Laws, Symbol, share_step
 from funnel.recount.sparse_row import entries_of
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.

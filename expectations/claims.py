@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 
-# Of figures that were computed twice, in floats, from the same whole numbers.
-NOISE = 1e-9
+from funnel.audit.check import Check
+from funnel.recount.figures import unlike, unlike_nats
 
 
 @dataclass(frozen=True)
@@ -40,17 +39,18 @@ def same(name: str, stated: object, expected: object) -> Claim:
 
 def near(name: str, stated: object, exact: float, step: float) -> Claim:
     """That a figure is the exact one, told as a multiple of a step; what is not nothing may be told as one step."""
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
-        return Claim(name, "is no number")
-    least = step if 0 < exact < step else exact
-    told = abs(stated - exact) <= step / 2 + NOISE or (exact > 0 and abs(stated - least) <= NOISE)
-    multiple = abs(stated / step - round(stated / step)) <= 1e-6
-    return claim(name, told and multiple, f"is {stated!r}, which is not what follows from the source")
+    return Claim(name, unlike(stated, exact, step))
 
 
 def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
-    """The same for an entropy: no public figure has more than four digits, so from ten nats on steps are hundredths."""
-    return near(name, stated, exact, max(step, 0.01) if exact >= 10 else step)
+    """The same for an entropy, which is told to hundredths at least."""
+    return Claim(name, unlike_nats(stated, exact, step))
+
+
+def checked(name: str, *checks: Check) -> Claim:
+    """A claim that no check of an audit fails; one that cannot be made is left to the audit before publication."""
+    failed = [one.detail for one in checks if one.failed]
+    return claim(name, not failed, f"fail: {'; '.join(failed)}")
 
 
 def all_of(name: str, claims: Iterable[Claim]) -> Claim:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
-from funnel.pipeline.expectations.laws import share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
+from funnel.recount.laws import share_step
 
 Json = Mapping[str, Any]
 

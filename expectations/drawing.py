@@ -27,7 +27,7 @@ class Drawing:
     secret : Alphabet or None
         What the secrets of ``counts`` are.
     probe : str or None
-        What the sampler answered at the thresholds, see `funnel.audit.probe`.
+        What the sampler answered at the thresholds, see `funnel.findings.probe`.
     words : mapping of str to WordStatistics, or None
         By purpose: ``draw``, ``order``.
     snapshot : Path

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
-from funnel.audit.false_alarms import SHARES
 from funnel.drawn import DrawnCounts
 from funnel.errors import SpecError
+from funnel.findings.false_alarms import SHARES
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
@@ -46,7 +46,7 @@ class Evidence:
     pair_counts : ndarray of integers, shape (a + 1, b), or DrawnCounts, which it becomes
         Drawn records by the protocol's input and output; the last row is for inputs outside its alphabet. Internal.
     significance : float
-        Smallest p-value at which draws still count as draws from the protocol; see `funnel.audit.false_alarms`.
+        Smallest p-value at which draws still count as draws from the protocol; see `funnel.findings.false_alarms`.
     drawing : Drawing, optional
         What the drawing left. Only whoever has nothing but a table and its protocol goes without.
     drawn_with : Protocol, optional

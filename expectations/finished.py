@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from funnel.audit.drawn_numbers import behind_texts
+from funnel.audit.check import Check
+from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
+from funnel.audit.encoding import check_csv
+from funnel.audit.package import check_package
+from funnel.audit.page import check_numbers
+from funnel.audit.released_columns import ReleasedColumns
+from funnel.audit.unchanged import check_counted_unchanged
 from funnel.pipeline.expectations import claims, public_files
-from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
 from funnel.pipeline.expectations.class_claims import CLAIMS as CLASS_CLAIMS
 from funnel.pipeline.expectations.class_claims import class_claims
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
@@ -26,23 +32,18 @@ from funnel.pipeline.expectations.frequency_claims import Before, frequency_clai
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
-from funnel.pipeline.expectations.laws import share_step
-from funnel.pipeline.expectations.number_claims import number_claims
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.weighted_claims import class_weights
-from funnel.recount import (
-    ReleasedProtocol,
-    first_csv_difference,
-    recount_published,
-)
+from funnel.recount import ReleasedProtocol, recount_published
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
 from funnel.recount.hierarchies import hierarchy_complaints
+from funnel.recount.laws import share_step
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 
@@ -111,8 +112,7 @@ class Finished(FinishedFolder):
         )
 
     def _csv(self) -> list[Claim]:
-        row = first_csv_difference(self.folder.csv, self.folder.data, self.said.released)
-        return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+        return [checked("rows", check_csv(self.folder.data, self.folder.csv))]
 
     def _classes(self) -> list[Claim]:
         if self.classes is None:
@@ -131,9 +131,9 @@ class Finished(FinishedFolder):
         )
 
     def _drawn_numbers(self) -> list[Claim]:
+        # The intervals that the package tells are held to the spec where the package is.
         package = json_in(self.folder.package)
-        behind = behind_texts(self.document)
-        return number_claims(self.folder, self.said.csv, self._told_numbers, behind, package)
+        return [checked("numbers", *check_drawn_numbers(self.folder, behind_texts(self.document), package))]
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
@@ -304,18 +304,16 @@ class Finished(FinishedFolder):
         content = json_of(text, self.folder.package)
         declared = self._declared_files - {public_files.PACKAGE}
         files = {name: digest_and_size(self.folder.root / name) for name in declared}
+        columns = ReleasedColumns.of(self.folder, self.document, content)
+        follows = check_package(content, self.document, columns, files, self.recount.rows, self.laws.recount.rows)
         return package_claims(
             content,
             text == spread(content),
+            follows,
             self.version,
-            files,
-            self.protocol,
             self.laws,
-            self.level,
             self.said,
             self.versions,
-            self.recount.rows,
-            self.frequencies,
             self._intervals,
             self._told_numbers,
             self.values,
@@ -349,27 +347,32 @@ class Finished(FinishedFolder):
         path = self.folder.root / public_files.NUMBERS
         numbers = path.read_bytes()
         content, package = json_of(numbers, path), json_in(self.folder.package)
+        follows = check_numbers(self.folder, self.document, self.said.released, package, self.recount.rows)
         return report_claims(
             content,
             numbers == spread(content),
             page,
             _rendered(path),
-            self.version,
-            package["created"],
+            follows,
             self.protocol,
             self.laws,
-            self.level,
             self.said,
             checks,
             self.versions,
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
             self._outside,
-            self.recount.rows,
             self.frequencies,
             class_weights(self.settled, self.said),
-            recount_published(self.folder.data, self.said.publish) if is_invariant(self.protocol) else {},
+            self._unchanged(),
         )
+
+    def _unchanged(self) -> Check | None:
+        """Whether what the report tells of unchanged records follows; None of a protocol that is not invariant."""
+        if not is_invariant(self.protocol):
+            return None
+        published = recount_published(self.folder.data, self.said.publish)
+        return check_counted_unchanged("unchanged", self.folder, self.document, self.public, published)
 
 
 def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL) -> Claim:

@@ -22,7 +22,6 @@ from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.finished_version import FinishedVersion, json_in
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
-from funnel.pipeline.expectations.laws import Laws
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -36,6 +35,7 @@ from funnel.recount.classes import values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.laws import Laws
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument

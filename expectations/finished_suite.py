@@ -9,7 +9,6 @@ from funnel.pipeline.expectations import (
     frequency_claims,
     history_claims,
     keyed_answers,
-    number_claims,
     package_claims,
     protocol_claims,
     public_files,
@@ -36,6 +35,7 @@ from funnel.pipeline.expectations.custom.claims import (
 )
 
 CSV_CLAIMS = ("rows",)
+NUMBER_CLAIMS = ("numbers",)
 READER_CLAIMS = ("records",)
 SOURCE_CLAIMS = (
     "digest",
@@ -99,7 +99,7 @@ def declare_finished(
     ]
     numbers: list[ReleaseExpectation] = [
         ExpectNumbersToFollowRecords(
-            claims=list(number_claims.CLAIMS),
+            claims=list(NUMBER_CLAIMS),
             description=(
                 "Every drawn number is the one that the published records and the declared intervals make, made again "
                 "without the source."

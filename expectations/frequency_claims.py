@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from funnel.audit.false_alarms import SHARES
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
+from funnel.findings.false_alarms import SHARES
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
+from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import scale_of
 from funnel.recount.noisy_moves import split_complaints
@@ -273,9 +274,7 @@ def _told(name: str, stated: object, number: float | None) -> Claim:
     return claim(name, math.isclose(stated, number, rel_tol=NOISE), f"is {stated!r} instead of {number!r}")
 
 
-def protection_claim(
-    name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said, further: Sequence[str] = ()
-) -> Claim:
+def protection_claim(name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Claim:
     """That what a document says of the protection of the frequencies is so.
 
     Parameters
@@ -285,8 +284,6 @@ def protection_claim(
     public : PublicFrequencies or None
         None where no noise protects them.
     said : Said
-    further : sequence of str
-        Keys that the part has besides, judged elsewhere.
     """
     protection = said.frequencies.protection
     numbers: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "beta", "spent"))
@@ -301,6 +298,6 @@ def protection_claim(
             *(_told(key, stated.get(key), number) for key, number in numbers.items()),
             claim("versions without noise", isinstance(unprotected, int) and unprotected >= 0, "are no number"),
             claim("versions without noise", not alone or unprotected == 0, f"are {unprotected!r} where each is alone"),
-            same("parts", set(stated), {"protection", *numbers, "unprotected", *further}),
+            same("parts", set(stated), {"protection", *numbers, "unprotected"}),
         ],
     )

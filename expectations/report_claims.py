@@ -5,31 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from html.parser import HTMLParser
 from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
+from funnel.audit.check import Check
+from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
-from funnel.pipeline.expectations.frequency_claims import protection_claim
-from funnel.pipeline.expectations.laws import Laws, share_step, step_above
+from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
 from funnel.pipeline.expectations.package_claims import radius_claim
-from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
-from funnel.pipeline.expectations.unchanged_claims import unchanged_claim
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
-from funnel.recount import PlainInformation, PlainLevel
+from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
+from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.laws import Laws, share_step, step_above
 
 CLAIMS = (
     "canonical text",
     "page",
     "nothing active",
+    "other files",
     "texts",
-    "bound",
-    "level",
     "channel",
     "figures",
     "frequencies",
@@ -40,28 +38,6 @@ CLAIMS = (
     "checks",
     "unchanged",
 )
-# Elements that load, run or send something.
-_ACTIVE = frozenset(
-    {"script", "iframe", "object", "embed", "form", "base", "frame", "applet", "audio", "video", "source"}
-)
-_LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "background", "poster", "ping"})
-
-
-class _Page(HTMLParser):
-    """What of a page could do something."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.active: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = {name for name, value in attrs if name in _LOADING or name.startswith("on")}
-        names |= {name for name, value in attrs if "javascript:" in (value or "").lower().replace(" ", "")}
-        links = {value for name, value in attrs if tag == "link" and name == "href" and value != "data:,"}
-        if tag in _ACTIVE or names or links:
-            self.active.append(tag)
 
 
 def report_claims(
@@ -69,21 +45,18 @@ def report_claims(
     canonical: bool,
     page: str,
     rendered: str,
-    version: str,
-    created: str,
+    follows: Check,
     protocol: Mapping[str, Any],
     laws: Laws,
-    level: PlainLevel,
     said: Said,
     checks: Sequence[tuple[str, str]],
     versions: int | None = None,
     alone: PlainInformation | None = None,
     before: Sequence[Mapping[str, Any]] | None = (),
     outside: float = 0.0,
-    rows: int = 0,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
-    published: Mapping[tuple[str, ...], int] = MappingProxyType({}),
+    unchanged: Check | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -95,11 +68,11 @@ def report_claims(
         Whether that is, to the byte, what its content is written as.
     page, rendered : str
         ``report.html``, and what is made of the figures again.
-    version, created : str
-        As in ``datapackage.json``.
+    follows : Check
+        Whether the figures are those of the protocol and of the data package, as far as these have them.
     protocol : mapping
         Content of ``protocol.json``.
-    laws, level, said
+    laws, said
         As for `protocol_claims`.
     checks : sequence of (name, description)
         Of all expectations.
@@ -112,39 +85,27 @@ def report_claims(
     outside : float
         Share of the people for whom something that can be published is outside the bound then; of those who are
         expected, with noise.
-    rows : int
-        Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
-    published : mapping of record to int
-        The released records, counted again.
+    unchanged : Check, optional
+        Whether what is told of unchanged records follows, where the protocol is invariant.
     """
-    settings, figures = said.settings, numbers["figures"]
-    texts = {
-        "name": settings["name"],
-        "title": settings["title"],
-        "description": settings.get("description", ""),
-        "version": version,
-        "created": created,
-        "shuffled": said.shuffled,
-        "people": said.people,
-        "unit": said.unit,
-    }
+    figures = numbers["figures"]
+    texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
         claim("canonical text", canonical, "holds more than its content"),
         claim("page", page == rendered, "is not what is made of the figures"),
-        inactive_claim(page),
+        claim("nothing active", not (active := active_parts(page)), f"but {', '.join(active)} in the page"),
+        checked("other files", follows),
         all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
-        guarantee_claim("bound", numbers["guarantee"], said),
-        level_claim("level", figures["level"], level),
-        all_of("channel", _channel(numbers, protocol, laws, said)),
+        all_of("channel", _channel(numbers, protocol, laws)),
         all_of(
             "figures",
             [
-                *_figures(numbers, laws, said, rows, public),
+                *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, versions is not None or public is not None),
                 *_history(figures, laws, versions, alone, outside),
@@ -157,14 +118,8 @@ def report_claims(
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        unchanged_claim(numbers.get("unchanged"), protocol, laws, said, published),
+        checked("unchanged", unchanged) if unchanged is not None else same("unchanged", numbers.get("unchanged"), None),
     ]
-
-
-def inactive_claim(page: str) -> Claim:
-    """That nothing of a page could load, run or send something."""
-    active = sorted(set(_Page(page).active))
-    return claim("nothing active", not active, f"but {', '.join(active)} in the page")
 
 
 def _history(
@@ -202,16 +157,11 @@ def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
-    stated, mechanism = numbers["channel"], numbers["mechanism"]
-    yield same("digest", stated["digest"], protocol["digest"])
-    yield same("reads", stated["reads"], protocol["inputs"]["columns"])
-    yield same("inputs", stated["inputs"], len(protocol["inputs"]["symbols"]))
-    yield same("outputs", stated["outputs"], len(protocol["outputs"]["symbols"]))
-    yield same("mechanism", mechanism["name"], protocol["mechanism"])
-    yield same("reads the secret", mechanism["reads_secret"], laws.reads_secret)
-    yield same("secret", numbers["secret"], {"columns": list(said.secret), "values": len(laws.recount.secret)})
-    yield same("published", numbers["published"], {"columns": list(said.released), "values": len(laws.recount.inputs)})
+def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+    yield same("reads", numbers["channel"]["reads"], protocol["inputs"]["columns"])
+    yield same("reads the secret", numbers["mechanism"]["reads_secret"], laws.reads_secret)
+    yield same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret))
+    yield same("published values", numbers["published"]["values"], len(laws.recount.inputs))
 
 
 def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:
@@ -229,7 +179,6 @@ def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mappi
 
 def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:
     stated = numbers["frequencies"]
-    yield protection_claim("protection", stated, public, said, ["covers_noise", "covers_versions"])
     yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
     together = None if public is None else said.robust
     yield same("covers_versions", stated.get("covers_versions"), together)
@@ -238,20 +187,11 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
         yield same("dropped", numbers["source"]["dropped"], None)
 
 
-def _figures(
-    numbers: Mapping[str, Any], laws: Laws, said: Said, rows: int, public: PublicFrequencies | None
-) -> Iterator[Claim]:
+def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said, public: PublicFrequencies | None) -> Iterator[Claim]:
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
-    yield same("holds", figures["holds"], True)
-    yield same("records", numbers["source"]["records"], rows)
-    yield same("rows", figures["rows"], rows)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
     yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
-    yield explained_claim("explained", figures["explained"], laws, step)
-    yield near_nats("utility", figures["utility"], laws.information.utility, step)
-    yield near_nats("entropy", figures["entropy"], laws.information.entropy, step)
-    yield near("share", figures["share"], laws.share, step)
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
     yield same("alpha", estimation["alpha"], said.alpha)
@@ -336,5 +276,5 @@ def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
     whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
-    # The step is that of the public frequencies, which may be off by half.
-    return max(digits, 2 * step_above(10 / expected))
+    # The step is that of the public frequencies, which may be off by half; what is less than a step is told as one.
+    return max(digits, step_above(20 / expected))

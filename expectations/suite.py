@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.audit.false_alarms import SHARES
+from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol

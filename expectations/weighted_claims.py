@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, near, same
-from funnel.pipeline.expectations.laws import share_step
 from funnel.pipeline.expectations.said import Said
+from funnel.recount.laws import share_step
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.spec import ReleaseSpec
 

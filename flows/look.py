@@ -7,6 +7,7 @@ from typing import Any
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.people import people_known
+from funnel.pipeline.tasks.settled import settled_version
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
@@ -16,7 +17,6 @@ from funnel.release.decision import secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
-from funnel.release.settled import settled_version
 from funnel.release.signature import signer_of
 from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec

@@ -15,9 +15,9 @@ from funnel.pipeline.flows.planned import Planned, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
+from funnel.preview.counted import preview
+from funnel.preview.version_plan import plan_version
 from funnel.progress import WARNING
-from funnel.register.planning import plan_version
-from funnel.release.preview import preview
 from funnel.sample_size import warnings
 from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec

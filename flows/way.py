@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import Audited, Findings
-from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
+from funnel.findings import Audited, Findings
+from funnel.findings.of_release import LawFindings
+from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
@@ -31,10 +33,12 @@ from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
+from funnel.pipeline.tasks.settled import settle
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
 from funnel.protocol import Protocol
+from funnel.recount.levels import plain_levels_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
@@ -54,8 +58,8 @@ from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
-from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
+from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, settled_columns
 from funnel.spec import ReleaseSpec
@@ -121,7 +125,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         return _go(spec, series, register, account, again, rotate, None)
 
 
@@ -149,7 +153,7 @@ def go_approved(
         With one clear sentence; the version is then still held.
     """
     spec = settled_columns(spec)
-    with _opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
 
@@ -407,9 +411,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": next(
-            (line.certificate for line in content.plan if line.mechanism == optimised.protocol.mechanism), None
-        ),
+        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited.law),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -454,6 +456,13 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
+
+
+def _certificate(plan: Sequence[PlanLine], mechanism: str, law: LawFindings) -> str | None:
+    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    lines = (line for line in plan if line.mechanism == mechanism)
+    share = law.share if law.explained is None else law.explained.share
+    return next((replace(line, share=share).certificate for line in lines), None)
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:

@@ -67,7 +67,7 @@ _ROOMS = {
     "protocol": ("Protocol",),
     "release.reading": ("open_release",),
     "sampling": ("RecordKey", "sanitise"),
-    "sampling.within": ("draw_within",),
+    "release.within": ("draw_within",),
     "solver": ("Solution", "optimal"),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -61,8 +61,8 @@ from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
 from funnel.release.reading import open_release
+from funnel.release.within import draw_within
 from funnel.sampling import RecordKey, sanitise
-from funnel.sampling.within import draw_within
 from funnel.solver import Solution, optimal
 
 __all__ = [

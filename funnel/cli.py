@@ -179,8 +179,8 @@ def plan_command(
     from funnel.guarantees import parse_guarantee
     from funnel.numbers import utility_for
     from funnel.planning import asked_for, plan
-    from funnel.register.planning import plan_version
-    from funnel.release.preview import preview
+    from funnel.preview.counted import preview
+    from funnel.preview.version_plan import plan_version
     from funnel.rendering import plan_writer
     from funnel.sample_size import rare_secrets, warnings
     from funnel.source import settled_columns

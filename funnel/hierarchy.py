@@ -12,7 +12,7 @@ from funnel.storage import is_url
 from funnel.wording import did_you_mean, listed, toml_key
 
 if TYPE_CHECKING:
-    from funnel.source.source import SourceSpec
+    from funnel.readers.source import SourceSpec
 
 _MOST_BYTES = 1 << 24
 # Of a table that is no csv.
@@ -131,7 +131,7 @@ def _levels(file: Path, level: str, place: str) -> list[tuple[str, str]]:
 def _of_source(source: Mapping[str, Any], level: str, place: str, folder: Path, make: Make) -> list[tuple[str, str]]:
     """Values and what they belong to, from a table that is read as sources are."""
     # Readers load pyarrow, which specs do without.
-    from funnel.source.reader import open_source
+    from funnel.readers.reader import open_source
 
     asked = {
         "name": "levels",

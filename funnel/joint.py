@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 from collections import Counter
@@ -245,6 +247,18 @@ class Joint:
     def as_published(self) -> Joint:
         """The same counts without bounds: the law of whoever takes them for the true ones."""
         return self if self.bounds is None else Joint(self.counts, self.secret, self.inputs)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of counts, bounds and labels."""
+        digest = hashlib.sha256()
+        bounds = self.bounds
+        tables = [self.counts] if bounds is None else [self.counts, bounds.lower, bounds.upper, bounds.totals]
+        for table in tables:
+            digest.update(repr(table.shape).encode() + np.ascontiguousarray(table).tobytes())
+        names_of = [[alphabet.columns, alphabet.symbols] for alphabet in (self.secret, self.inputs)]
+        digest.update(json.dumps(names_of).encode())
+        return digest.hexdigest()
 
     @cached_property
     def n(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from funnel.errors import SpecError
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Estimation, Utility, Variance
-from funnel.source.cells import number_in
+from funnel.readers.cells import number_in
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
+from funnel.preview.counted import Preview
 from funnel.progress import Progress
-from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 

@@ -34,6 +34,8 @@ USELESS = 0.01
 PART = 0.5
 _HALVINGS = 50
 _PRECISION = 1.01
+# Of the parameter of GRR, of which half is kept anyway.
+_ENOUGH = 1e-9
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,10 @@ def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
 
     The fewest of them, rarest first; at least two values of the secret are left.
     """
-    matrix, _ = _half_of_grr(joint, guarantee)
+    return _to_group(joint, guarantee, _half_of_grr(joint, guarantee)[0])
+
+
+def _to_group(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> tuple[str, ...]:
     order = np.argsort(joint.counts.sum(axis=1), kind="stable")
     for number in range(2, len(order)):
         if _met(grouped(joint, order[:number]), guarantee, matrix):
@@ -116,11 +121,13 @@ def rare_secrets(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee) -> str |
     guarantee : Guarantee
     """
     uncertain = isinstance(guarantee, Robust) or over_set(guarantee, joint) is not None
-    if not uncertain or guarantee.is_perfect or joint.entropy == 0 or len(spec.secret) > 1:
+    # Of two values none can be made one.
+    few = len(joint.secret) < 3 or len(spec.secret) > 1
+    if not uncertain or guarantee.is_perfect or joint.entropy == 0 or few:
         return None
     try:
         matrix, _ = _half_of_grr(joint, guarantee)
-        together = () if _met(joint, guarantee, matrix) else values_to_group(joint, guarantee)
+        together = () if _met(joint, guarantee, matrix) else _to_group(joint, guarantee, matrix)
     except InfeasibleGuarantee:
         return None
     if not together:
@@ -141,7 +148,7 @@ def _half_of_grr(joint: Joint, guarantee: Guarantee) -> tuple[FloatArray, float]
     def utility(alpha: float) -> float:
         return information_of((grr_matrix(size, alpha) * joint.p_input).T)
 
-    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint.as_published, nominal)
+    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint.as_published, nominal, _ENOUGH)
     low, high = 0.0, most
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -34,7 +34,7 @@ from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
 
 if TYPE_CHECKING:
-    from funnel.disclosure import Rules
+    from funnel.settings.disclosure_rules import Rules
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.audit import Audited, Findings, audit_release
+from funnel.findings import Audited, Findings, audit_release
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint

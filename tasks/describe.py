@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.audit import Audited, Findings
 from funnel.donors.composition import Composition
+from funnel.findings import Audited, Findings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell

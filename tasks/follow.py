@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.errors import ReleaseRefused
+from funnel.findings.followed import ExpectedHistory, FoundHistory
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol

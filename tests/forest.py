@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.audit import learned
+from funnel.findings import learned
 
 ALL = learned._TREES
 FEW = 4

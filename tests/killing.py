@@ -1,12 +1,15 @@
-"""Kills at every point where something is changed on disk: nothing after it happens, not even tidying up."""
+"""Kills at every point where something is changed on disk, and processes of their own that are really killed."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pathlib
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.context import ForkProcess
 from typing import Any
 
 import pytest
@@ -24,6 +27,21 @@ _CHANGES = (
 
 class Killed(BaseException):
     """The process is gone."""
+
+
+@contextmanager
+def another_process(function: Callable[..., None], *arguments: Any) -> Iterator[ForkProcess]:
+    """A copy of this process that runs a function, and is gone at the end: it need not import anything again."""
+    process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    with warnings.catch_warnings():
+        # Other threads of this process are not in the copy; the function asks nothing of them.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
 
 
 @contextmanager

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit import Audited
-from funnel.audit.findings import LawFindings
+from funnel.findings import Audited
+from funnel.findings.of_release import LawFindings
 from funnel.frequencies import Frequencies
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
+from funnel.preview.counted import Preview
 from funnel.protocol import Protocol
-from funnel.release.preview import Preview
 from funnel.release.protected import public_frequencies
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.public import PublicRelease

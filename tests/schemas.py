@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from funnel.release.schemas import FOLDER
+from funnel.schemas import FOLDER
 
 
 def validated(content: dict[str, Any]) -> str:

@@ -45,6 +45,7 @@ _ALWAYS = (
 # All modules of these packages.
 _WHOLE = (
     "funnel.audit",
+    "funnel.findings",
     "funnel.pipeline.expectations",
     "funnel.pipeline.tasks",
     "funnel.report",

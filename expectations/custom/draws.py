@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from funnel.audit import draw_consistency
+from funnel.findings import draw_consistency
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
 from funnel.pipeline.expectations.custom.channel import Channel, other_protocol
 
@@ -42,7 +42,7 @@ class ExpectDrawsToFollowProtocol(ReleaseExpectation):
     """Expect the outputs of the records with each input to be draws from the protocol's law for that input.
 
     A test on the released marginal alone would pass with the laws of two inputs exchanged. Correct draws fail with a
-    probability of at most the significance, however many or few the records: see `funnel.audit.draw_consistency`.
+    probability of at most the significance, however many or few the records: see `funnel.findings.draw_consistency`.
     """
 
     significance: float

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
-from funnel.audit.independence import Independence, independence
 from funnel.drawn import DrawnCounts
+from funnel.findings.independence import Independence, independence
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
 from funnel.pipeline.expectations.custom.channel import Channel, other_protocol
 from funnel.pipeline.expectations.drawing import JudgedDrawing, not_left
@@ -79,7 +79,7 @@ class ExpectDrawsToIgnoreTheSecret(ReleaseExpectation):
     """Expect outputs to be draws from the law of their input for every value of the secret: Y ⫫ S given X.
 
     Inputs and outputs alone would fit a protocol although records of one secret draw differently, if others make up
-    for it. Correct draws fail with a probability of at most the significance: see `funnel.audit.independence`.
+    for it. Correct draws fail with a probability of at most the significance: see `funnel.findings.independence`.
     """
 
     significance: float

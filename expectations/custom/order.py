@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from funnel.audit.order import association
+from funnel.findings.order import association
 from funnel.pipeline.expectations import ordering
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
 
@@ -55,7 +55,7 @@ class ExpectRowOrderToTellNothing(ReleaseExpectation):
 
     Whoever knows where a person stands in the source must not know where they stand in the release, and no part of the
     file may be about other people than the rest. A random order fails with a probability of at most the significance:
-    see `funnel.audit.order`.
+    see `funnel.findings.order`.
     """
 
     significance: float

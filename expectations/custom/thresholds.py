@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from funnel.audit.probe import expected_probe
+from funnel.findings.probe import expected_probe
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation
 from funnel.pipeline.expectations.drawing import JudgedDrawing, not_left
 

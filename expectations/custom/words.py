@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from funnel.audit.words import WordFinding, judge_words, runs_in_common, runs_of_before
+from funnel.findings.words import WordFinding, judge_words, runs_in_common, runs_of_before
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
 from funnel.pipeline.expectations.drawing import JudgedDrawing, not_left
 
@@ -59,7 +59,7 @@ class RandomWords(EvidenceMetric):
 class ExpectRandomWordsToBeUniform(ReleaseExpectation):
     """Expect a word for every record and purpose, each bit of them as often one as zero, and none to come again.
 
-    Uniform independent words fail with a probability of at most the significance: see `funnel.audit.words`.
+    Uniform independent words fail with a probability of at most the significance: see `funnel.findings.words`.
     """
 
     significance: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,29 +12,25 @@ from typing import TypeVar
 import numpy as np
 
 from funnel.audit.arithmetic import (
-    WHOLE,
-    far_from_marginal,
     guarantee_of,
-    posterior_complaints,
-    reads_published_only,
-    share_step,
 )
 from funnel.audit.balance import check_exact_balance
 from funnel.audit.check import Check, judged
-from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
-from funnel.audit.protected import check_noise, public_joint
-from funnel.audit.variance import explained_exactly
+from funnel.audit.protected import check_noise
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
+from funnel.findings.consistency import draw_consistency
 from funnel.joint import Joint
-from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox
+from funnel.recount.figures import figure_complaints
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.levels import PlainLevel, plain_level
-from funnel.recount.sparse_row import SparseRow
+from funnel.recount.laws import Laws
+from funnel.recount.levels import PlainLevel
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
@@ -114,14 +110,14 @@ def _document(kind: type[T], path: Path) -> T:
 
 def check_public(public: PublicFrequencies, document: ProtocolDocument) -> list[Check]:
     """All that can be told with public counts: whoever has them needs no others."""
-    joint = public_joint(public)
+    counted = public.as_recount()
     try:
-        level = _plain_level(joint, document, public.possible)
+        level = _level(counted, document, public.possible)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     return [
-        _check_leakage(level, joint, document),
-        judged("law", _law_complaints(joint, document), "prior, posterior, utility and marginal follow from it"),
+        _check_leakage(level, counted, document),
+        judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it"),
     ]
 
 
@@ -135,15 +131,14 @@ def check_evidence(
     public : PublicFrequencies, optional
         Where noise protects the counts. What follows from them is then judged by `check_public`.
     """
+    counted = counted_of(evidence.joint)
     try:
-        level = _plain_level(evidence.joint, document)
-        proven = None if public is None else _plain_level(public_joint(public), document, public.possible)
+        level = _level(counted, document)
+        proven = None if public is None else _level(public.as_recount(), document, public.possible)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
-    law = judged(
-        "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
-    )
-    of_counts = [_check_leakage(level, evidence.joint, document), law]
+    law = judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+    of_counts = [_check_leakage(level, counted, document), law]
     if is_invariant(document.content()):
         of_counts.append(check_exact_balance(document, evidence.joint))
     checks = [
@@ -166,7 +161,7 @@ def check_evidence(
     return checks
 
 
-def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) -> Check:
+def _check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocument) -> Check:
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
     # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
@@ -178,131 +173,66 @@ def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) 
             yield said
         elif document.guarantee.level not in public:
             yield f"the public level {document.guarantee.level:.12g} is not the bound"
-        if document.guarantee.secret != joint.secret.columns:
+        if document.guarantee.secret != counted.secret_columns:
             yield "the secret is not that of the joint law"
 
     return judged("leakage", complaints(), said)
 
 
-def _plain_level(joint: Joint, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
+def counted_of(joint: Joint) -> Recount:
+    """Stored counts as a second computation has them."""
+    counts = {
+        (s, x): int(count)
+        for s, row in zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
+        for x, count in zip(joint.inputs.symbols, row, strict=True)
+        if count
+    }
+    secret, inputs = joint.secret, joint.inputs
+    return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
+
+
+def _laws(counted: Recount, document: ProtocolDocument) -> Laws:
+    """The law of the counts under the weights, over what is published of a record.
+
+    Raises
+    ------
+    FunnelError
+        If the protocol cannot be read by the second computation.
+    """
+    if document.prior.columns == counted.secret_columns + counted.published_columns:
+        counted = counted.with_secret()
+    told = document.utility.explained
+    numbers = (
+        None
+        if told is None
+        else {
+            symbol: None if number is None else Fraction(number)
+            for symbol, number in zip(document.prior.symbols, told.numbers, strict=True)
+        }
+    )
+    return Laws(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
+
+
+def _level(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
     """The level by the room that nothing is made with.
 
     Raises
     ------
     FunnelError
-        If the joint law does not fit the protocol.
+        If the counts do not fit the protocol.
     """
-    reads, symbols = document.inputs.columns != joint.inputs.columns, _symbols(joint, document)
-    read = [symbol for row in (symbols if reads else symbols[:1]) for symbol in row]
-    becomes: dict[int, list[int]] = {}
-    for there, symbol in enumerate(read):
-        becomes.setdefault(symbol, []).append(there)
-    found = [
-        {there: weight for symbol, weight in (*row, (-1, int(marginal))) if weight for there in becomes.get(symbol, ())}
-        for row, marginal in zip(document.entries, document.marginal, strict=True)
-    ]
-    weights: list[Sequence[int]] = [SparseRow(row, len(read)) for row in found]
-    if document.format != SPARSE_FORMAT:
-        weights = [tuple(row) for row in weights]
-    return plain_level(
-        document.guarantee.declared,
-        joint.counts.tolist(),
-        weights,
-        WHOLE,
-        reads_secret=reads,
-        published=joint.inputs.symbols,
-        box=box,
-    )
+    return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
 
 
-def _symbols(joint: Joint, document: ProtocolDocument) -> list[list[int]]:
-    """The symbol that the protocol reads for every secret and published value; -1 for none of its symbols."""
-    columns = joint.secret.columns + joint.inputs.columns
-    missing = set(document.inputs.columns) - set(columns)
-    if missing:
-        raise DataError("the protocol reads a column that the joint law does not have")
-    place = {symbol: i for i, symbol in enumerate(document.inputs.symbols)}
-    order = [columns.index(column) for column in document.inputs.columns]
-    return [
-        [place.get(tuple((secret + value)[i] for i in order), -1) for value in joint.inputs.symbols]
-        for secret in joint.secret.symbols
-    ]
-
-
-def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
-    """Everything in protocol.json that comes from the counts, from the counts again in fractions."""
-    if document.prior.columns == joint.secret.columns + joint.inputs.columns:
-        joint = joint.with_secret()
-    if document.prior.columns != joint.inputs.columns or document.prior.symbols != joint.inputs.symbols:
-        yield "the published values are not those of the joint law"
+def _law_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
+    """Everything in protocol.json that comes from the counts, from the counts again."""
+    laws = _laws(counted, document)
+    known = laws.recount
+    if document.prior.columns != known.published_columns or document.prior.symbols != known.inputs:
+        yield "the published values are not those of the counts"
         return
-    step = share_step(joint.n)
-    counts = [int(count) for count in joint.counts.sum(axis=0).tolist()]
-    shares = [_public_share(Fraction(count, joint.n), step) for count in counts]
-    if shares != [Fraction(repr(share)) for share in document.prior.probabilities]:
-        yield "the prior is not that of the counts"
-    law = _exact_law(joint, document)
-    mass = [sum(row.values(), Fraction()) for row in law]
-    information = math.fsum(
-        float(part) * math.log(float(part / (mass[y] * Fraction(counts[x], joint.n))))
-        for y, row in enumerate(law)
-        for x, part in row.items()
-    )
-    entropy = -math.fsum(count / joint.n * math.log(count / joint.n) for count in counts if count)
-    figures = (document.utility.entropy_nats, document.utility.mutual_information_nats, document.utility.share)
-    exact = (entropy, max(0.0, information), min(1.0, max(0.0, information) / entropy) if entropy else 0.0)
-    for figure, value in zip(figures, exact, strict=True):
-        # Within a hair of the middle between two steps either may come out.
-        told_to = max(float(step), 0.01) if value >= 10 else float(step)
-        if abs(figure - value) > told_to / 2 + _RELATIVE:
-            yield "a figure of the utility is not what the counts give"
-    if document.utility.explained is not None:
-        told = document.utility.explained
-        filled = [[row.get(x, Fraction()) for x in range(len(counts))] for row in law]
-        if abs(told.variance_share - float(explained_exactly(filled, told.numbers))) > float(step) / 2 + _RELATIVE:
-            yield "the share of the variance is not what the counts give"
-    if not reads_published_only(document):
-        public = [{x: _public_share(part, step) for x, part in row.items()} for row in law]
-        total = sum((part for row in public for part in row.values()), Fraction())
-        yield from posterior_complaints(document, [{x: part / total for x, part in row.items()} for row in public])
-    cells = [Fraction(0)] * len(document.inputs.symbols)
-    for (_, symbol), count in _cells(joint, document).items():
-        cells[symbol] += Fraction(count, joint.n)
-    public_cells = [_public_share(share, step) for share in cells]
-    total = sum(public_cells, Fraction())
-    widths = [abs(one / total - share) for one, share in zip(public_cells, cells, strict=True)]
-    if far_from_marginal(document, [share / total for share in public_cells], widths):
-        yield "the marginal is not the law of the output"
-
-
-def _cells(joint: Joint, document: ProtocolDocument) -> dict[tuple[int, int], int]:
-    """Records by published value and by symbol that the protocol reads; -1 for none of its symbols."""
-    totals: dict[tuple[int, int], int] = {}
-    for counts, symbols in zip(joint.counts.tolist(), _symbols(joint, document), strict=True):
-        for x, (count, symbol) in enumerate(zip(counts, symbols, strict=True)):
-            if count:
-                totals[x, symbol] = totals.get((x, symbol), 0) + int(count)
-    return totals
-
-
-def _exact_law(joint: Joint, document: ProtocolDocument) -> list[dict[int, Fraction]]:
-    """P(y, x) over published values, of every output those that it may come from."""
-    of_symbol: dict[int, list[tuple[int, int]]] = {}
-    for (x, symbol), count in _cells(joint, document).items():
-        of_symbol.setdefault(symbol, []).append((x, count))
-    law = []
-    for row, marginal in zip(document.entries, document.marginal, strict=True):
-        line: dict[int, int] = {}
-        for symbol, weight in (*row, (-1, int(marginal))):
-            for x, count in of_symbol.get(symbol, ()) if weight else ():
-                line[x] = line.get(x, 0) + count * weight
-        law.append({x: Fraction(part, joint.n * WHOLE) for x, part in line.items()})
-    return law
-
-
-def _public_share(share: Fraction, step: Fraction) -> Fraction:
-    """To a multiple of the step, half to even; what is not nothing is at least one step."""
-    return max(Fraction(round(share / step)), Fraction(1)) * step if share else Fraction()
+    for part, where, why in figure_complaints(document.content(), laws):
+        yield f"{part}: {where} {why}"
 
 
 def _finding_complaints(
@@ -394,7 +324,5 @@ def _check_draws(evidence: Evidence, document: ProtocolDocument) -> Check:
 
 def _by_input(joint: Joint, document: ProtocolDocument) -> list[int]:
     """Records by the symbol that the protocol reads; the last ones have none of its symbols."""
-    found = [0] * (len(document.inputs.symbols) + 1)
-    for (_, symbol), count in _cells(joint, document).items():
-        found[symbol] += count
-    return found
+    laws = _laws(counted_of(joint), document)
+    return [*(laws.reads.get(symbol, 0) for symbol in document.inputs.symbols), laws.outside]

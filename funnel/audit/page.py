@@ -18,32 +18,49 @@ from funnel.release.public_report import PublicReport, Weighted
 Render = Callable[[bytes], str]
 """Makes the page from the bytes of the document of its numbers."""
 
-# Nothing in the page runs or is fetched.
-_ACTIVE = frozenset({"script", "iframe", "object", "embed", "base", "form", "input", "button", "audio", "video"})
-_LINKS = ("http://", "https://", "mailto:", "#")
-_INSIDE = ("data:", "#")
+# Elements and attributes by which a page loads, runs or sends something.
+_ACTIVE = frozenset(
+    {"script", "iframe", "object", "embed", "form", "base", "frame", "applet"}
+    | {"audio", "video", "source", "input", "button"}
+)
+_LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "background", "poster", "ping"})
+# Where addresses may lead to: out of the page only for whoever follows a link.
+_LINKS, _INSIDE, _ICON = ("http://", "https://", "mailto:", "#"), ("data:", "#"), "data:,"
 _POLICY = "default-src 'none'"
 
 
 class _Page(HTMLParser):
-    """What a page would run or fetch, and whether its policy forbids that."""
+    """What of a page could do something, and whether its policy forbids that."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.active = self.guarded = False
+        self.active: set[str] = set()
+        self.guarded = False
+        self.feed(page)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Look at an element."""
-        self.active |= tag in _ACTIVE
-        given = {name: (value or "").strip() for name, value in attrs}
-        if tag == "meta" and "http-equiv" in given:
-            policy = given["http-equiv"].lower() == "content-security-policy"
-            self.guarded |= policy and _POLICY in given.get("content", "")
-            self.active |= not policy
-        for name, value in given.items():
-            address = name.rpartition(":")[2] in ("src", "href", "srcset", "action", "data", "poster")
-            allowed = _LINKS if tag == "a" else _INSIDE
-            self.active |= name.startswith("on") or (address and not value.lower().startswith(allowed))
+        given = [(name.rpartition(":")[2], (value or "").strip().lower()) for name, value in attrs]
+        policies = [value for name, value in given if tag == "meta" and name == "http-equiv"]
+        self.guarded |= bool(policies) and any(name == "content" and _POLICY in value for name, value in given)
+        acts = tag in _ACTIVE or any(value != "content-security-policy" for value in policies)
+        if acts or any(_acts(tag, name, value) for name, value in given):
+            self.active.add(tag)
+
+
+def _acts(tag: str, name: str, value: str) -> bool:
+    if name in _LOADING or name.startswith("on") or "javascript:" in value.replace(" ", ""):
+        return True
+    if name != "href":
+        return False
+    return value != _ICON if tag == "link" else not value.startswith(_LINKS if tag == "a" else _INSIDE)
+
+
+def active_parts(page: str) -> list[str]:
+    """Elements of a page that load, run or send something, and that its policy is missing which forbids that."""
+    parsed = _Page(page)
+    return sorted(parsed.active) + ([] if parsed.guarded else ["no policy that forbids it"])
 
 
 def _texts(package: dict[str, Any]) -> Iterator[str]:
@@ -81,9 +98,7 @@ def check_report(folder: ReleaseFolder, package: dict[str, Any], named: Sequence
     shown = html.unescape(page.replace("<wbr>", ""))
 
     def complaints() -> Iterator[str]:
-        parsed = _Page()
-        parsed.feed(page)
-        if parsed.active or not parsed.guarded:
+        if active_parts(page):
             yield "report.html runs or fetches something, or does not forbid that"
         if any(text not in shown for text in (*named, str(package.get("version")))):
             yield "report.html is about another guarantee, version, mechanism or number of records"

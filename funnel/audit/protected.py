@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.alphabet import Alphabet
 from funnel.audit.arithmetic import WHOLE, Interval
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
@@ -53,15 +52,6 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
     if document.prior.columns == public.secret_columns + public.published_columns:
         counted = counted.with_secret()
     return counted.published_columns, counted.inputs
-
-
-def public_joint(public: PublicFrequencies) -> Joint:
-    """The law that everything public is made from."""
-    return Joint.from_counts(
-        np.array(public.counts),
-        Alphabet(public.secret_columns, public.secret),
-        Alphabet(public.published_columns, public.inputs),
-    )
 
 
 def check_protected(public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any]) -> Check:

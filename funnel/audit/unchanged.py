@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from funnel.audit.arithmetic import guarantee_of, share_step
 from funnel.audit.check import Check, judged
 from funnel.audit.encoding import Table
+from funnel.audit.evidence import counted_of
 from funnel.audit.files import read_document
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
@@ -27,7 +28,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 
 Json = dict[str, Any]
-_FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and "
+_FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
 
 def check_unchanged(
@@ -47,7 +48,8 @@ def check_unchanged(
         Records that public shares are of.
     """
     if public is not None:
-        return _check("unchanged", folder, document, public.as_recount(), table, "the public counts")
+        counted = public.as_recount()
+        return check_counted_unchanged("unchanged", folder, document, counted, _published(document, table))
     shares = RoundedShares(document, rows)
     return _checked(
         "unchanged",
@@ -94,17 +96,30 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
 
 def check_exact_unchanged(folder: ReleaseFolder, document: ProtocolDocument, joint: Joint, table: Table) -> Check:
     """The figures from exact counts, where all that is public follows from these."""
-    pairs = zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
-    counts = {(s, x): n for s, row in pairs for x, n in zip(joint.inputs.symbols, row, strict=True)}
-    counted = Recount(
-        joint.secret.columns, joint.inputs.columns, joint.secret.symbols, joint.inputs.symbols, counts, joint.n, 0, ""
-    )
-    return _check("exact unchanged", folder, document, counted, table, "the source")
+    counted, published = counted_of(joint), _published(document, table)
+    return check_counted_unchanged("exact unchanged", folder, document, counted, published)
 
 
-def _check(
-    name: str, folder: ReleaseFolder, document: ProtocolDocument, counted: Recount, table: Table, source: str
+def check_counted_unchanged(
+    name: str,
+    folder: ReleaseFolder,
+    document: ProtocolDocument,
+    counted: Recount,
+    published: Mapping[tuple[str, ...], int],
 ) -> Check:
+    """The figures from counts of the secret and of what is published, public ones or exact ones.
+
+    Parameters
+    ----------
+    name : str
+        Of the check.
+    folder : ReleaseFolder
+    document : ProtocolDocument
+        Of an invariant protocol.
+    counted : Recount
+    published : mapping of record to int
+        The released records.
+    """
     if document.inputs.columns != counted.published_columns:
         counted = counted.with_secret()
     exact = PlainUnchanged(document.content(), counted)
@@ -113,9 +128,9 @@ def _check(
         if not exact.records.keys() <= set(exact.symbols):
             yield "a value has a count, and the protocol does not read it"
             return
-        yield from unchanged_complaints(stated, exact, _rule(document, counted.rows), _published(document, table))
+        yield from unchanged_complaints(stated, exact, _rule(document, counted.rows), published)
 
-    return _checked(name, folder, document, complaints, _FOLLOWS + source)
+    return _checked(name, folder, document, complaints, _FOLLOWS)
 
 
 def _checked(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 Limits = tuple[float, float]
 Numbers = Sequence[float | None]
@@ -42,22 +41,6 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
         high += min(told[1] / mass[0], mass[1] * furthest) if mass[0] else mass[1] * furthest
     least = max(0.0, low - off[1]) / total[1] if total[1] else 0.0
     return min(1.0, least), min(1.0, max(0.0, high - off[0]) / total[0]) if total[0] else 1.0
-
-
-def explained_exactly(law: Sequence[Sequence[Fraction]], numbers: Numbers) -> Fraction:
-    """The same of a law P(y, x), b sequences of a fractions; 0 where numbers do not vary."""
-    prior = [sum(column, Fraction()) for column in zip(*law, strict=True)]
-    known = [(Fraction(n), p) for n, p in zip(numbers, prior, strict=True) if n is not None]
-    of_known = sum((p for _, p in known), Fraction())
-    mean = sum((n * p for n, p in known), Fraction()) / of_known if of_known else Fraction()
-    gaps = [Fraction() if n is None else Fraction(n) - mean for n in numbers]
-    total = sum((p * gap**2 for p, gap in zip(prior, gaps, strict=True)), Fraction())
-    between = sum(
-        (sum((p * gap for p, gap in zip(row, gaps, strict=True)), Fraction()) ** 2 / sum(row, Fraction()))
-        for row in law
-        if any(row)
-    )
-    return between / total if total else Fraction()
 
 
 def _mean(known: Sequence[tuple[float, Limits]]) -> Limits:

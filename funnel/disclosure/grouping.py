@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.disclosure.partition import EXACT, QUICK, TIE, Blocks, assignment
-from funnel.disclosure.rules import Rules
 from funnel.disclosure.table import Table
 from funnel.errors import DataError
+from funnel.settings.disclosure_rules import Rules
 
 IntArray = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from funnel.disclosure.rules import Rules
+from funnel.settings.disclosure_rules import Rules
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

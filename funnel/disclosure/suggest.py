@@ -17,12 +17,11 @@ from funnel.alphabet import Alphabet
 from funnel.disclosure.grouping import Grouping, best_grouping, information
 from funnel.disclosure.naming import group_names
 from funnel.disclosure.order import in_order
-from funnel.disclosure.rules import Rules
 from funnel.disclosure.table import Axis, Table
 from funnel.joint import Joint
+from funnel.readers.cells import NUMBER, ordered
+from funnel.settings.disclosure_rules import Rules
 from funnel.settings.recode import Recode
-from funnel.source.cells import NUMBER
-from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec
 from funnel.wording import plain_number, toml_key, toml_text
 

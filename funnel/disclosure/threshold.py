@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.disclosure.rules import Rules
 from funnel.disclosure.suggest import Suggestion, suggest
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
+from funnel.settings.disclosure_rules import Rules
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed, toml_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from funnel.disclosure.rules import Disclosure, Rules
+from funnel.disclosure.rules import Disclosure
+from funnel.settings.disclosure_rules import Rules
 from funnel.wording import listed, plain_number
 
 

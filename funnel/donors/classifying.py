@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.disclosure.rules import Rules
 from funnel.donors.growing import BoolArray, record_classes
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
+from funnel.settings.disclosure_rules import Rules
 
 # Channels between so many classes are found in seconds.
 MOST_CLASSES = 400

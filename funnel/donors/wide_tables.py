@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from funnel.disclosure.rules import Rules
 from funnel.donors.classifying import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
@@ -21,6 +20,7 @@ from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
+from funnel.settings.disclosure_rules import Rules
 from funnel.solver import optimal
 
 if TYPE_CHECKING:

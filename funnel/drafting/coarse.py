@@ -9,14 +9,16 @@ from itertools import pairwise
 
 from funnel.drafting.look import Column
 from funnel.drafting.roles import is_wide
+from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
-from funnel.source.days import forms_of, written_day
 from funnel.source.suggestion import round_edges
 
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Values that fewer records have are not named in a spec.
 NAMED = 10
+# A category of several values is named after them where they are at most so many, and the name at most so long.
+_NAMED, _LONGEST = 3, 40
 # Of texts: how many may be listed one by one.
 _LISTED = 1000
 
@@ -118,10 +120,17 @@ def _neighbours(order: Sequence[str], counts: Mapping[str, int], most: int, leas
 def _others(
     order: Sequence[str], counts: Mapping[str, int], unnamed: int, most: int, least: int
 ) -> dict[str, tuple[str, ...]]:
-    """The rarest values as one category, where there are too many values or too few records of some."""
+    """The rarest values as one category, where there are too many values or too few records of some.
+
+    It is named after them where they are few and nothing else is in it.
+    """
     falling = sorted(order, key=lambda value: (-counts[value], value))
     kept = _kept([counts[value] for value in falling], unnamed, most, least)
-    return {OTHER: tuple(sorted(falling[kept:]))} if kept < len(order) else {}
+    if kept == len(order):
+        return {}
+    joined = tuple(sorted(falling[kept:]))
+    name = " or ".join(joined)
+    return {name if not unnamed and len(joined) <= _NAMED and len(name) <= _LONGEST else OTHER: joined}
 
 
 def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:

@@ -16,7 +16,7 @@ from funnel.drafting.people import RowsOfPeople, rows_of_people
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import OutputError, SpecError
 from funnel.progress import Progress
-from funnel.source.formats import format_of, names
+from funnel.readers.formats import format_of, names
 from funnel.storage import local_path
 from funnel.wording import listed
 

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from funnel.drafting.guess import guessed
 from funnel.errors import DataError
 from funnel.progress import Progress
+from funnel.readers.cells import NUMBER, is_number
+from funnel.readers.days import day_of
+from funnel.readers.formats.loaded import labels_of
+from funnel.readers.reader import open_source
+from funnel.readers.source import Source
 from funnel.settings.fields import MAX_LABEL
-from funnel.source.cells import NUMBER, is_number
-from funnel.source.days import day_of
-from funnel.source.formats.loaded import labels_of
-from funnel.source.reader import open_source
-from funnel.source.source import Source
 from funnel.spec import ReleaseSpec
 
 Kind = Literal["text", "number", "date", "truth", "other"]

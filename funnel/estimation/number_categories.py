@@ -29,7 +29,7 @@ class Categories:
     def of(cls, values: Sequence[str], column: str, numbers: StandFor | None) -> Categories:
         """Of the values of a column that inputs have, in their order."""
         # Sources are read by what stands above estimates.
-        from funnel.source.cells import number_in
+        from funnel.readers.cells import number_in
 
         labels = tuple(dict.fromkeys(values))
         said = dict(numbers or {})

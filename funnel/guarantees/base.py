@@ -6,6 +6,8 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -93,6 +95,20 @@ class Level:
         return self.value
 
 
+# Exact levels by guarantee, digest of the joint law and digest of the protocol; None outside of `levels_remembered`.
+_known_levels: ContextVar[dict[tuple[Guarantee, str, str], Level] | None] = ContextVar("known_levels", default=None)
+
+
+@contextmanager
+def levels_remembered() -> Iterator[None]:
+    """Within it `Guarantee.level` finds the level of the same guarantee, joint law and protocol once."""
+    token = _known_levels.set({})
+    try:
+        yield
+    finally:
+        _known_levels.reset(token)
+
+
 class Guarantee(ABC):
     """A bound on what an output tells about the secret; a frozen dataclass whose fields are its numbers.
 
@@ -151,7 +167,15 @@ class Guarantee(ABC):
         DataError
             If the protocol reads other columns than the joint law describes.
         """
-        read = joint.read_by(protocol.inputs.columns)
+        read, known = joint.read_by(protocol.inputs.columns), _known_levels.get()
+        if known is None:
+            return self._level_of(read, protocol)
+        key = self, read.digest, protocol.digest
+        if key not in known:
+            known[key] = self._level_of(read, protocol)
+        return known[key]
+
+    def _level_of(self, read: Joint, protocol: Protocol) -> Level:
         if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
             return self.sparse_level(read.occurring, protocol.sparse_for(read.occurring.inputs))
         return self.level_for(read, protocol.weights_for(read.inputs))
@@ -164,7 +188,11 @@ class Guarantee(ABC):
         DataError
             If the protocol reads other columns than the joint law describes.
         """
-        read = joint.read_by(protocol.inputs.columns)
+        read, known = joint.read_by(protocol.inputs.columns), _known_levels.get()
+        level = None if known is None else known.get((self, read.digest, protocol.digest))
+        # Levels are never rounded down; one that is rounded up beyond the budget decides nothing.
+        if level is not None and level.value <= self.budget:
+            return True
         if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
             return self.sparse_holds(read.occurring, protocol.sparse_for(read.occurring.inputs))
         return self.holds_for(read, protocol.weights_for(read.inputs))

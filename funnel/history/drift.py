@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from funnel.alphabet import SEPARATOR, Alphabet
-from funnel.audit.tails import binomial_two_sided, fisher, hypergeometric_two_sided
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.tails import binomial_two_sided, fisher, hypergeometric_two_sided
 
 # One false alarm in a thousand versions: somebody has to read it, and nothing is lost by a version that waits. Draws
 # are refused at 10^-8 because a second draw would be a selection; here nothing has been drawn yet.
@@ -155,7 +155,7 @@ def drift_between(before: Joint, after: Joint, changes: Changes | None = None) -
     multivariate hypergeometric if both were drawn from one law. One exact test of each value, corrected by Bonferroni,
     and one of all together: values in the order of their totals, each count hypergeometric given those before it, the
     logarithms of the p-values added up (Fisher). Twice the smaller of the two is the p-value. All tails are exact, for
-    any number of records (`funnel.audit.tails`), as in the tests of the drawing (decision 0008).
+    any number of records (`funnel.tails`), as in the tests of the drawing (decision 0008).
 
     *The same people* are no two samples, since most stay what they are. Who changed is compared: if frequencies stood
     still, somebody who changed is as likely to have come to a value as to have left it, so that the number who came

@@ -8,7 +8,7 @@ sabotaged line, is not made twice.
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise, declared_promise, read_promise
-from funnel.recount.published import first_csv_difference, recount_published
+from funnel.recount.published import recount_published
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount, source_digest
 
@@ -19,7 +19,6 @@ __all__ = [
     "Recount",
     "ReleasedProtocol",
     "declared_promise",
-    "first_csv_difference",
     "plain_information",
     "plain_level",
     "read_promise",

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, islice, pairwise, zip_longest
-from pathlib import Path
+from itertools import islice, pairwise
 from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import groups_of
 from funnel.recount.published import in_csv
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.rows import connect, csv_rows, parquet_kinds, parquet_rows
 from funnel.recount.sparse_row import entries_of
 from funnel.recount.variance import plain_intervals
 from funnel.spec import ReleaseSpec
@@ -204,95 +201,6 @@ def field_again(told: ToldNumbers, unit: str | None, written: Any) -> dict[str, 
             "numbers": told.ranges,
         },
     }
-
-
-def first_difference(
-    records: Path, table: Path, copy: Path | None, columns: Sequence[str], told: Sequence[ToldNumbers]
-) -> str | None:
-    """Where a table of numbers is not what follows from the records, in words; None if it is.
-
-    Parameters
-    ----------
-    records, table : Path
-        Parquet: the published records, and the same with their numbers.
-    copy : Path or None
-        The csv of these.
-    columns : sequence of str
-        The published ones.
-    told : sequence of ToldNumbers
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a record has a text that cannot be published.
-
-    Notes
-    -----
-    O(rows) time for each column of numbers; memory for some rows at a time.
-    """
-    names = [*columns, *(one.name for one in told)]
-    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
-        kinds = parquet_kinds(database, table, table.name, names)
-        for one in told:
-            if one.name not in kinds or kinds[one.name].name != ("float" if one.decimals else "whole"):
-                return f"have no column {one.name!r} of their type"
-
-        def codes(one: ToldNumbers) -> Iterator[int]:
-            place = {text: code for code, text in enumerate(one.intervals)}
-            for rows in parquet_rows(database, records, records.name, [one.column]):
-                for (text,) in rows:
-                    if text not in place:
-                        raise DataError(f"{records.name} has a text that the protocol cannot publish")
-                    yield place[text]
-
-        expected = _expected(records, columns, told, [seed_again(one.column, codes(one)) for one in told])
-        theirs = _flat(parquet_rows(database, table, table.name, names, only=True))
-        copied = None if copy is None else _flat(csv_rows(copy, copy.name, [*map(in_csv, names)], only=True))
-        for number, (row, found) in enumerate(zip_longest(expected, theirs), start=1):
-            cells = None if copied is None else next(copied, None)
-            if row is None or found is None or not _is_row(row, found, told):
-                return f"differ from those that follow from the records, first in row {number}"
-            if copied is not None and cells != csv_cells_again(row[0], row[1], told):
-                return f"differ in the csv, first in row {number}"
-        if copied is not None and next(copied, None) is not None:
-            return "are more in the csv than in the parquet file"
-    return None
-
-
-Row = tuple[Cells, tuple[int | None, ...]]
-
-
-def _expected(
-    records: Path, columns: Sequence[str], told: Sequence[ToldNumbers], seeds: Sequence[bytes]
-) -> Iterator[Row]:
-    """Every record with its numbers."""
-    places = [columns.index(one.column) for one in told]
-    codes: list[dict[str | None, int]] = [{text: code for code, text in enumerate(one.intervals)} for one in told]
-    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
-        stream = _flat(parquet_rows(database, records, records.name, columns))
-        for chunk in count():
-            if not (rows := list(islice(stream, CHUNK))):
-                return
-            steps = [
-                one.steps([of_text[row[place]] for row in rows], seed, chunk)
-                for one, place, of_text, seed in zip(told, places, codes, seeds, strict=True)
-            ]
-            yield from zip(rows, zip(*steps, strict=True), strict=True)
-
-
-def _flat(chunks: Iterator[list[Any]]) -> Iterator[Any]:
-    for chunk in chunks:
-        yield from chunk
-
-
-def _is_row(row: Row, found: Cells, told: Sequence[ToldNumbers]) -> bool:
-    texts, steps = row
-    numbers = [
-        None if cell is None else (float(cell) if one.decimals else int(cell))
-        for one, cell in zip(told, found[len(texts) :], strict=True)
-    ]
-    right = [None if step is None else one.number(step) for one, step in zip(told, steps, strict=True)]
-    return found[: len(texts)] == texts and numbers == right
 
 
 def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[ToldNumbers]) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -54,6 +57,20 @@ class PlainLevel:
     secret: int
 
 
+# By a digest of all that a level depends on; None outside of `plain_levels_remembered`.
+_known: ContextVar[dict[bytes, PlainLevel] | None] = ContextVar("known_plain_levels", default=None)
+
+
+@contextmanager
+def plain_levels_remembered() -> Iterator[None]:
+    """Within it `plain_level` finds the level of the same counts and weights once."""
+    token = _known.set({})
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
 def plain_level(
     guarantee: str | Promise,
     counts: Sequence[Sequence[int]],
@@ -101,6 +118,25 @@ def plain_level(
     PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
+    known = _known.get()
+    if known is None:
+        return _found(promise, counts, weights, denominator, reads_secret, published, box)
+    tables = [[[int(entry) for entry in row] for row in table] for table in (counts, weights)]
+    key = hashlib.sha256(repr((promise, tables, denominator, reads_secret, published, box)).encode()).digest()
+    if key not in known:
+        known[key] = _found(promise, counts, weights, denominator, reads_secret, published, box)
+    return known[key]
+
+
+def _found(
+    promise: Promise,
+    counts: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[int]],
+    denominator: int,
+    reads_secret: bool,
+    published: Symbols | None,
+    box: CountBox | None,
+) -> PlainLevel:
     channel = Channel.of(counts, weights, denominator, reads_secret)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")

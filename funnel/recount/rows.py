@@ -124,17 +124,15 @@ def parquet_cells(
 
 
 def parquet_rows(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str], only: bool = False
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
 ) -> Iterator[list[Cells]]:
-    """The rows of a parquet file in their order, some at a time; with ``only`` it must have no other columns.
+    """The rows of a parquet file in their order, some at a time.
 
     Raises
     ------
     DataError
         As `parquet_cells`.
     """
-    if only and (present := list(parquet_names(database, file, shown))) != list(columns):
-        raise DataError(f"{shown} has the columns {', '.join(present)} rather than {', '.join(columns)}")
     chosen = _chosen(database, file, shown, columns)
     return _answers(database, file, shown, f"SELECT {', '.join(chosen)}", "")
 
@@ -176,9 +174,9 @@ def csv_names(file: Path, shown: str, delimiter: str, encoding: str = "utf-8") -
 
 
 def csv_rows(
-    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", only: bool = False, encoding: str = "utf-8"
+    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", encoding: str = "utf-8"
 ) -> Iterator[list[tuple[str, ...]]]:
-    """The rows of a csv file in their order, some at a time; with ``only`` it must have no other columns.
+    """The rows of a csv file in their order, some at a time.
 
     Raises
     ------
@@ -192,8 +190,6 @@ def csv_rows(
         with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, written, newline="") as stream:
             reader = filter(None, csv.reader(stream, delimiter=delimiter))
             header = next(reader, [])
-            if only and header != list(columns):
-                raise DataError(f"{shown} has another header than {', '.join(columns)}")
             for column in columns:
                 if header.count(column) != 1:
                     raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")

@@ -11,12 +11,12 @@ from funnel.estimation.methods import Method
 from funnel.estimation.numbers import QUARTILES
 from funnel.estimation.odds import plain_odds
 from funnel.estimation.weighted import WeightedEstimate
+from funnel.readers.cells import number_in
 from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.estimated import estimate_numbers_of, estimate_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.reading import open_release
 from funnel.release.weighted import estimate_release_weighted
-from funnel.source.cells import number_in
 
 Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate
 

@@ -17,6 +17,7 @@ from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.measures.utilities import INFORMATION, Utility
+from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.inside import far_inside, moved_inside
 from funnel.release.public import public_shares, share_step
@@ -94,8 +95,16 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
             weights[:, ~seen] = marginal[:, np.newaxis]
             coarse = replace(protocol, weights=weights, marginal=marginal)
             if utility.told(joint, coarse) >= least and guarantee.holds_for(read, weights):
-                return coarse
+                return _named_alike(protocol, coarse)
     return protocol
+
+
+def _named_alike(protocol: Protocol, coarse: Protocol) -> Protocol:
+    """The coarse one with outputs named by its own weights, where those of the other were named by theirs."""
+    columns = protocol.outputs.columns
+    if protocol.outputs != name_outputs(protocol.weights, protocol.inputs, columns):
+        return coarse
+    return replace(coarse, outputs=name_outputs(coarse.weights, coarse.inputs, columns))
 
 
 def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Protocol:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from funnel.audit.followed import FoundHistory
+from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument

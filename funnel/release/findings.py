@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from funnel.audit.findings import Findings
-from funnel.audit.followed import ExpectedHistory, FoundHistory
+from funnel.findings.followed import ExpectedHistory, FoundHistory
+from funnel.findings.of_release import Findings
 from funnel.release.document import Count, Document, Part, Probability, dump
 
 # Levels of whoever knows more than is published, and the share of the answers that was computed with each.
@@ -18,7 +18,7 @@ _LEVELS_OF_READERS = (("truth", "beyond"), ("tables", "tables_beyond"))
 
 
 class FoundConsistency(Part):
-    """`funnel.audit.Consistency`."""
+    """`funnel.findings.Consistency`."""
 
     p_value: Probability
     worst_input: Count
@@ -39,7 +39,7 @@ class FoundConfidence(Part):
 
 
 class ExpectedHistoryPart(Part):
-    """`funnel.audit.followed.ExpectedHistory`.
+    """`funnel.findings.followed.ExpectedHistory`.
 
     Where ``truth`` is None and ``beyond`` is not, that level is infinite; so it is of ``tables`` and ``tables_beyond``.
     """
@@ -61,7 +61,7 @@ class ExpectedHistoryPart(Part):
 
 
 class FoundHistoryPart(Part):
-    """`funnel.audit.FoundHistory`."""
+    """`funnel.findings.FoundHistory`."""
 
     register_: str = Field(alias="register")
     versions: int = Field(ge=1)
@@ -93,7 +93,7 @@ class ExplainedPart(Part):
 
 
 class FindingsDocument(Document):
-    """What the audit of a release found, as `funnel.audit.Findings` describes it, in nats; internal.
+    """What the audit of a release found, as `funnel.findings.Findings` describes it, in nats; internal.
 
     None stands for an infinite level, a lift that is not defined, and what was not computed.
     """

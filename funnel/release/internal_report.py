@@ -15,7 +15,7 @@ from funnel.release.verdict import Judgement
 
 
 class ExactWitness(Part):
-    """Where the level is attained, and the exact worst ratio; as `funnel.audit.Findings` has them."""
+    """Where the level is attained, and the exact worst ratio; as `funnel.findings.Findings` has them."""
 
     output: str
     secret: str
@@ -84,7 +84,7 @@ class Sparse(Part):
 
 
 class InPopulationFigures(Part):
-    """What the bound is estimated to be worth in the population, as `funnel.audit.population.InPopulation`."""
+    """What the bound is estimated to be worth in the population, as `funnel.findings.population.InPopulation`."""
 
     unseen: Probability
     unseen_cells: Probability
@@ -110,7 +110,7 @@ class AttackFigures(Part):
 
 
 class LearnedFigures(Part):
-    """How often a classifier guesses right, as `funnel.audit.learned.Learned`; all None where there is none."""
+    """How often a classifier guesses right, as `funnel.findings.learned.Learned`; all None where there is none."""
 
     trained: Count | None = None
     tried: Count | None = None

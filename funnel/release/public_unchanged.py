@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from funnel.audit.findings import Audited
 from funnel.donors.composition import Composition
+from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged import unchanged

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
-from funnel.audit import Audited, Findings
 from funnel.donors.composition import Composition
 from funnel.errors import DataError
+from funnel.findings import Audited, Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from funnel.audit import Audited, Findings
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import disclosure_content, public_sentence
 from funnel.donors.composition import Composition
+from funnel.findings import Audited, Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -195,10 +195,10 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         elif column in spec.categories:
             rest = "no record has another" if column in spec.complete else "all others are one category"
-            said.append(
-                f"{column}: the {len(spec.categories[column]):,} values that the publisher declared keep their names; "
-                f"{rest}."
-            )
+            groups = {} if recode is None else recode.groups or {}
+            declared = f"the {things(len(spec.categories[column]), 'value')} that the publisher declared"
+            kept = "keep their names" if not groups else f"keep their names, but for those in {_named_groups(groups)}"
+            said.append(f"{column}: {declared} {kept}; {rest}.")
         else:
             rest = "all others are one category"
             if column in spec.secret:
@@ -211,6 +211,11 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
     else:
         said.append("Records with a missing value were left out.")
     return tuple(said)
+
+
+def _named_groups(groups: Mapping[str, Sequence[str]]) -> str:
+    listed = ", ".join(f"{name!r}" for name in groups)
+    return f"the {'group' if len(groups) == 1 else 'groups'} {listed}"
 
 
 def random_source_of(spec: ReleaseSpec) -> str:

@@ -83,6 +83,8 @@ def _environment() -> Environment:
 
 def _readable(text: str) -> str:
     """The text without characters that are invisible or turn the writing direction of what follows."""
+    if text.isascii() and text.isprintable():
+        return str(text)
     return "".join(c if c in "\n\t" or not _is_hidden(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

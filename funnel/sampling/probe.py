@@ -4,7 +4,7 @@ A threshold that is off by one moves a probability by 2^-63: no number of draws 
 it do. For every input x, the one outside the alphabet last, and every output y, let t = Σ_{y' ≤ y} weights[y', x]; the
 probe asks for the outputs of u = t - 1 (0 for t = 0) and of u = t (2^63 - 1 for t = 2^63), in this order, and is the
 BLAKE2b digest of the answers as little-endian 32-bit numbers. Of a protocol without its zeros it asks for the outputs
-only that an input can become: at any other one nothing gives way. `funnel.audit.probe` says what it has to be.
+only that an input can become: at any other one nothing gives way. `funnel.findings.probe` says what it has to be.
 """
 
 from __future__ import annotations

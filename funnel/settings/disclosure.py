@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt
 
+from funnel.settings.disclosure_rules import Rules
 from funnel.settings.fields import Texts
 from funnel.settings.section import Section
-
-if TYPE_CHECKING:
-    from funnel.disclosure import Rules
 
 # Of classes of records whose secret is published, where a spec does not say it.
 DOMINANCE_OF_PUBLISHED = 0.995
@@ -50,8 +48,6 @@ class DisclosureSettings(Section):
     @property
     def rules(self) -> Rules:
         """These rules, to hold counts against."""
-        from funnel.disclosure import Rules
-
         return Rules(self.minimum_cell, self.dominance, self.unique_share)
 
     def refuses(self, protection: str) -> bool:

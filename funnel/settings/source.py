@@ -97,7 +97,7 @@ class SourceSettings(Section):
         ``s3://bucket/people/``. A relative path starts at the folder of the spec file. Or the URL of a database,
         without a password; or ``environment:NAME`` for a variable that holds one.
     format : str
-        One of `funnel.source.formats`; by default told by the suffix of the path; a path without suffix is a folder of
+        One of `funnel.readers.formats`; by default told by the suffix of the path; a path without suffix is a folder of
         parquet files.
     table : str or None
         Of a database: the table (or view) to read, or ``schema.table``.
@@ -147,7 +147,7 @@ class SourceSettings(Section):
             return {**value, "format": "parquet"}
         if names_database(path):
             return {**value, "format": "sql"}
-        from funnel.source.formats import format_of, suffixes
+        from funnel.readers.formats import format_of, suffixes
 
         # A path without suffix can only be a folder.
         suffix = "" if path.endswith("/") else PurePath(path).suffix.lower()
@@ -162,7 +162,7 @@ class SourceSettings(Section):
     @field_validator("format")
     @classmethod
     def _known(cls, value: str) -> str:
-        from funnel.source.formats import names
+        from funnel.readers.formats import names
 
         if value not in names():
             raise ValueError(f"must be {listed(map(repr, names()[:-1]))} or {names()[-1]!r}")

@@ -24,6 +24,7 @@ from funnel.protocol import INVARIANT, Protocol
 from funnel.rounding import marginal_weights
 from funnel.solver.balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.budget import CALL, Budget, Ended
+from funnel.solver.by_posterior import PosteriorProgramme
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.interior import InteriorProgramme
@@ -49,6 +50,8 @@ _ROUNDS = 2_000
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
 _FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0.8, 1e-4
+# The same between outputs and sources; which pairs are kept there.
+_LEAST_ROOM, _SEED = 1e-9, 17
 # Broken conditions of cones that an output takes in a round; others stay that are nearer than this share of their room,
 # which grows from round to round.
 _MOST, _NEARBY, _WIDER = 96, 0.1, 1.3
@@ -195,12 +198,42 @@ class _Search:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
         if len(self._law) == 1:
             return np.ones((1, 1))
+        if self._run_by_posterior():
+            return self._best
         by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
         # Of values with hardly any records interior points say little: pairs as needed do.
         if not (self._conditions.sets and by_points and self._run_inside()):
             # Equations have no interior.
             self._run_exchanging(patiently=self._perfect)
         return self._best
+
+    def _run_by_posterior(self) -> bool:
+        """`run` between outputs and sources of the same posterior, for many values; False where that is not for these.
+
+        The first solution, over all pairs, proves the bound; the second has few pairs.
+        """
+        no_interior = self._perfect or not (self._spaces @ self._law < -_LEAST_ROOM).all()
+        if len(self._law) <= FEW or self._conditions.sets or no_interior:
+            return False
+        programme = PosteriorProgramme(self._law, self._worth, self._spaces, self._budget)
+        if not programme.is_suited or not self._budget.allows(programme.work):
+            return False
+        for _ in range(2):
+            try:
+                found = programme.solve(self._gap * _PRECISION)
+            except SolverError:
+                break
+            self._prove(found)
+            shares = self._broken(found.flows).shares
+            inside = found.value - float(self._worth @ _pooled(shares, self._law))
+            if self._inside == -np.inf or self.bound - inside <= self._gap:
+                self._inside, self._best = inside, found.flows
+            self._progress(f"{self._inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
+            if not self._budget.allows(programme.work):
+                break
+            programme.keep_few(np.random.default_rng(_SEED))
+        self.ended = self._budget.ended_by
+        return self.ended is not None or self.bound - self._inside <= _NEAR
 
     def _run_exchanging(self, patiently: bool) -> None:
         """`run` by pairs and conditions as they are needed."""

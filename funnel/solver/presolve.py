@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 
 # Relative to what is cut: as small as rounding makes a piece, far smaller than one record of any table.
 _SLIVER = 1e-13
@@ -86,23 +86,44 @@ def merge_alike(joint: Joint, kinds: npt.NDArray[np.int64]) -> MergedInputs:
 def split_flows(merged: MergedInputs, flows: FloatArray) -> FloatArray:
     """Flows P(x, y) at [y, x] between merged inputs as flows (n, n) between the n inputs that occur.
 
-    What stays within a merged input stays with each of its members. What moves between two of them is laid along one
-    interval for the members of each, so that few pairs exchange anything; every output keeps its posterior.
+    What stays within a merged input stays with each of its members. What moves out of it is laid along its members one
+    after the other, so that few pairs exchange anything; every output keeps its posterior.
     """
     sizes = merged.original.counts.sum(axis=0)
     place = np.cumsum(sizes > 0) - 1
-    ends = [np.cumsum(sizes[list(group)]) / sizes[list(group)].sum() for group in merged.members]
-    fine = np.zeros((place[-1] + 1, place[-1] + 1))
-    for y, x in np.argwhere(flows > 0).tolist():
-        into, out = (place[list(merged.members[m])] for m in (y, x))
-        if y == x:
-            fine[into, into] += flows[y, x] * np.diff(ends[y], prepend=0.0)
+    members = [place[list(group)] for group in merged.members]
+    shares = [sizes[list(group)] / sizes[list(group)].sum() for group in merged.members]
+    stays = np.diagonal(flows)
+    fine = np.diag(np.concatenate([kept * share for kept, share in zip(stays, shares, strict=True)]))
+    order = np.argsort(np.concatenate(members))
+    fine = fine[np.ix_(order, order)]
+    for x, (out, share) in enumerate(zip(members, shares, strict=True)):
+        outputs = np.flatnonzero(flows[:, x])
+        outputs = outputs[outputs != x]
+        if not len(outputs):
             continue
-        cuts = np.union1d(ends[y], ends[x])
-        widths, middle = np.diff(cuts, prepend=0.0), cuts - np.diff(cuts, prepend=0.0) / 2
-        pairs = into[np.searchsorted(ends[y], middle)], out[np.searchsorted(ends[x], middle)]
-        np.add.at(fine, pairs, flows[y, x] * widths)
+        into = np.concatenate([members[y] for y in outputs])
+        amounts = np.concatenate([flows[y, x] * shares[y] for y in outputs])
+        places, sources, moved = laid_along(amounts, share * amounts.sum())
+        np.add.at(fine, (into[places], out[sources]), moved)
     return fine
+
+
+def laid_along(into: FloatArray, out: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """What moves from sources to places, each laid along one line in turn: places, sources, and amounts.
+
+    Parameters
+    ----------
+    into : ndarray, shape (i,)
+        Amounts that places take, >= 0, of a sum > 0.
+    out : ndarray, shape (o,)
+        Amounts that sources give; sums are the same but for rounding.
+    """
+    ends = [np.cumsum(part) / part.sum() for part in (into, out)]
+    cuts = np.union1d(*ends)
+    widths = np.diff(cuts, prepend=0.0)
+    places, sources = (np.minimum(np.searchsorted(end, cuts - widths / 2), len(end) - 1) for end in ends)
+    return places, sources, widths * float(out.sum())
 
 
 def _merged(joint: Joint, members: tuple[tuple[int, ...], ...]) -> MergedInputs:

@@ -6,13 +6,13 @@ from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.readers.cells import number_in
+from funnel.readers.reader import Source
 from funnel.settings.frequencies import FrequencySettings
 from funnel.settings.recode import Recode
 from funnel.settings.work import LimitSettings
-from funnel.source.cells import number_in
 from funnel.source.coding import coded_batches
 from funnel.source.learning import COUNTED, learn_codings
-from funnel.source.reader import Source
 from funnel.spec import ReleaseSpec
 
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
+from funnel.readers.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
+from funnel.readers.reader import BATCH_ROWS, Source
 from funnel.sampling import KEY_COLUMN
 from funnel.settings.recode import Recode
-from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
-from funnel.source.reader import BATCH_ROWS, Source
 from funnel.spec import ReleaseSpec
 
 
@@ -39,7 +39,8 @@ class Coding:
     n_missing : int
         Records whose cell is missing, among all that were read.
     n_grouped, n_grouped_values : int
-        Records in the category of rarer values, and how many values it stands for, a missing one among them.
+        Records in the category of rarer values that no setting puts there, and how many values they have, a missing one
+        among them.
     missing_label, other_label : str or None
         The labels of the categories of missing and of other values, where there are such: one and the same where
         missing values are too rare to be a category of their own.

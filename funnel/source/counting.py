@@ -14,12 +14,12 @@ from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT
+from funnel.readers.reader import Source, open_source
 from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.fitting import require_few_set_aside
 from funnel.source.learning import learn_codings
-from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
 # An invariant channel over more combinations than this takes minutes. Where no mechanism is named, sets of values may

@@ -9,7 +9,7 @@ from functools import partial
 
 from funnel.errors import DataError
 from funnel.progress import LOSS
-from funnel.source.cells import number_in
+from funnel.readers.cells import number_in
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed, nearest, same_name, toml_key

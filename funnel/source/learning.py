@@ -11,8 +11,9 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
+from funnel.readers.cells import MISSING, CodeArray, Mask
+from funnel.readers.reader import BATCH_ROWS, Source
 from funnel.settings.fields import MAX_LABEL
-from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
 from funnel.source.fitting import (
     require_complete,
@@ -21,7 +22,6 @@ from funnel.source.fitting import (
     unmet_values,
 )
 from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
-from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
 from funnel.spec import ReleaseSpec
 from funnel.tables import positions_of
@@ -202,7 +202,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
             n_left_out += count
             continue
         of_label[label] += count
-        if label == named.other:
+        # A value of that name, or of a group that the spec gives that name, is no other value.
+        if label == named.other and value != label:
             n_grouped += count
             n_grouped_values += 1
     return Coding(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
-from funnel.alphabet import natural_key
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share, selected, shares, with_noise
-from funnel.source.cells import NUMBER
+from funnel.readers.cells import ordered
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
 
@@ -219,11 +216,3 @@ def too_rare(counts: Mapping[str, int], least: int, together: int) -> set[str]:
         rare.add(label)
         together += counts[label]
     return rare
-
-
-def ordered(labels: Iterable[str]) -> list[str]:
-    """Labels in order: by value if all are numbers, else naturally (``9th`` before ``10th``)."""
-    known = list(labels)
-    if all(re.fullmatch(NUMBER, label) for label in known):
-        return sorted(known, key=lambda label: (Decimal(label), label))
-    return sorted(known, key=lambda label: (natural_key(label), label))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 
 from funnel.errors import DataError
+from funnel.readers.cells import NUMBER
 from funnel.settings.recode import Recode
-from funnel.source.cells import NUMBER
 from funnel.spec import ReleaseSpec
 from funnel.wording import plain_number, toml_key
 

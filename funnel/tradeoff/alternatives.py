@@ -27,7 +27,7 @@ from funnel.sampling.engine import Workers
 from funnel.settings.recode import OTHER
 from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff.sweep import SECONDS, digest_of, remembered
+from funnel.tradeoff.sweep import SECONDS, remembered
 from funnel.tradeoff.unchanged import share_unchanged
 from funnel.wording import toml_text
 
@@ -129,7 +129,7 @@ def alternatives(
         kept = remembered(
             _stays,
             [(one, str(guarantee), choice, seconds) for one in read],
-            [[digest_of(one), str(guarantee), choice, seconds] for one in read],
+            [[one.digest, str(guarantee), choice, seconds] for one in read],
             Kept,
             workers,
             cache,
@@ -140,7 +140,7 @@ def alternatives(
         kept = remembered(
             _kept,
             [(one, str(guarantee), seconds, utility) for one in known],
-            [[digest_of(one), str(guarantee), seconds, *utility.content] for one in known],
+            [[one.digest, str(guarantee), seconds, *utility.content] for one in known],
             Kept,
             workers,
             cache,

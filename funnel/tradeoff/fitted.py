@@ -12,7 +12,6 @@ from funnel.joint import Joint
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
-from funnel.tradeoff.sweep import digest_of
 
 _FILE = "row.json"
 
@@ -57,4 +56,4 @@ class FittedRows:
         self.cache.keep(key, {_FILE: json.dumps(content).encode()})
 
     def _key(self, joint: Joint, guarantee: Guarantee, name: str, work: float, *chosen_by: object) -> str:
-        return self.cache.key(digest_of(joint), str(guarantee), name, work, *chosen_by)
+        return self.cache.key(joint.digest, str(guarantee), name, work, *chosen_by)

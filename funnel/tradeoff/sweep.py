@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import pickle
@@ -12,8 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
-
-import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee, parse_guarantee
@@ -102,10 +99,6 @@ class Sweep:
         """What keeps most at one budget; None where nothing can be used."""
         usable = [point for point in self.at(budget) if point.kept is not None]
         return max(usable, key=lambda point: point.kept or 0.0, default=None)
-
-    def joined(self, other: Sweep) -> Sweep:
-        """With the points of another sweep of the same budgets before them."""
-        return Sweep(self.guarantee, self.budgets, (*other.points, *self.points))
 
     def frontier(self) -> tuple[tuple[float, float], ...]:
         """Budget and the least certified bound on what is kept there, where there is one, by ascending budget."""
@@ -258,18 +251,6 @@ def _called(function: Callable[..., R], path: str, *rest: object) -> R:
     return function(pickle.loads(Path(path).read_bytes()), *rest)
 
 
-def digest_of(joint: Joint) -> str:
-    """SHA-256 (hex) of counts, bounds and labels."""
-    digest = hashlib.sha256()
-    bounds = joint.bounds
-    tables = [joint.counts] if bounds is None else [joint.counts, bounds.lower, bounds.upper, bounds.totals]
-    for table in tables:
-        digest.update(repr(table.shape).encode() + np.ascontiguousarray(table).tobytes())
-    names_of = [[alphabet.columns, alphabet.symbols] for alphabet in (joint.secret, joint.inputs)]
-    digest.update(json.dumps(names_of).encode())
-    return digest.hexdigest()
-
-
 def varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
     """The guarantee with parts of its budget, ascending, its own among them; as it is where it has none to vary."""
     if guarantee.is_perfect or not math.isfinite(guarantee.budget):
@@ -288,7 +269,7 @@ def varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
 
 
 def _key(joint: Joint, *rest: object) -> list[object]:
-    return [digest_of(joint), *rest]
+    return [joint.digest, *rest]
 
 
 def _point(joint: Joint, text: str, name: str, seconds: float, utility: Utility = INFORMATION) -> Point:

@@ -19,7 +19,7 @@ from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
 from funnel.solver import optimal
 from funnel.solver.invariant import Weighting
-from funnel.tradeoff.sweep import PARTS, Point, Sweep, digest_of, remembered, rising, varied
+from funnel.tradeoff.sweep import PARTS, Point, Sweep, remembered, rising, varied
 
 SECONDS = 0.5
 """Seconds for one optimisation of one point, as work that is counted."""
@@ -135,7 +135,7 @@ def unchanged_curve(
         As for `funnel.tradeoff.sweep`.
     """
     tasks = [(joint, str(one), weights, seconds) for one in varied(guarantee, parts)]
-    keys: list[list[object]] = [[digest_of(joint), *task[1:]] for task in tasks]
+    keys: list[list[object]] = [[joint.digest, *task[1:]] for task in tasks]
     points = remembered(_point, tasks, keys, UnchangedPoint, workers, cache, progress)
     labels = joint.secret.labels
     return UnchangedCurve(

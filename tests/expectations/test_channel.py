@@ -13,8 +13,8 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.audit import draw_consistency
 from funnel.errors import SpecError
+from funnel.findings import draw_consistency
 from funnel.pipeline.expectations import Evidence
 from funnel.pipeline.expectations import evidence as evidence_module
 from funnel.pipeline.expectations.custom.channel import Channel

@@ -15,8 +15,8 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.audit.false_alarms import FALSE_ALARM, SHARES
 from funnel.drawn import DrawnCounts
+from funnel.findings.false_alarms import FALSE_ALARM, SHARES
 from funnel.pipeline.expectations import Evidence, Verdict, ordering
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import Symbols, coded

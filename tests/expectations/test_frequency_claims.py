@@ -213,7 +213,7 @@ def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
         ("report.json", lambda said: said["estimation"].update(records=3000), "report", "figures"),
         ("report.json", lambda said: said["figures"].update(outside=0), "report", "figures"),
         ("report.json", lambda said: said["source"].update(dropped="none"), "report", "frequencies"),
-        ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report", "frequencies"),
+        ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report", "other files"),
         ("report.json", lambda said: said["frequencies"].update(covers_noise=False), "report", "frequencies"),
         (
             "protocol.json",
@@ -226,7 +226,7 @@ def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
             "datapackage.json",
             lambda said: said["funnel:privacy"]["frequencies"].update(epsilon=0.5),
             "package",
-            "frequencies",
+            "other files",
         ),
         ("audit/findings.json", lambda said: said.update(proven_level=said["level"] / 2), "plain_level", "findings"),
     ],

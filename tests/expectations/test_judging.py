@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from funnel.audit.false_alarms import SHARES
-from funnel.audit.independence import Independence
+from funnel.findings.false_alarms import SHARES
+from funnel.findings.independence import Independence
 from funnel.pipeline.expectations import Evidence, Verdict, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
 from funnel.pipeline.expectations.custom.claims import ExpectCsvToEqualTable

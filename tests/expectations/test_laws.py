@@ -15,9 +15,9 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
-from funnel.pipeline.expectations.laws import Laws, prior_law, share_step, step_above
 from funnel.protocol import Protocol
 from funnel.recount import Recount, ReleasedProtocol
+from funnel.recount.laws import Laws, prior_law, share_step, step_above
 from funnel.release import public
 from funnel.release.public.rounding import law_of_rare
 from tests.strategies import joints

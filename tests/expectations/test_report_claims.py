@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import report_claims
 from funnel.pipeline.expectations.claims import Claim
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.public import lift_step
+from funnel.release.public.rounding import to_multiple
 from tests.expectations.test_laws import laws_of
 
 # Nobody of the first secret has the second input, and inputs are published as they are.
@@ -36,6 +39,20 @@ def failures(claims: Any) -> dict[str, str]:
 
 def strongest(secret: str, output: str, lift: float | None) -> dict[str, Any]:
     return {"lifts": {"table": None, "strongest": [{"secret": secret, "output": output, "cell": {"lift": lift}}]}}
+
+
+@pytest.mark.parametrize("off", [0.5, 0.9, 1.0, 1.4])
+@pytest.mark.parametrize("expected", [21.0, 39.0, 55.0, 99.0, 210.0, 4000.0])
+@pytest.mark.parametrize("exact", [1e-3, 0.04, 0.24, 0.26, 0.727, 0.97, 1.3, 2.6])
+def test_a_lift_that_is_told_to_the_step_of_public_frequencies_is_close(
+    off: float, expected: float, exact: float
+) -> None:
+    step = lift_step(exact, off * expected)
+    told = max(step, to_multiple(exact, step))
+    laws: Any = SimpleNamespace(
+        output_masses=[int(expected)], recount=SimpleNamespace(rows=1), denominator=1, secrets={("a",): 1}
+    )
+    assert abs(told - exact) <= report_claims._coarseness(exact, laws, ("a",), 0)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from funnel.audit.told import Told
 from funnel.cli import main
 from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.pipeline.flows import way
+from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.classified import make_classes, write_classes
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.release.preview import preview
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.flows.test_whole_records import COLUMNS, WHOLE

@@ -20,13 +20,13 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.flows.way import go
 from funnel.planning import plan as compare
+from funnel.preview.counted import preview
+from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.recount.histories import recount_histories
 from funnel.register.forget import digests_of, forget
-from funnel.register.planning import plan_version
 from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
-from funnel.release.preview import preview
 from funnel.release.secret import find_register_secret
 from funnel.spec import ReleaseSpec
 from tests.public import previewed

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from funnel.audit import findings
 from funnel.audit.check import State
 from funnel.errors import ReleaseRefused
+from funnel.findings import of_release as findings
 from funnel.pipeline.flows import way
 from funnel.release.document import dump
 from funnel.release.documents import DrawsDocument, ProtocolDocument

@@ -395,7 +395,7 @@ def test_a_defect_shows_its_place_but_no_message_and_no_traceback(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("row: Jane Doe, divorced")
 
-    monkeypatch.setattr("funnel.release.preview.count_joint", broken)
+    monkeypatch.setattr("funnel.preview.counted.count_joint", broken)
     result = funnel("plan", make_project(tmp_path))
     failed(result, 1, "ZeroDivisionError", "test_cli.py", "FUNNEL_TRACEBACK")
     assert "Jane" not in result.output

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,9 +16,9 @@ import pytest
 from funnel.errors import LedgerError, PipelineError
 from funnel.pipeline.ledger.holding import Patience
 from funnel.pipeline.ledger.ledger import Ledger
+from tests.killing import another_process
 from tests.ledger.events import event, opened
 from tests.ledger.servers import PASSWORD, Server
-from tests.projects import ROOT
 
 IMPATIENT = Patience(tries=1)
 TIRELESS = Patience(tries=100_000, sleep=lambda _: None)
@@ -155,34 +156,21 @@ def test_it_may_share_a_database_with_others(postgres: Server, tmp_path: Path) -
         assert ledger.verify() == 1
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from funnel.pipeline.ledger.ledger import Ledger
-
-url, workspace, register = sys.argv[1:]
-with Ledger.open(url or None, Path(workspace)) as ledger, ledger.holding(register):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+def hold(url: str | None, workspace: Path, register: str, held: Connection) -> None:
+    """Run in another process: it holds a register until it is killed."""
+    with Ledger.open(url, workspace) as ledger, ledger.holding(register):
+        held.send(True)
+        signal.pause()
 
 
 @contextmanager
-def held_elsewhere(url: str | None, workspace: Path, register: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process holds a register until its standard input is closed, or it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, url or "", str(workspace), register],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "held\n"
-            yield process
-        finally:
-            process.kill()
+def held_elsewhere(url: str | None, workspace: Path, register: str) -> Iterator[ForkProcess]:
+    """Another process holds a register until the end of the block, or until it is killed."""
+    here, there = Pipe(duplex=False)
+    with here, there, another_process(hold, url, workspace, register, there) as process:
+        there.close()
+        assert here.recv()
+        yield process
 
 
 def test_one_publisher_of_a_register_at_a_time(url: str | None, tmp_path: Path) -> None:
@@ -211,8 +199,8 @@ def test_who_waits_goes_on_when_the_other_is_killed(url: str | None, tmp_path: P
 
         def sleep(_: float) -> None:
             # The server notices on its own, the file at once: so often is asked until then.
-            other.send_signal(signal.SIGKILL)
-            other.wait()
+            other.kill()
+            other.join()
 
         with ledger.holding("panel", Patience(tries=100_000, sleep=sleep)):
             ledger.append(event("publishing"))

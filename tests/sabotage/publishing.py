@@ -167,12 +167,12 @@ PUBLISHING = [
         "funnel.release.public.findings",
         "level=levels.told(findings.level),",
         "level=levels.told(findings.level) / 2,",
-        "expect_package_to_describe_release",
+        "expect_protocol_figures_to_follow_recount",
     ),
     Mutant(
         "records doubled in the report",
         "twice as many records as there are",
-        "funnel.audit.findings",
+        "funnel.findings.of_release",
         "        rows = drawn.n",
         "        rows = 2 * drawn.n",
         "expect_package_to_describe_release",
@@ -244,7 +244,7 @@ PUBLISHING = [
     Mutant(
         "utility doubled in the findings",
         "every public file says twice the utility",
-        "funnel.audit.findings",
+        "funnel.findings.of_release",
         "utility=measures.mutual_information(published, protocol),",
         "utility=2 * measures.mutual_information(published, protocol),",
         "expect_protocol_figures_to_follow_recount",
@@ -342,7 +342,7 @@ PUBLISHING = [
     Mutant(
         "lifts turned in the report",
         "lifts of other secrets",
-        "funnel.audit.findings",
+        "funnel.findings.of_release",
         "lift=measures.lift(joint, protocol),",
         "lift=measures.lift(joint, protocol)[::-1],",
         "expect_report_to_follow_recount",

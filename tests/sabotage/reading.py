@@ -26,7 +26,7 @@ READING = [
     Mutant(
         "edges in the bin below",
         "a person of 30 is published as under 30",
-        "funnel.source.cells",
+        "funnel.readers.cells",
         'present, side="right"',
         'present, side="left"',
         "expect_counts_to_equal_recount",
@@ -35,7 +35,7 @@ READING = [
     Mutant(
         "edges a year higher",
         "bins have other edges than their names say",
-        "funnel.source.cells",
+        "funnel.readers.cells",
         "edges = _whole_edges(self.edges, numbers.dtype) if exact",
         "edges = _whole_edges(self.edges, numbers.dtype) + 1 if exact",
         "expect_counts_to_equal_recount",
@@ -44,7 +44,7 @@ READING = [
     Mutant(
         "marks of missing values are values",
         "what the spec calls missing is published as a category of its own",
-        "funnel.source.cells",
+        "funnel.readers.cells",
         "MISSING if text is None or text in self.missing",
         "MISSING if text is None",
         "expect_counts_to_equal_recount",
@@ -116,7 +116,7 @@ READING = [
     Mutant(
         "unread records",
         "the first record of every batch is left out, and the report says that none was",
-        "funnel.source.formats.base",
+        "funnel.readers.formats.base",
         "yield batch.select(list(columns))",
         "yield batch.select(list(columns)).slice(1)",
         "expect_counts_to_equal_recount",

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit import encoding, findings
+from funnel.audit import encoding
+from funnel.findings import of_release as findings
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
 from funnel.protocol import Protocol

@@ -11,15 +11,15 @@ from funnel.audit.histories import recount_histories
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.planning import plan
+from funnel.preview.counted import preview
+from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.recount import open_tables
 from funnel.recount.noise import cell_limit
-from funnel.register.planning import plan_version
 from funnel.register.register import Register
 from funnel.release import secret
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.release.preview import preview
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.tasks.test_followed_noise import PANEL, SAME_SECRET

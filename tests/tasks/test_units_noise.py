@@ -19,13 +19,13 @@ from funnel.errors import DataError
 from funnel.frequencies.rows import NoisyRows, UnitCounts
 from funnel.pipeline.expectations import Finished
 from funnel.pipeline.flows.way import go
+from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
 from funnel.release import secret
 from funnel.release.frequencies_document import FrequenciesDocument, RowsPart
 from funnel.release.layout import ReleaseFolder
-from funnel.release.preview import preview
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import make_project

@@ -17,8 +17,9 @@ from funnel.errors import ReleaseRefused
 from funnel.guarantees import LIP
 from funnel.pipeline.flows import way
 from funnel.pipeline.flows.look import look
+from funnel.pipeline.tasks import settled
 from funnel.pipeline.tasks.validate import validate
-from funnel.release import publication, settled
+from funnel.release import publication
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec

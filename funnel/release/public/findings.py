@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.audit.consistency import Consistency
-from funnel.audit.findings import Audited, LawFindings
-from funnel.audit.followed import FoundHistory
+from funnel.findings.consistency import Consistency
+from funnel.findings.followed import FoundHistory
+from funnel.findings.of_release import Audited, LawFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Explained
@@ -28,7 +28,7 @@ from funnel.release.public.rounding import (
 
 @dataclass(frozen=True)
 class PublicConsistency:
-    """As `funnel.audit.Consistency`: the p-value to two digits."""
+    """As `funnel.findings.Consistency`: the p-value to two digits."""
 
     p_value: float
     tests: int
@@ -75,7 +75,7 @@ class PublicHistory:
 
 @dataclass(frozen=True, eq=False)
 class PublicFindings:
-    """The audit of a release as it is published; names as in `funnel.audit.Findings`.
+    """The audit of a release as it is published; names as in `funnel.findings.Findings`.
 
     Attributes
     ----------

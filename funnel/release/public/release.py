@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from funnel.audit.findings import Audited
+from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.protocol import Protocol
 from funnel.release.public.findings import PublicFindings

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.audit.attacks import Attack, Channel, attack, both_versions, true_value, worst_first
-from funnel.audit.learned import learn
 from funnel.errors import DataError
+from funnel.findings.attacks import Attack, Channel, attack, both_versions, true_value, worst_first
+from funnel.findings.learned import learn
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.release.decision import Earlier

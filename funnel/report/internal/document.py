@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from funnel.audit import Audited, Findings
-from funnel.audit.population import in_population
 from funnel.estimation import expected_errors
+from funnel.findings import Audited, Findings
+from funnel.findings.population import in_population
 from funnel.joint import Joint
 from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from funnel.audit.findings import Findings
-from funnel.audit.followed import FoundHistory
 from funnel.errors import DataError
+from funnel.findings.followed import FoundHistory
+from funnel.findings.of_release import Findings
 from funnel.history import Observed, Step
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people

@@ -12,11 +12,11 @@ from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.numbers import utility_for
+from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
 from funnel.release.files import private_folder, write_whole
-from funnel.release.preview import Preview
 from funnel.release.provenance import software_name
 from funnel.report.plan import PlannedBound, render_plan
 from funnel.sampling.engine import OneWorker, Processes, Workers
@@ -95,15 +95,11 @@ def _swept(
     cache: Cache,
     progress: Progress,
 ) -> Sweep:
-    """Every mechanism at several budgets; the invariant ones that are known already are taken as they are."""
-    if unchanged is not None and spec.publishes_secret:
-        # No other mechanism publishes the secret.
+    """Every mechanism at several budgets; where values as they are were asked for, the one that publishes them."""
+    if unchanged is not None and (spec.publishes_secret or useful == INFORMATION):
         return unchanged.as_sweep()
-    known = None if unchanged is None or useful != INFORMATION else unchanged.as_sweep()
-    without = () if known is None else (INVARIANT,)
     reads = spec.mechanism.reads_secret
-    swept = sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful, without=without)
-    return swept if known is None else swept.joined(known)
+    return sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful)
 
 
 def write_page(

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR
-from funnel.release.public import MOST_DIGITS, rounded_down, rounded_up
+from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
 from funnel.release.public_report import (
     Accuracy,
     Belief,
@@ -68,30 +68,53 @@ def posterior_of_secret(content: PublicContent) -> FloatArray:
     return np.asarray(np.minimum(1.0, content.findings.lift * content.laws.p_secret[:, np.newaxis]))
 
 
-def belief(content: PublicContent, s: int) -> Belief:
-    """What an observer may come to believe about secret s; within the limits, where these hold."""
-    posterior = posterior_of_secret(content)[s]
-    seen = posterior[~np.isnan(posterior)]
+def belief(content: PublicContent, s: int, seen: tuple[FloatArray, FloatArray] | None = None) -> Belief:
+    """What an observer may come to believe about secret s; within the limits, where these hold.
+
+    ``seen`` is `posterior_limits`, where it is known.
+    """
+    lower, upper = posterior_limits(content) if seen is None else seen
     allowed = content.belief_limits
     limits = (None, None) if allowed is None else (allowed[0][s], allowed[1][s])
     least, most = (None if limit is None else float(limit) for limit in limits)
-    if content.findings.holds and least is not None and most is not None:
-        # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
-        seen = np.clip(seen, least, most)
+    shown = (content.laws.p_output > 0) & (content.laws.p_secret[s] > 0)
     return Belief(
         label=content.laws.secret.labels[s],
         prior=float(content.laws.p_secret[s]),
         least=None if least is None else rounded_down(least, MOST_DIGITS),
         most=None if most is None else rounded_up(most, MOST_DIGITS),
-        lowest=float(seen.min()) if len(seen) else None,
-        highest=float(seen.max()) if len(seen) else None,
+        lowest=rounded_down(float(lower[s, shown].min()), MOST_DIGITS) if shown.any() else None,
+        highest=rounded_up(float(upper[s, shown].max()), MOST_DIGITS) if shown.any() else None,
     )
+
+
+def posterior_limits(content: PublicContent) -> tuple[FloatArray, FloatArray]:
+    """Least and largest P(s|y), shape (c, b), that rounded figures leave open, and the bound where that holds.
+
+    A lift that is told is off by half its step, one that is not told can be any that is allowed; beliefs add up to one.
+    """
+    laws, lift = content.laws, content.findings.lift
+    expected = laws.n * np.outer(laws.p_secret, laws.p_output)
+    lower, upper = np.zeros(lift.shape), np.ones(lift.shape)
+    for s, y in np.argwhere(~np.isnan(lift) & (expected > 0)).tolist():
+        value = float(lift[s, y])
+        # What is less than a step is told as one.
+        step = lift_step(value, float(expected[s, y])) if value > 0 else 0.0
+        least = 0.0 if value <= step else value - step / 2
+        lower[s, y] = least * max(0.0, laws.p_secret[s] - laws.step / 2)
+        upper[s, y] = min(1.0, (value + step / 2) * (laws.p_secret[s] + laws.step / 2))
+    if content.findings.holds and content.belief_limits is not None:
+        least_allowed, most_allowed = (limit[:, np.newaxis] for limit in content.belief_limits)
+        # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
+        lower, upper = (np.clip(side, least_allowed, most_allowed) for side in (lower, upper))
+    others_least, others_most = lower.sum(axis=0) - lower, upper.sum(axis=0) - upper
+    return np.maximum(lower, 1 - others_most), np.minimum(upper, 1 - others_least)
 
 
 def beliefs(content: PublicContent) -> Beliefs:
     """One row per value of the secret, the most common ones where there are too many."""
-    prior = content.laws.p_secret
-    return Beliefs(rows=tuple(belief(content, s) for s in largest(prior)), total=len(prior))
+    prior, seen = content.laws.p_secret, posterior_limits(content)
+    return Beliefs(rows=tuple(belief(content, s, seen) for s in largest(prior)), total=len(prior))
 
 
 def example(content: PublicContent) -> Belief | None:

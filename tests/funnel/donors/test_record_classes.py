@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from funnel.alphabet import Alphabet
-from funnel.disclosure.rules import Rules
 from funnel.donors import growing
 from funnel.donors.composition import Composition, _largest
 from funnel.donors.growing import pooled, record_classes
@@ -28,6 +27,7 @@ from funnel.protocol import INVARIANT, Protocol
 from funnel.recount.classes import PlainClasses, PublishedByClass, _most
 from funnel.release.classes_document import ClassesDocument, classes_document
 from funnel.rounding import integer_weights, marginal_weights
+from funnel.settings.disclosure_rules import Rules
 from funnel.solver import optimal
 
 COLUMNS = ("size", "colour", "shape")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import funnel
 from funnel import ALIP, LDP, LIP, Joint, Protocol, SpecError
 from funnel.alphabet import Alphabet
+from funnel.guarantees.base import levels_remembered
 from funnel.guarantees.exact import exp_below
 from funnel.rounding import integer_weights, marginal_weights
 from tests.brute import given_secret, ldp_ratio, lip_ratio
@@ -169,3 +170,19 @@ def test_side_channels_compare_what_leaves_something_to_learn_and_nothing_else(j
     for part, whole in zip(found.part, found.whole, strict=True):
         assert (found.counts[part] <= found.counts[whole]).all()
         assert (found.counts[part] < found.counts[whole]).any()
+
+
+def test_a_level_is_found_once_where_levels_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint, asked = funnel.Joint.from_counts([[30, 10], [10, 50]]), []
+    protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    once = funnel.LIP.level_for
+    monkeypatch.setattr(funnel.LIP, "level_for", lambda *of: asked.append(of) or once(*of))
+    with levels_remembered():
+        first = funnel.LIP(0.5).level(joint, protocol)
+        assert funnel.LIP(0.5).level(funnel.Joint.from_counts([[30, 10], [10, 50]]), protocol) is first
+        assert funnel.LIP(0.5).holds(joint, protocol)
+        assert not funnel.LIP(0.4).holds(joint, protocol)
+        assert funnel.LIP(0.5).level(funnel.Joint.from_counts([[30, 10], [10, 40]]), protocol) != first
+    assert len(asked) == 2
+    assert funnel.LIP(0.5).level(joint, protocol) == first
+    assert len(asked) == 3

@@ -20,6 +20,7 @@ from funnel.joint import Joint
 from funnel.recount import declared_promise, plain_information, plain_level, read_promise
 from funnel.recount.count_box import CountBox
 from funnel.recount.intervals import ball
+from funnel.recount.levels import plain_levels_remembered
 from funnel.recount.promise import NUMBERS, SEVERAL
 from funnel.recount.robust import _Side, quantile_above
 from tests.strategies import joints
@@ -216,6 +217,17 @@ def test_by_hand() -> None:
     kept = plain_information(counts, weights, 4)
     assert kept.entropy == pytest.approx(math.log(2))
     assert kept.utility == pytest.approx(math.log(2) + (3 * math.log(3 / 4) + math.log(1 / 4)) / 4)
+
+
+def test_a_level_that_is_remembered_is_that_of_the_same_question() -> None:
+    counts, weights = [[3, 1], [1, 3]], [[3, 1], [1, 3]]
+    with plain_levels_remembered():
+        first = plain_level("lip:1", counts, weights, 4)
+        assert plain_level("lip:1", tuple(map(tuple, counts)), np.array(weights), 4) is first
+        others = [plain_level("lip:0.1", counts, weights, 4), plain_level("lip:1", [[3, 1], [1, 2]], weights, 4)]
+        assert [one.holds for one in others] == [False, True]
+        assert others[1].nats != first.nats
+    assert plain_level("lip:1", counts, weights, 4) is not first
 
 
 def test_all_columns_together_tell_the_secret_to_one_who_knows_them() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from funnel import LIP, Alphabet, Joint, MutualInformation, Protocol, fit, measures
 from funnel.guarantees import parse_guarantee
+from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, WORD_BITS
 from funnel.release.coarse import LARGEST_COST, _mixed, coarsened, on_grid
 
@@ -96,3 +97,16 @@ def test_what_no_grid_meets_or_another_law_is_read_stays_as_it_is(monkeypatch: p
             assert bound.holds(joint, coarsened(joint, bound, fitted))
     monkeypatch.setattr("funnel.release.coarse.BITS", ())
     assert coarsened(joint, guarantee, protocol) is protocol
+
+
+def test_outputs_are_named_by_the_weights_on_the_grid() -> None:
+    joint = Joint.from_counts(np.random.default_rng(3).integers(1, 40, size=(3, 6)))
+    renamed = 0
+    for epsilon in (0.3, 0.5, 0.7, 1.0):
+        protocol = fit("optimal", joint, LIP(epsilon))
+        coarse = coarsened(joint, LIP(epsilon), protocol)
+        assert coarse.outputs == name_outputs(coarse.weights, coarse.inputs, coarse.outputs.columns)
+        renamed += coarse.weights.tolist() != protocol.weights.tolist()
+        other = replace(protocol, outputs=Alphabet.of(None, len(protocol.outputs), joint.inputs.columns[0]))
+        assert coarsened(joint, LIP(epsilon), other).outputs == other.outputs
+    assert renamed

@@ -11,9 +11,9 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.audit import audit_release
-from funnel.audit.followed import FoundHistory
 from funnel.errors import DataError
+from funnel.findings import audit_release
+from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.drawing_document import DrawingDocument, drawing_document

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import funnel
-from funnel.audit import Findings, audit_release
-from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.errors import DataError
+from funnel.findings import Findings, audit_release
+from funnel.findings.followed import ExpectedHistory, FoundHistory
 from funnel.joint import Joint
 from funnel.planning import plan
 from funnel.protocol import Protocol

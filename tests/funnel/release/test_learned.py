@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.frequencies.selection import NOTHING
+from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.release import learned
 from funnel.release.decision import Earlier
@@ -16,7 +17,6 @@ from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.preview import preview
 from funnel.release.protected import public_frequencies
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import take_snapshot

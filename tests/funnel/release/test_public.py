@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
-from funnel.audit import Audited, audit_release
-from funnel.audit.consistency import Consistency
+from funnel.findings import Audited, audit_release
+from funnel.findings.consistency import Consistency
 from funnel.protocol import DENOMINATOR
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
-from funnel.audit import Audited, audit_release
+from funnel.findings import Audited, audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from funnel import ALIP, LDP, LIP, Joint, fit
-from funnel.audit.followed import FoundHistory
+from funnel.findings.followed import FoundHistory
 from funnel.history.drift import drift_between
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register

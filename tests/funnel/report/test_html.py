@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
-from funnel.audit import Consistency
+from funnel.findings import Consistency
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, PublicReport, Reference
 from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, numbers, public_report, render_public
 from tests.public import audited_again
@@ -508,7 +508,7 @@ def test_a_very_large_protocol_gives_a_small_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The limits over boxes are one number each on the page, and take most of the time.
-    monkeypatch.setattr("funnel.audit.findings._LARGEST", 0)
+    monkeypatch.setattr("funnel.findings.of_release._LARGEST", 0)
     size, secrets = 200, 40
     joint = Joint.from_counts(np.random.default_rng(3).integers(1, 50, size=(secrets, size)))
     matrix = np.full((size, size), 0.9 / size) + 0.1 * np.eye(size)

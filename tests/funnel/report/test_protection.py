@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from funnel import LIP, Joint, fit, parse_guarantee
-from funnel.audit import Audited, audit_release
+from funnel.findings import Audited, audit_release
 from funnel.frequencies import Frequencies, protect
 from funnel.report import ReportContent, public_report, render_internal, render_public
 from funnel.settings.frequencies import FrequencySettings

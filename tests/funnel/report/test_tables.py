@@ -41,6 +41,18 @@ def test_beliefs_are_the_prior_times_the_lift_and_within_the_limits(make_content
         assert row.least - 1e-12 <= row.lowest <= row.prior <= row.highest <= row.most + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_no_belief_is_beyond_what_is_told_of_a_small_table(make_content: Builder, seed: int) -> None:
+    # Lifts of few records are told to a half, or not at all.
+    joint = Joint.from_counts(np.random.default_rng(seed).integers(1, 90, size=(2, 8)) * [[9], [1]])
+    protocol, bound = fit("grr", joint, LIP(0.6)), LIP(0.6)
+    exact = measures.lift(joint, protocol) * joint.p_secret[:, np.newaxis]
+    for row, beliefs in zip(tables.beliefs(make_content(joint, protocol, bound).public()).rows, exact, strict=True):
+        assert row.lowest is not None
+        assert row.highest is not None
+        assert row.lowest <= beliefs.min() <= beliefs.max() <= row.highest
+
+
 def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
     protocol = fit("grr", JOINT, LIP(1.0))
     content = make_content(JOINT, protocol, LIP(1.0)).public()

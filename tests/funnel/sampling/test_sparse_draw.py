@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.audit.probe import expected_probe
 from funnel.errors import DataError
+from funnel.findings.probe import expected_probe
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.sampling import ChannelSampler
 from funnel.sampling.answers import sampler_of

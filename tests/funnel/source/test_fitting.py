@@ -259,6 +259,14 @@ class TestSetAside:
         for codings in (taken(AB, limits={"set_aside": 0.02}), taken([*AB, "Other"])):
             assert codings["x"].n_grouped == 2
 
+    def test_listed_values_of_a_group_of_that_name_are_none_of_them(self, workshop: Any) -> None:
+        columns = {"s": AB * 50, "x": ["a", "b", "c", "d"] * 24 + ["a", "b", "z", "Other"]}
+        groups = {"x": {"groups": {"Other": ["c", "d", "Other"]}}}
+        spec = workshop.parquet(columns, categories={"x": ["a", "b", "c", "d", "Other"]}, recode=groups)
+        assert [sentence.split(": ")[1] for sentence in told(spec)] == [
+            "1 of 100 records (1.0%) become 'Other'",
+        ]
+
     def test_so_do_records_whose_secret_has_no_category(self, workshop: Any, refusal: Refusal) -> None:
         columns = {"s": ["a", "b"] * 48 + ["c"] * 4, "x": AB * 50}
         changes: dict[str, Any] = {"categories": {"s": AB, "x": AB}, "frequencies": {"protection": "noise"}}

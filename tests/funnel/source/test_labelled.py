@@ -14,12 +14,12 @@ import pytest
 
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
+from funnel.readers.formats import format_of
+from funnel.readers.formats.loaded import column_of, labels_of
+from funnel.readers.reader import open_source
 from funnel.recount.loaded_files import loaded_table
 from funnel.recount.source import recount
 from funnel.source import count_joint
-from funnel.source.formats import format_of
-from funnel.source.formats.loaded import column_of, labels_of
-from funnel.source.reader import open_source
 from tests.projects import spec_of
 
 SEX, PARTY = {1: "male", 2: "female"}, {3: "Greens", 1: "Reds", 2: "Blues", 9: "refused"}

@@ -1,0 +1,9 @@
+"""Findings: what an observer learns from a release, in exact figures, and whether it was drawn as declared."""
+
+from __future__ import annotations
+
+from funnel.findings.consistency import Consistency, draw_consistency
+from funnel.findings.followed import FoundHistory
+from funnel.findings.of_release import Audited, Findings, audit_release
+
+__all__ = ["Audited", "Consistency", "Findings", "FoundHistory", "audit_release", "draw_consistency"]

@@ -1,0 +1,313 @@
+"""What the audit of one release finds: exact leakage with its witness, utility, lifts, and the draws themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from funnel import measures
+from funnel.confidence import ConfidenceSet, confidence_set
+from funnel.drawn import DrawnCounts
+from funnel.findings.consistency import Consistency, draw_consistency
+from funnel.findings.followed import FoundHistory
+from funnel.frequencies import Frequencies
+from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
+from funnel.guarantees.robustly import robustly
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.utilities import INFORMATION, Explained, Utility
+from funnel.protocol import Protocol
+
+# Outputs times cells beyond which the worst case over boxes takes longer than the rest of an audit.
+_LARGEST = 10_000_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LawFindings:
+    """What a protocol reveals under one law of secret and input; entropies and levels in nats.
+
+    Attributes
+    ----------
+    guarantee : str
+        The declared bound, such as ``"lip:1.0"``.
+    holds : bool
+        Decided in rational arithmetic on the integer weights.
+    level : float
+        Smallest ε that holds; never below the exact value.
+    level_ratio : str or None
+        The exact worst ratio of two probabilities as ``"numerator/denominator"``; None if it is infinite or the
+        guarantee bounds something else.
+    witness_output, witness_secret : str
+        Labels of the place of the largest leakage.
+    witness_other_secret : str or None
+        The secret value compared with, for guarantees that compare two.
+    witness_upward : bool
+        Whether the output makes the secret likelier.
+    witness_given : tuple of (column, value)
+        What the observer knows of the record besides, for guarantees with side channels.
+    utility, entropy, share, secret_information : float
+        I(X;Y), H(X), I(X;Y)/H(X), I(S;Y).
+    guess_accuracy, prior_guess_accuracy : float
+        Probability of guessing x right from y, and without y.
+    lift : ndarray, shape (c, b)
+        P(s|y)/P(s); nan where s or y never occurs.
+    confidence : ConfidenceSet
+        How far the true law may be from the estimate.
+    robust_level : float or None
+        LDP level over all laws in the boxes of the same α (`funnel.RLDP`): what estimation error could cost. None where
+        a value of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
+    plain_level : float
+        LDP level under the estimate, to compare it with.
+    robust_lift_level : float or None
+        For LIP, ALIP and PML, their own level over the same boxes (`funnel.guarantees.robustly`). None for other
+        guarantees, and where ``robust_level`` is.
+    explained : Explained or None
+        How much of numbers is explained, where the protocol was chosen by that.
+    """
+
+    guarantee: str
+    holds: bool
+    level: float
+    level_ratio: str | None
+    witness_output: str
+    witness_secret: str
+    witness_other_secret: str | None
+    witness_upward: bool
+    witness_given: tuple[tuple[str, str], ...]
+    utility: float
+    entropy: float
+    share: float
+    secret_information: float
+    guess_accuracy: float
+    prior_guess_accuracy: float
+    lift: FloatArray
+    confidence: ConfidenceSet
+    robust_level: float | None
+    plain_level: float
+    robust_lift_level: float | None = None
+    explained: Explained | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Findings(LawFindings):
+    """The audit of one release by whoever knows the counts and the draws; internal.
+
+    Attributes
+    ----------
+    rows, outside : int
+        Records released; records among them whose input was outside the protocol's alphabet.
+    consistency : Consistency
+        Whether the draws look like draws from the protocol.
+    proven_level : float or None
+        The level for every table of counts that published frequencies with noise do not rule out; None where these are
+        the counted ones. ``level`` then is that of whoever knows the true counts.
+    history : FoundHistory or None
+        What all versions together tell; None where every version is about other people, and of a first one.
+    drift : mapping or None
+        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
+        ``sentence``; None where that is not compared.
+    """
+
+    rows: int
+    outside: int
+    consistency: Consistency
+    proven_level: float | None = None
+    history: FoundHistory | None = None
+    drift: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; an infinite level and an undefined lift become None."""
+        content = asdict(self)
+        for name in ("level", "plain_level", "robust_level", "robust_lift_level", "proven_level"):
+            if content[name] is not None and math.isinf(content[name]):
+                content[name] = None
+        content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
+        return content
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """What may be told of a release once it is rounded: found under its public frequencies, for whoever knows no more.
+
+    Attributes
+    ----------
+    frequencies : Frequencies
+    law : LawFindings
+        Under these frequencies, and where they have bounds over every table of counts within them.
+    rows : int
+        Records released, as the table shows.
+    outside : int or None
+    consistency : Consistency or None
+        As of `Findings`. None where frequencies are protected by noise: both are of the true values of people.
+    history : FoundHistory or None
+    drawn : ndarray of int64, shape (b,)
+        Records by output, as the table shows.
+    """
+
+    frequencies: Frequencies
+    law: LawFindings
+    rows: int
+    outside: int | None
+    consistency: Consistency | None
+    history: FoundHistory | None
+    drawn: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        frequencies: Frequencies,
+        protocol: Protocol,
+        guarantee: Guarantee,
+        pair_counts: IntArray | DrawnCounts,
+        alpha: float = 0.05,
+        *,
+        drawn_with: Protocol | None = None,
+        history: FoundHistory | None = None,
+        utility: Utility = INFORMATION,
+    ) -> Self:
+        """Audit a protocol under public frequencies; of the draws, only what they allow to be told.
+
+        Parameters
+        ----------
+        frequencies : Frequencies
+        protocol, guarantee, pair_counts, alpha, drawn_with, history, utility
+            As of `audit_release`.
+        """
+        drawn = DrawnCounts.of_pairs(pair_counts)
+        rows = drawn.n
+        law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
+        if frequencies.protection == "noise":
+            return cls(frequencies, law, rows, None, None, history, drawn.by_output)
+        outside = _outside(drawn, history)
+        consistency = draw_consistency(drawn, drawn_with or protocol)
+        return cls(frequencies, law, rows, outside, consistency, history, drawn.by_output)
+
+
+def audit_release(
+    joint: Joint,
+    protocol: Protocol,
+    guarantee: Guarantee,
+    pair_counts: IntArray | DrawnCounts,
+    alpha: float = 0.05,
+    *,
+    drawn_with: Protocol | None = None,
+    history: FoundHistory | None = None,
+    drift: Mapping[str, Any] | None = None,
+    audited: Audited | None = None,
+    utility: Utility = INFORMATION,
+) -> Findings:
+    """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts of (S, X), shape (c, a).
+    protocol : Protocol
+    guarantee : Guarantee
+        The declared bound.
+    pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
+        Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
+    alpha : float
+        Significance of the confidence set around the joint law.
+    drawn_with : Protocol, optional
+        What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
+    history : FoundHistory, optional
+        What all versions together tell.
+    drift : mapping, optional
+        How frequencies differ from the version before.
+    audited : Audited, optional
+        What was found under the public frequencies of this release.
+    utility : Utility
+        What the protocol was chosen by.
+    """
+    if audited is not None and audited.frequencies.joint is joint:
+        law = audited.law
+    else:
+        law = law_findings(joint, protocol, guarantee, alpha, utility)
+    drawn = DrawnCounts.of_pairs(pair_counts)
+    noisy = audited is not None and audited.frequencies.protection == "noise"
+    return Findings(
+        **{part.name: getattr(law, part.name) for part in fields(LawFindings)},
+        rows=drawn.n,
+        outside=_outside(drawn, history),
+        consistency=draw_consistency(drawn, drawn_with or protocol),
+        proven_level=audited.law.level if audited is not None and noisy else None,
+        history=history,
+        drift=drift,
+    )
+
+
+def law_findings(
+    joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05, utility: Utility = INFORMATION
+) -> LawFindings:
+    """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
+
+    Utility is about the published columns: with the secret, where that is one of them.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts of (S, X), shape (c, a).
+    protocol : Protocol
+    guarantee : Guarantee
+        The declared bound.
+    alpha : float
+        Significance of the confidence set around the joint law.
+    utility : Utility
+        What the protocol was chosen by.
+    """
+    level = guarantee.level(joint, protocol)
+    published = joint.over_published(protocol.outputs.columns)
+    witness = level.witness
+    ratio = witness.ratio
+    return LawFindings(
+        guarantee=str(guarantee),
+        holds=guarantee.holds(joint, protocol),
+        level=level.value,
+        level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
+        witness_output=protocol.outputs.labels[witness.output],
+        witness_secret=joint.secret.labels[witness.secret],
+        witness_other_secret=None if witness.other_secret is None else joint.secret.labels[witness.other_secret],
+        witness_upward=witness.upward,
+        witness_given=witness.given,
+        utility=measures.mutual_information(published, protocol),
+        entropy=published.entropy,
+        share=measures.normalised_mutual_information(published, protocol),
+        secret_information=measures.secret_information(joint, protocol),
+        guess_accuracy=measures.guess_accuracy(published, protocol),
+        prior_guess_accuracy=float(published.p_input.max()),
+        lift=measures.lift(joint, protocol),
+        confidence=confidence_set(joint, alpha),
+        robust_level=_robust_level(joint, protocol, alpha),
+        plain_level=LDP(1.0).level(joint, protocol).value,
+        robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
+        explained=Explained.of(utility, published, protocol),
+    )
+
+
+def _outside(drawn: DrawnCounts, history: FoundHistory | None) -> int:
+    # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
+    return drawn.outside - (0 if history is None else history.forgotten)
+
+
+def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:
+    """The level of LDP over boxes, where it can be computed within seconds."""
+    if not _computable(joint, protocol):
+        return None
+    return RLDP(1.0, alpha).level(joint, protocol).value
+
+
+def _robust_lift_level(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float) -> float | None:
+    """The level of LIP, ALIP or PML over boxes, where it can be computed within seconds."""
+    robust = robustly(guarantee, alpha) if isinstance(guarantee, LIP | ALIP | PML) else None
+    if robust is None or not _computable(joint, protocol):
+        return None
+    return robust.level(joint, protocol).value
+
+
+def _computable(joint: Joint, protocol: Protocol) -> bool:
+    c, a = joint.counts.shape
+    return bool(joint.counts.any(axis=1).all()) and len(protocol.outputs) * c * a <= _LARGEST

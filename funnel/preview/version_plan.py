@@ -1,0 +1,220 @@
+"""Planning a version of a register: its people with their histories, read and neither noted nor drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from funnel.frequencies import Frequencies
+from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import Guarantee
+from funnel.history import Observed, Past, Step
+from funnel.history.outlook import Outlook, first_people, outlook, unit_outlook
+from funnel.joint import Joint
+from funnel.planning import PlanRow, choose
+from funnel.preview.counted import Preview
+from funnel.progress import Progress
+from funnel.progress import quiet as silent
+from funnel.protocol import Protocol
+from funnel.register.following import People, observe
+from funnel.register.predicting import predicted_people
+from funnel.register.register import Register
+from funnel.register.units import Units, expected_units, follow_units, observe_units
+from funnel.release.coarse import coarsened
+from funnel.release.learned import learned_codings
+from funnel.release.protected import public_changes
+from funnel.release.secret import Reader, find_register_secret
+from funnel.release.snapshot import take_snapshot
+from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
+from funnel.source import Codings, Source
+from funnel.spec import ReleaseSpec
+
+
+def plan_version(
+    spec: ReleaseSpec,
+    found: Preview,
+    compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
+    progress: Progress = silent,
+    read: Reader | None = None,
+) -> tuple[Outlook | None, ...]:
+    """What the next version would keep given the histories of its people, under each bound that was planned for.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    found : Preview
+        Counts of the source: exact ones, for who has which history, and those that are published, for all else.
+    compared : tuple of (guarantee, rows)
+        The plans for the version alone; the mechanism that a release would take is aimed at.
+    progress : callable
+    read : callable, optional
+        As in `funnel.release.secret.find_secret`.
+
+    Returns
+    -------
+    tuple of Outlook or None
+        One for each plan; None where the spec does not say that people are the same, or no mechanism can be used.
+
+    Raises
+    ------
+    SpecError
+        If the register is about another secret or other keys.
+    LedgerError
+        If the secret, or a file of the register, is gone or was changed.
+    DataError
+        If the source is no longer the one that was counted.
+    """
+    public = found.protected.frequencies.joint
+    if spec.register is None or spec.history is None:
+        return tuple(None for _ in compared)
+    if spec.follows_units:
+        return _unit_outlooks(spec, found, compared, progress, read)
+    past, observed = _people(spec, found, progress, read)
+    outlooks: list[Outlook | None] = []
+    for guarantee, rows in compared:
+        bound = parse_guarantee(guarantee)
+        target = _target(spec, public, bound, rows)
+        if target is None:
+            outlooks.append(None)
+            continue
+        limit, reserve = spec.mechanism.time_limit, spec.history.reserve
+        outlooks.append(outlook(past, observed, bound, target, reserve, time_limit=limit, progress=progress))
+    return tuple(outlooks)
+
+
+def _unit_outlooks(
+    spec: ReleaseSpec,
+    preview: Preview,
+    compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
+    progress: Progress,
+    read: Reader | None,
+) -> tuple[Outlook | None, ...]:
+    """The same where people have several rows, which are drawn as they would be and thrown away.
+
+    With noise it is about the units that are expected.
+    """
+    if spec.register is None or spec.record_key is None or spec.history is None:
+        raise ValueError("there is no register")
+    register = Register.of(spec.workspace_folder, spec.register)
+    register.require_fitting(spec.secret, spec.record_key)
+    key = _key(spec, spec.record_key, register, read)
+    with TemporaryDirectory() as name:
+        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
+        register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+        units = observe_units(register, snapshot, preview.counted, key, progress)
+    frequencies = _with_changes(spec, preview, register, units)
+    public, expected = frequencies.joint, expected_units(register, frequencies)
+    found: list[Outlook | None] = []
+    for guarantee, rows in compared:
+        bound = parse_guarantee(guarantee)
+        target = _target(spec, public, bound, rows)
+
+        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
+            if target is None:
+                raise ValueError("nothing is weighed without a target")
+            waves = follow_units(
+                register,
+                units,
+                bound,
+                "planned",
+                key,
+                target=target,
+                reserve=reserve,
+                expected=expected,
+                progress=progress,
+            )
+            return waves.step if waves.fitted is None else waves.fitted.predicted
+
+        found.append(
+            None
+            if target is None
+            else unit_outlook(
+                register.past,
+                weigh,
+                spec.record_key,
+                bound,
+                target,
+                spec.history.reserve,
+                rows=units.joint.n,
+                progress=progress,
+            )
+        )
+    return tuple(found)
+
+
+def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None) -> Callable[[Source, str], Codings]:
+    workspace = spec.workspace_folder / spec.name
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, workspace, progress, key)
+
+    return codings
+
+
+def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...]) -> Protocol | None:
+    """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
+    row = _chosen(spec, rows)
+    if row is None or row.protocol is None:
+        return None
+    if row.protocol.inputs.columns != joint.inputs.columns:
+        raise ValueError("a protocol that is followed reads the published columns alone")
+    return coarsened(joint, bound, row.protocol)
+
+
+def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:
+    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone.
+
+    Where noise protects the rows of units, it is the one of the release: other rows would have other noise.
+    """
+    if not register.entries and not (spec.follows_units and spec.frequencies.protection == "noise"):
+        return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
+    secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
+    return secret.record_key(columns, read)
+
+
+def _chosen(spec: ReleaseSpec, rows: tuple[PlanRow, ...]) -> PlanRow | None:
+    usable = [row for row in rows if row.reason is None and row.protocol is not None]
+    named = [row for row in usable if row.mechanism == spec.mechanism.name]
+    if named or spec.mechanism.name != "auto":
+        return named[0] if named else None
+    return choose(usable) if usable else None
+
+
+def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reader | None) -> tuple[Past, Observed]:
+    """What was published about the people of the source, and who of them has which history; expected ones with noise.
+
+    Noise for how people changed is drawn as a release would, and kept for it.
+    """
+    if spec.register is None or spec.record_key is None:
+        raise ValueError("there is no register")
+    joint, frequencies = preview.counted, preview.protected.frequencies
+    register = Register.of(spec.workspace_folder, spec.register)
+    register.require_fitting(spec.secret, spec.record_key)
+    if not register.entries:
+        return Past(), first_people(frequencies.joint)
+    key = _key(spec, spec.record_key, register, read)
+    with TemporaryDirectory() as name:
+        # Where a release would leave files behind; a plan does not.
+        folder = Path(name)
+        snapshot = take_snapshot(spec, folder, key, progress, _learned(spec, progress))
+        register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+        people = observe(register, snapshot, joint, folder, progress)
+    if frequencies.noise is None:
+        return register.past, people.observed
+    return register.past, predicted_people(
+        register, _with_changes(spec, preview, register, people), robust=spec.is_robust_over_versions
+    )[1]
+
+
+def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, people: People | Units) -> Frequencies:
+    """Public frequencies, with how people changed since earlier versions where these have noise."""
+    if preview.protected.frequencies.noise is None:
+        return preview.protected.frequencies
+    laws = [law for _, law in register.laws]
+    workspace = spec.workspace_folder / spec.name
+    moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    if spec.is_robust_over_versions:
+        moves = [one.by_secret for one in moves]
+    return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies

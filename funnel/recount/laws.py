@@ -1,0 +1,191 @@
+"""Laws: frequencies and what follows from them, computed once more from recounted records and the weights alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from funnel.recount.channel import Symbols
+from funnel.recount.information import PlainInformation
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount
+from funnel.recount.sparse_row import Row, columns_of, entries_of
+
+Symbol = tuple[str, ...]
+
+# As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
+_RECORDS = 10
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+def share_step(n: int) -> float:
+    """The step of public shares of n records: the least of .001, .002, .005, … that is ten of them, at most a half."""
+    return next((step for step in STEPS if step * n >= _RECORDS * (1 - 1e-12)), STEPS[-1])
+
+
+def step_above(least: float) -> float:
+    """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number above zero."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
+
+
+def prior_law(shares: Mapping[Symbol, float], step: float, wide: bool) -> dict[Symbol, float]:
+    """The law that public figures are made of, from public shares: divided by their sum, or in a wide table what
+    shares of more than a step leave, given to all others alike.
+    """
+    common = {x: p for x, p in shares.items() if p > step * 1.5}
+    rare = [p for p in shares.values() if 0 < p <= step * 1.5]
+    left = 1 - math.fsum(common.values())
+    if not wide or not 0 < left < math.fsum(rare):
+        whole = math.fsum(shares.values())
+        return {x: p / whole for x, p in shares.items()}
+    return {x: common.get(x, left / len(rare) if p else 0.0) for x, p in shares.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The law of secret, input and output.
+
+    Attributes
+    ----------
+    recount : Recount
+        The counts that are public: records counted again, or with the noise that protects them.
+    released : ReleasedProtocol
+        The protocol as its file says it, read anew.
+    numbers : mapping of symbol to Fraction or None
+        The number of every published input, None for one that has none; and None where the spec does not ask for the
+        variance that is explained.
+    """
+
+    recount: Recount
+    released: ReleasedProtocol
+    numbers: Mapping[Symbol, Fraction | None] | None = None
+
+    @property
+    def reads_secret(self) -> bool:
+        """Whether the protocol reads the secret too."""
+        return self.released.input_columns != self.recount.published_columns
+
+    @property
+    def outputs(self) -> Symbols:
+        """The b outputs."""
+        return self.released.outputs
+
+    @property
+    def denominator(self) -> int:
+        """What the weights of an input add up to."""
+        return self.released.denominator
+
+    @property
+    def marginal(self) -> tuple[int, ...]:
+        """The b weights of records outside the alphabet."""
+        return self.released.marginal
+
+    @cached_property
+    def weights(self) -> dict[Symbol, Row]:
+        """The b weights of what the protocol reads."""
+        columns = columns_of(self.released.weights, len(self.released.inputs))
+        return dict(zip(self.released.inputs, columns, strict=True))
+
+    def read(self, s: Symbol, x: Symbol) -> Symbol:
+        """What the protocol reads of a record."""
+        return (*s, *x) if self.reads_secret else x
+
+    def column(self, s: Symbol, x: Symbol) -> Row:
+        """The b weights that a record draws from."""
+        return self.weights.get(self.read(s, x), self.marginal)
+
+    @property
+    def outside(self) -> int:
+        """Records outside the alphabet of the protocol."""
+        return sum(count for (s, x), count in self.recount.counts.items() if self.read(s, x) not in self.weights)
+
+    @cached_property
+    def inputs(self) -> dict[Symbol, int]:
+        """Records by published input."""
+        return _totals((x, count) for (_, x), count in self.recount.counts.items())
+
+    @cached_property
+    def secrets(self) -> dict[Symbol, int]:
+        """Records by secret."""
+        return _totals((s, count) for (s, _), count in self.recount.counts.items())
+
+    @cached_property
+    def reads(self) -> dict[Symbol, int]:
+        """Records by what the protocol reads."""
+        return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
+
+    @cached_property
+    def pairs(self) -> dict[Symbol, dict[int, float]]:
+        """P(x, y) by published input x, of the outputs y that it can become."""
+        n = self.recount.rows
+        law: dict[Symbol, dict[int, int]] = {x: {} for x in self.recount.inputs}
+        for (s, x), count in self.recount.counts.items():
+            masses = law[x]
+            for y, weight in entries_of(self.column(s, x)):
+                masses[y] = masses.get(y, 0) + count * weight
+        # A quotient of whole numbers is rounded once.
+        return {x: {y: mass / (n * self.denominator) for y, mass in masses.items()} for x, masses in law.items()}
+
+    @cached_property
+    def information(self) -> PlainInformation:
+        """I(X;Y), H(X) and their quotient, nats."""
+        return self.released.information(self.recount)
+
+    @property
+    def share(self) -> float:
+        """I(X;Y) / H(X); zero where there is nothing to know."""
+        return self.information.share if self.information.entropy > 0 else 0.0
+
+    @cached_property
+    def explained(self) -> float | None:
+        """The share that is explained of the variance of the numbers; None where there are none."""
+        if self.numbers is None:
+            return None
+        return float(self.released.variance(self.recount, [self.numbers[x] for x in self.recount.inputs]))
+
+    @property
+    def guess(self) -> float:
+        """Probability of guessing x right from y."""
+        most: dict[int, float] = {}
+        for masses in self.pairs.values():
+            for y, mass in masses.items():
+                most[y] = max(most.get(y, 0.0), mass)
+        return math.fsum(most.values())
+
+    def lift(self, s: Symbol, y: int) -> float | None:
+        """P(s|y) / P(s); None where the output or the secret never occurs."""
+        whole = self.output_masses[y]
+        if not whole or not self.secrets[s]:
+            return None
+        return self.masses[s][y] * self.recount.rows / (whole * self.secrets[s])
+
+    @cached_property
+    def masses(self) -> dict[Symbol, list[int]]:
+        """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
+        found: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
+        for (s, x), count in self.recount.counts.items():
+            masses = found[s]
+            for y, weight in entries_of(self.column(s, x)):
+                masses[y] += count * weight
+        return found
+
+    @cached_property
+    def output_masses(self) -> list[int]:
+        """``Σ_x n[x] w[y, x]`` of every output."""
+        return [sum(masses) for masses in zip(*self.masses.values(), strict=True)]
+
+    @property
+    def prior_guess(self) -> float:
+        """Probability of guessing x right without y."""
+        return max(self.inputs.values()) / self.recount.rows
+
+
+def _totals(parts: Iterable[tuple[Symbol, int]]) -> dict[Symbol, int]:
+    totals: dict[Symbol, int] = {}
+    for symbol, count in parts:
+        totals[symbol] = totals.get(symbol, 0) + count
+    return totals

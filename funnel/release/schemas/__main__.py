@@ -1,9 +1,0 @@
-"""Renew the published JSON Schemas after a change of the documents: `python -m funnel.release.schemas`."""
-
-from __future__ import annotations
-
-from funnel.release.schemas import renew
-
-if __name__ == "__main__":
-    for path in renew():
-        print(f"renewed {path.name}")

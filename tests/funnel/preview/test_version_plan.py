@@ -1,0 +1,104 @@
+"""Planning a version: the very people and histories that a release would find, and nothing left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel import LIP, Joint, plan
+from funnel.errors import LedgerError, SpecError
+from funnel.history.outlook import Outlook
+from funnel.preview.version_plan import plan_version
+from funnel.progress import quiet
+from funnel.register.following import observe
+from funnel.register.register import REGISTERS, Register, open_register
+from funnel.release.secret import REGISTER_FILE
+from funnel.source import count_joint
+from funnel.spec import ReleaseSpec
+from tests.panels import KEY, REGISTER, SECRET, publish, waves
+from tests.public import previewed
+
+WAVES = waves(4, 2, 90)
+SETTINGS: dict[str, Any] = {
+    "name": "panel",
+    "title": "A panel",
+    "secret": list(SECRET),
+    "publish": ["town"],
+    "record_key": ["id"],
+    "guarantee": "lip:2.0",
+    "source": {"path": "panel.parquet"},
+    "output": {"workspace": "work"},
+    "metadata": {"licence": "CC0-1.0"},
+    "frequencies": {"protection": "none"},
+    "history": {"people": "same", "register": REGISTER, "reserve": 0.9},
+}
+
+
+def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
+    """The spec of the second wave, whose source is there."""
+    pq.write_table(pa.Table.from_pandas(WAVES[1].people, preserve_index=False), folder / "panel.parquet")
+    return ReleaseSpec.of({**SETTINGS, **changes}, folder)
+
+
+def planned(spec: ReleaseSpec) -> Outlook | None:
+    joint = count_joint(spec, quiet)
+    rows = plan(joint, LIP(2.0), ["grr", "optimal"])
+    (found,) = plan_version(spec, previewed(spec, joint), (("lip:2.0", rows),))
+    return found
+
+
+def with_first_version(folder: Path) -> Register:
+    workspace = folder / "work"
+    with open_register(workspace, REGISTER) as register:
+        publish(register, WAVES[0], 1, "1.0.0", folder / "made")
+    secret = workspace / REGISTERS / REGISTER / REGISTER_FILE
+    secret.write_text(KEY.secret.hex())
+    secret.chmod(0o600)
+    return Register.of(workspace, REGISTER)
+
+
+def test_a_second_version_is_planned_given_the_history_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    register = with_first_version(tmp_path)
+    spec = spec_in(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    found = planned(spec)
+    assert found is not None
+    assert sorted(tmp_path.rglob("*")) == before
+    joint = Joint.from_table(WAVES[1].table(), SECRET, ["town"])
+    observed = observe(register, WAVES[1].snapshot(tmp_path / "now"), joint, tmp_path / "looked").observed
+    assert (found.versions, found.people) == (1, len(WAVES[1].people))
+    assert found.histories == len(np.unique(observed.nodes)) > 1
+    assert found.new == len(set(WAVES[1].people["id"]) - set(WAVES[0].people["id"]))
+    assert [cost.reserve for cost in found.costs] == [1.0, 0.95, 0.9, 0.8]
+    assert found.asked.reserve == 0.9
+    assert found.asked.step.past.chapters[0].version == "panel/1.0.0"
+    assert found.beginnings == ()
+
+
+def test_a_first_version_needs_no_register_and_no_secret(tmp_path: Path) -> None:
+    found = planned(spec_in(tmp_path))
+    assert found is not None
+    assert (found.versions, found.histories, found.new) == (0, 1, len(WAVES[1].people))
+    assert {path.name for path in tmp_path.iterdir()} == {"panel.parquet"}
+
+
+def test_versions_about_others_have_no_outlook(tmp_path: Path) -> None:
+    assert planned(spec_in(tmp_path, history={"people": "different"})) is None
+
+
+def test_a_mechanism_that_cannot_be_used_has_no_outlook(tmp_path: Path) -> None:
+    assert planned(spec_in(tmp_path, mechanism={"name": "identity"})) is None
+
+
+def test_what_cannot_be_known_is_refused(tmp_path: Path) -> None:
+    register = with_first_version(tmp_path)
+    with pytest.raises(SpecError, match="is about the secret ill, poor"):
+        planned(spec_in(tmp_path, secret=["ill"]))
+    (register.root / REGISTER_FILE).unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        planned(spec_in(tmp_path))
