@@ -152,14 +152,14 @@ def test_what_a_search_starts_from_is_not_lost_when_the_budget_ends_at_once() ->
 
 def test_a_programme_that_fails_leaves_the_mixture_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.of(hundreds(3, 3, 60, 20_000), funnel.LIP(1.0), False)
-    best, calls = central.Neighbourhood.best, itertools.count()
+    best, calls = Neighbourhood.best, itertools.count()
 
-    def failing(near: central.Neighbourhood, *asked: Any) -> Any:
+    def failing(near: Neighbourhood, *asked: Any) -> Any:
         if next(calls) == 6:
             raise funnel.SolverError("a singular basis")
         return best(near, *asked)
 
-    monkeypatch.setattr(central.Neighbourhood, "best", failing)
+    monkeypatch.setattr(Neighbourhood, "best", failing)
     found = central.central_mixture(problem, Budget.of(None), 1e-4)
     assert len(found) > 10
     split = best_split(found, problem.law)
