@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 import funnel
+from funnel.solver.budget import Budget
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "many-inputs.json"
@@ -97,7 +98,8 @@ def measured(name: str, table: pd.DataFrame, secret: str, inputs: list[str], gua
     joint = funnel.Joint.from_table(table, secret=[secret], inputs=inputs)
     entropy = joint.entropy
     clock, processor = time.perf_counter(), time.process_time()
-    found = funnel.optimal(joint, guarantee, gap=_ASKED * entropy, time_limit=_LIMIT)
+    # The safety stop counts processor time as well: what else the machine does changes nothing.
+    found = funnel.optimal(joint, guarantee, gap=_ASKED * entropy, time_limit=Budget.of(_LIMIT, time.process_time))
     return Row(
         name,
         secret,

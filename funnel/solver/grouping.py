@@ -46,12 +46,8 @@ class GroupedBound:
     ----------
     bound : float
         No mixture of posteriors of the region has a larger Σ P(y) g(v_y), nats.
-    prices : ndarray, shape (a,)
-        λ of the groups that inputs are in: near those of the inputs themselves.
-    priced : bool
-        Whether a search has come to its end, and these are its prices.
     groups : int
-        Of the last search; 0 before it.
+        Of the last search that came to its end; 0 before it.
     boxes : int
         Boxes bounded, of all of them.
     """
@@ -66,7 +62,6 @@ class GroupedBound:
         # Before anything is known, every condition counts the same, in terms of what it sums.
         self._worth = 1.0 / self._sizes
         self.bound = region.goal.most(region.counts(region.law))
-        self.prices, self.priced = np.zeros(region.inputs), False
         self.groups = self.boxes = 0
 
     @property
@@ -104,10 +99,10 @@ class GroupedBound:
         size = float(np.abs(search.prices).max(initial=0.0))
         self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._law) * (1.0 + size))
         self.boxes += found.boxes
-        self.groups = number
         if budget.expired:
+            # The same groups are looked at again.
             return False
-        self.prices, self.priced = search.prices[group], True
+        self.groups = number
         worth = np.zeros(len(self._rows))
         worth[asked] = pricer.multipliers(found.split.posteriors, found.split.mass, search.prices) / largest
         least = _SOME * float(worth @ self._sizes) / self._sizes

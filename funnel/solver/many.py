@@ -1,4 +1,4 @@
-"""Many inputs: hundreds of distinct posteriors, bounded by groups of them, whose prices begin a mixture of vertices."""
+"""Many inputs: hundreds of distinct posteriors, a mixture of vertices, and a bound by groups of inputs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
+from funnel.solver.central import central_mixture
 from funnel.solver.grouping import GroupedBound
 from funnel.solver.mixture import Mixture, MixtureSearch, Trace
-from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.split import Split, best_split
 
-# The share of a budget for the prices of a few groups, and of what is left then for the mixture.
-_BEGINNING, _MIXING = 0.25, 0.7
+# The share of a budget for a bound by a few groups, and of what is left then for the mixture.
+_BEGINNING, _MIXING = 0.25, 0.6
 # Of what is left after it, for finer groups before all inputs: of a hundred, and of fewer, which boxes close.
-_FINER, _FINER_OF_FEW = 0.8, 0.25
+_FINER, _FINER_OF_FEW = 0.9, 0.25
 # From so many inputs on prices are kept near those of the best bound, and boxes are tightened.
 HUNDRED = 100
-# A smaller budget of the guarantee, as a share, whose mixture is one here as well; and the share of work for it.
-_LESS, _SMALLER = 0.5, 0.15
-# What a bound over groups may leave: of the requested gap, of H(X) before a mixture is known, of what is open then.
-_LEFT, _LEFT_AT_FIRST, _LEFT_OPEN = 0.15, 0.01, 0.25
-# A column that gains less than this share of the gap is not worth a round.
+# What a bound over groups may leave: of the requested gap at least, of H(X) and of what is open at most.
+_LEFT, _LEFT_OF_ALL, _LEFT_OPEN = 0.15, 0.01, 0.25
+# A mixture that rises by less than this share of the gap in a few rounds is at its end.
 _WORTHWHILE = 0.02
 
 
@@ -39,28 +37,25 @@ def mixture_of_many(
 ) -> Mixture:
     """`best_mixture` for many inputs, by a goal that is the entropy and protocols that read X alone.
 
-    Groups of inputs bound it, and their prices begin a mixture; only what they leave open is searched for over all
-    inputs, by the given search.
+    Groups of inputs bound it; only what they leave open is searched for over all inputs, by the given search.
     """
     grouped, law = GroupedBound(problem.priced), problem.law
-    nothing = Split(law[None], np.ones(1), float(problem.region.gains(law[None])[0]), grouped.bound)
-    grouped.refine(max(_LEFT * gap, -_LEFT_AT_FIRST * nothing.value), budget.part(_BEGINNING))
-    prices = grouped.prices if grouped.priced else None
-    found = peeled(problem, budget.part(_MIXING), prices, _WORTHWHILE * gap)
-    split = _mixed([found, *starts], law, nothing, budget)
-    if grouped.bound - split.value > gap:
-        # What a smaller budget of the guarantee allows is allowed here as well.
-        less = peeled(problem.for_budget_share(_LESS), budget.part(_SMALLER), prices, _WORTHWHILE * gap)
-        split = _mixed([split.posteriors, less, *starts], law, split, budget)
+    entropy = -float(problem.region.gains(law[None])[0])
+    grouped.refine(max(_LEFT * gap, _LEFT_OF_ALL * entropy), budget.part(_BEGINNING))
+    found = central_mixture(problem, budget.part(_MIXING), _WORTHWHILE * gap)
+    try:
+        split = best_split(np.vstack([law, found, *starts]), law, budget)
+    except SolverError:
+        # Nearly parallel columns: p_X alone is a mixture that says nothing.
+        split = Split(law[None], np.ones(1), -entropy, grouped.bound)
     refining = budget.part(_FINER if len(problem.law) >= HUNDRED else _FINER_OF_FEW)
     while True:
         if trace is not None:
             trace(split.value, grouped.bound)
         if grouped.bound - split.value <= gap:
             return Mixture(replace(split, bound=grouped.bound), True, len(found), grouped.boxes)
-        if grouped.finest or not grouped.refine(
-            max(_LEFT * gap, _LEFT_OPEN * (grouped.bound - split.value)), refining, split
-        ):
+        left = max(_LEFT * gap, min(_LEFT_OF_ALL * entropy, _LEFT_OPEN * (grouped.bound - split.value)))
+        if grouped.finest or not grouped.refine(left, refining, split):
             break
     # What is left: all inputs, as where they are few.
     search.start_from(split.posteriors)
@@ -74,11 +69,3 @@ def mixture_of_many(
         mixture.columns,
         grouped.boxes + mixture.boxes,
     )
-
-
-def _mixed(posteriors: list[FloatArray], law: FloatArray, before: Split, budget: Budget) -> Split:
-    """The best mixture of posteriors; the one before where a programme over nearly parallel columns fails."""
-    try:
-        return best_split(np.vstack(posteriors), law, budget)
-    except SolverError:
-        return before

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
+from funnel.solver.central import central_mixture
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.many import HUNDRED, mixture_of_many
 from funnel.solver.mixture import Mixture, MixtureSearch, Trace
-from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.stabilised import StabilisedColumns
@@ -49,7 +49,7 @@ def best_mixture(
     if plain and len(problem.law) >= MANY:
         return mixture_of_many(problem, starts, gap, budget, search, trace)
     if plain and len(problem.law) >= _NEIGHBOURS:
-        search.start_from(peeled(problem, budget.part(_STARTING)))
+        search.start_from(central_mixture(problem, budget.part(_STARTING), gap))
     for start in starts:
         search.start_from(start)
     return search.run(gap, trace)

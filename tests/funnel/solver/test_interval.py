@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import funnel
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.solver.budget import Budget
+from funnel.solver.central import central_mixture
 from funnel.solver.interval import Interval
 from funnel.solver.pairs import best_shares, paired
-from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.split import best_split
 from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events
@@ -136,10 +136,10 @@ def test_an_event_of_two_secrets_is_all_there_is_to_two_secrets() -> None:
 
 
 @pytest.mark.parametrize("work", [None, 1e-3])
-def test_what_is_peeled_off_adds_up_and_is_inside(work: float | None) -> None:
+def test_central_columns_add_up_and_are_inside(work: float | None) -> None:
     counts = np.random.default_rng(8).integers(0, 40, size=(3, 60)) + np.eye(3, dtype=int).repeat(20, axis=1) * 30
     problem = Problem.of(funnel.Joint.from_counts(counts), funnel.LIP(0.4), False)
-    found = peeled(problem, Budget.of(work))
+    found = central_mixture(problem, Budget.of(work), 1e-4)
     assert (problem.rows @ found.T).max() <= 1e-8 * np.abs(problem.rows).max()
     # A mixture of them is p_X, or this fails.
     split = best_split(found, problem.law)
@@ -153,9 +153,7 @@ def test_what_is_peeled_off_adds_up_and_is_inside(work: float | None) -> None:
     ("seed", "secrets", "inputs", "records", "epsilon"),
     [(2, 4, 40, 3000, 1.0), (24, 5, 80, 20_000, 0.3)],
 )
-def test_every_posterior_that_is_peeled_off_is_inside(
-    seed: int, secrets: int, inputs: int, records: int, epsilon: float
-) -> None:
+def test_every_central_column_is_inside(seed: int, secrets: int, inputs: int, records: int, epsilon: float) -> None:
     """Also those that a programme's tolerance left a mass of 1e-14: a mixture could give them any mass."""
     random = np.random.default_rng(seed)
     given_input = random.dirichlet(np.full(secrets, 0.2), size=inputs)
@@ -163,7 +161,7 @@ def test_every_posterior_that_is_peeled_off_is_inside(
     counts = random.multinomial(records, law.ravel()).reshape(law.shape)
     joint = funnel.Joint.from_counts(counts[counts.any(axis=1)][:, counts.any(axis=0)])
     problem = Problem.of(joint, funnel.LIP(epsilon), False)
-    found, region = peeled(problem, Budget.of(20.0)), problem.region
+    found, region = central_mixture(problem, Budget.of(20.0), 1e-4), problem.region
     assert (found @ region.rows.T <= 1e-7).all()
     assert (found @ region.rows.T >= region.least - 1e-7).all()
 

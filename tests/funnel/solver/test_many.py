@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.solver import grouping, peeling
+from funnel.solver import central, grouping
 from funnel.solver.budget import Budget
 from funnel.solver.grouping import GroupedBound, grouped
 from funnel.solver.many import mixture_of_many
@@ -60,8 +61,6 @@ def test_more_groups_bound_closer(guarantee: funnel.LIP | funnel.LDP, monkeypatc
         assert bound.refine(0.015, Budget.of(None))
         found.append(bound.bound)
     assert found[2] < found[1] < found[0] < 0
-    assert bound.priced
-    assert bound.prices.shape == problem.law.shape
 
 
 def test_groups_are_as_many_as_asked_for_and_of_those_that_are_alike() -> None:
@@ -153,15 +152,15 @@ def test_what_a_search_starts_from_is_not_lost_when_the_budget_ends_at_once() ->
 
 def test_a_programme_that_fails_leaves_the_mixture_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.of(hundreds(3, 3, 60, 20_000), funnel.LIP(1.0), False)
-    solve, calls = peeling._Master.solve, itertools.count()
+    best, calls = Neighbourhood.best, itertools.count()
 
-    def failing(master: peeling._Master) -> tuple[np.ndarray, np.ndarray, float]:
+    def failing(near: Neighbourhood, *asked: Any) -> Any:
         if next(calls) == 6:
-            raise funnel.SolverError("nearly parallel columns")
-        return solve(master)
+            raise funnel.SolverError("a singular basis")
+        return best(near, *asked)
 
-    monkeypatch.setattr(peeling._Master, "solve", failing)
-    found = peeling.peeled(problem, Budget.of(None))
+    monkeypatch.setattr(Neighbourhood, "best", failing)
+    found = central.central_mixture(problem, Budget.of(None), 1e-4)
     assert len(found) > 10
     split = best_split(found, problem.law)
     assert split.mass @ split.posteriors == pytest.approx(problem.law, abs=1e-9)
