@@ -28,12 +28,13 @@ from pyarrow import feather, ipc, orc
 from funnel import DataError, FunnelError
 from funnel.errors import PipelineError
 from funnel.progress import quiet
+from funnel.readers import formats
 from funnel.readers.formats.parquet import Parquet
 from funnel.recount import Recount, recount
 from funnel.recount.rows import csv_cells
 from funnel.recount.source import source_columns
 from funnel.recount.zones import zones_of
-from funnel.source import count_joint, formats, open_source
+from funnel.source import count_joint, open_source
 from funnel.spec import ReleaseSpec
 
 DATA = Path(__file__).parents[3] / "data"
