@@ -32,7 +32,7 @@ from funnel.pipeline.flows.way import go, go_approved
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.signature import public_key_of
-from funnel.rendering import page_renderer
+from funnel.rendering import figures_again, page_renderer
 from funnel.spec import ReleaseSpec
 
 GUARANTEES = (
@@ -278,7 +278,7 @@ def _audited(spec: ReleaseSpec, version: str) -> str:
     folder = Series.of(spec).folder(number)
     key = public_key_of(spec.workspace_folder)
     for public in (False, True):
-        told = Told(key=key, public=public, render=page_renderer())
+        told = Told(key=key, public=public, render=page_renderer(), figures=figures_again())
         checks = recheck(ReleaseFolder(folder.root), told)
         if overall(checks) is not State.PASSED:
             return "; ".join(f"{version} {one.name}: {one.state}: {one.detail}" for one in checks if not one.passed)

@@ -172,7 +172,6 @@ def check_numbers(
         "alpha": (told.estimation.alpha, confidence.get("alpha")),
         "radius": (told.estimation.radius, confidence.get("radius")),
         "previous version": (_fits_before(told, before), True),
-        "time of the previous version": (told.change is None or told.change.created <= told.created, True),
         "spent": (_spends_alone(told) and told.frequencies.spent != told.frequencies.epsilon, False),
         "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
         "chosen mechanism": (_chosen_row(told), _chosen(told)),

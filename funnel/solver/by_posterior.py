@@ -281,7 +281,10 @@ class _Step:
         matrices = back @ inner @ back.T
         places = np.arange(slack.shape[1])
         matrices[:, places, places] += slack
-        unit = 1 / np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+        sizes = np.diagonal(matrices, axis1=1, axis2=2)
+        if not (sizes > 0).all():
+            raise np.linalg.LinAlgError
+        unit = 1 / np.sqrt(sizes)
         self._inverse = np.linalg.inv(matrices * unit[:, :, None] * unit[:, None, :])
         self._inverse *= unit[:, :, None] * unit[:, None, :]
         self._across = law[:, None] * programme.mass * moves

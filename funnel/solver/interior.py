@@ -159,6 +159,8 @@ class _Step:
         self._inverse = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
         self._along = self._inverse @ law
         self._across = self._along @ law
+        if not (self._across > 0).all():
+            raise np.linalg.LinAlgError
         weights = law / np.sqrt(self._across)
         joint = np.tensordot(law**2, self._inverse, 1)
         joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])

@@ -49,6 +49,8 @@ def test_a_table_is_released_and_watched(
     assert look_once(path)["status"] == "unchanged"
     with connected(url) as connection:
         connection.execute("DELETE FROM people WHERE id = 5")
+        # The next version is about other people, as the spec says.
+        connection.execute("UPDATE people SET id = id + 3000")
     second = release(path)
     assert second["version"] == "1.1.0"
     folder = ReleaseFolder(tmp_path / "releases" / "people" / "1.1.0")

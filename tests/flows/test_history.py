@@ -357,7 +357,12 @@ def test_a_drift_is_told_and_refused_where_the_spec_says_so(tmp_path: Path, peop
     table = wave(WAVES[1], 300)
     income = table.column_names.index("income")
     moved = ["fifth 6"] * 40 + table["income"].to_pylist()[40:]
-    pq.write_table(table.set_column(income, "income", pa.array(moved)), tmp_path / "wave.parquet")
+    table = table.set_column(income, "income", pa.array(moved))
+    if people == "different":
+        identifiers = table.column_names.index("id")
+        others = [f"other {one}" for one in table["id"].to_pylist()]
+        table = table.set_column(identifiers, "id", pa.array(others))
+    pq.write_table(table, tmp_path / "wave.parquet")
     strict = project(tmp_path, SPEC.replace('people = "same"', said + '\non_drift = "fail"'))
     with pytest.raises(ReleaseRefused, match=r"nothing was drawn: the frequencies drifted .* new value: 'fifth 6'"):
         run(strict)

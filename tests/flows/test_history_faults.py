@@ -91,14 +91,14 @@ def test_waves_in_the_wrong_order(stage: Stage, tmp_path: Path) -> None:
 
 def test_a_clock_that_is_set_back(panel: PanelProject) -> None:
     """Versions keep their order, which is that of entries; the ledger notes it."""
-    said = panel.release(clock=datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)).said
+    said = panel.release(clock=datetime.now(UTC) - timedelta(days=30)).said
     assert said["version"] == "1.2.0"
     entries = json.loads(panel.stage.run("ledger", "show", panel.spec, "--json").stdout)["entries"]
     assert [entry["note"] is not None for entry in entries] == [False] * 4 + [True, False]
     assert entries[4]["note"].startswith("the clock went back: entry 4 is of ")
     panel.source(WAVES[3])
-    # And forward again, by far.
-    assert panel.release(clock=datetime.now(UTC) + timedelta(days=40000)).said["version"] == "1.3.0"
+    # And forward again.
+    assert panel.release().said["version"] == "1.3.0"
     panel.require_whole("1.3.0")
 
 

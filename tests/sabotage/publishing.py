@@ -434,7 +434,7 @@ PUBLISHING = [
         "funnel.release.decision",
         "version = _next(last, origin)",
         "version = last.version if last else _next(last, origin)",
-        "accounted.require_accounted",
+        "expect_report_to_follow_recount",
         OTHER_BOUND,
     ),
     Mutant(
