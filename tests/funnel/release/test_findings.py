@@ -85,8 +85,7 @@ def test_an_infinite_level_for_whoever_knows_the_truth_is_read_back(truth: float
         0.5,
         0.6,
         0.7,
-        None,
-        expected,
+        expected=expected,
     )
     document = findings_document(replace(findings(EVEN, identity(EVEN), "lip:1"), history=history))
     assert validated(document.content()) == "findings"
