@@ -11,7 +11,6 @@ from typing import Any
 
 from funnel.errors import ReleaseRefused
 from funnel.findings import Audited, Findings
-from funnel.findings.of_release import LawFindings
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
@@ -415,7 +414,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited.law),
+        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -462,11 +461,14 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     return "the source, the spec or funnel has changed"
 
 
-def _certificate(plan: Sequence[PlanLine], mechanism: str, law: LawFindings) -> str | None:
+def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
     """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
-    lines = (line for line in plan if line.mechanism == mechanism)
-    share = law.share if law.explained is None else law.explained.share
-    return next((replace(line, share=share).certificate for line in lines), None)
+    line = next((line for line in plan if line.mechanism == mechanism), None)
+    if line is None:
+        return None
+    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
+    gap = line.unchanged_gap if audited.history is None else None
+    return replace(line, share=share, unchanged_gap=gap).certificate
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:

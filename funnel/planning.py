@@ -62,6 +62,8 @@ class PlanRow:
         False if the mechanism was not fitted because the spec does not ask for it, or because it could not win.
     unchanged : float or None
         Of an invariant protocol the expected share of the records that are wholly unchanged.
+    unchanged_gap : float or None
+        No invariant protocol leaves a share of records unchanged, as they are weighted, that is larger by more.
     """
 
     mechanism: str
@@ -76,6 +78,7 @@ class PlanRow:
     finished: bool = True
     tried: bool = True
     unchanged: float | None = None
+    unchanged_gap: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
@@ -91,6 +94,7 @@ class PlanRow:
             "seconds": self.seconds,
             "reason": self.reason,
             "unchanged": self.unchanged,
+            "unchanged_gap": self.unchanged_gap,
         }
 
 
@@ -365,6 +369,7 @@ class _Fitting:
             fitted.bound,
             fitted.finished,
             unchanged=unchanged(joint, protocol).share if protocol.is_invariant else None,
+            unchanged_gap=fitted.unchanged_gap,
         )
 
     def _steps(self, name: str) -> Progress:

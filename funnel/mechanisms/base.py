@@ -36,11 +36,15 @@ class Fitted:
         No protocol that reads the same and meets the guarantee has a larger I(X;Y), in nats.
     finished : bool
         False if the budget or an interrupt ended the search: the protocol holds, but a longer search may find a better.
+    unchanged_gap : float or None
+        No invariant protocol that meets the guarantee leaves a larger share of records unchanged, as they are weighted,
+        by more than this.
     """
 
     protocol: Protocol
     bound: float | None = None
     finished: bool = True
+    unchanged_gap: float | None = None
 
 
 class Mechanism(ABC):

@@ -21,6 +21,7 @@ class ComparedMechanism(Part):
     share: float | None
     level: float | None
     bound: float | None
+    unchanged_gap: float | None
     finished: bool
     seconds: float
     reason: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -97,6 +98,8 @@ class PlanLine:
         The share that no protocol which reads the same exceeds, where that is certified.
     finished : bool
         False if a time limit, or what it gave up, ended its search.
+    unchanged_gap : float or None
+        No invariant protocol leaves a share of records unchanged, as they are weighted, that is larger by more.
     """
 
     mechanism: str
@@ -106,6 +109,7 @@ class PlanLine:
     reason: str | None
     most: float | None = None
     finished: bool = True
+    unchanged_gap: float | None = None
 
     @classmethod
     def of(cls, row: PlanRow | ComparedMechanism) -> PlanLine:
@@ -113,7 +117,7 @@ class PlanLine:
         most = None
         if row.bound is not None and row.utility and row.share is not None:
             most = min(1.0, max(row.bound, row.utility) / row.utility * row.share)
-        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, most, row.finished)
+        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, most, row.finished, row.unchanged_gap)
 
     def public(self, laws: PublicLaws, guarantee: Guarantee) -> PlanLine:
         """The line as it is published, under the declared guarantee."""
@@ -131,12 +135,17 @@ class PlanLine:
     def certificate(self) -> str | None:
         """What is known of protocols that are better than this one; None where nothing is."""
         ended = "" if self.finished else "its search was ended by the time limit"
-        if self.most is None or self.share is None:
+        if self.unchanged_gap is not None:
+            points = math.ceil(1e4 * self.unchanged_gap) / 100
+            known = (
+                "no protocol that keeps values as they are and tables right on average leaves more than "
+                f"{points:.2f} points more of the records unchanged, with the weights that it was asked for"
+            )
+        elif self.most is None or self.share is None:
             return ended or None
-        gap = self.most - self.share
-        known = (
-            f"no protocol that reads the same keeps more than {self.most:.1%}, {100 * max(gap, 0.0):.1f} points more"
-        )
+        else:
+            gap = 100 * max(self.most - self.share, 0.0)
+            known = f"no protocol that reads the same keeps more than {self.most:.1%}, {gap:.1f} points more"
         return f"{ended}; {known}" if ended else known
 
 

@@ -48,5 +48,10 @@ def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
     )
     assert PlanLine.of(dataclasses.replace(row, bound=None)).certificate == "its search was ended by the time limit"
     assert PlanLine.of(dataclasses.replace(row, bound=None, finished=True)).certificate is None
+    invariant = dataclasses.replace(row, bound=None, finished=True, unchanged=0.7, unchanged_gap=0.00042)
+    assert PlanLine.of(invariant).certificate == (
+        "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
+        "the records unchanged, with the weights that it was asked for"
+    )
     # A bound that rounding leaves below what is kept is taken for as much.
     assert PlanLine.of(dataclasses.replace(row, bound=0.4999, finished=True)).most == 0.25
