@@ -28,6 +28,7 @@ from funnel.settings.recode import OTHER
 from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.sweep import SECONDS, remembered
+from funnel.tradeoff.unchanged import SECONDS as UNCHANGED_SECONDS
 from funnel.tradeoff.unchanged import share_unchanged
 from funnel.wording import toml_text
 
@@ -90,7 +91,7 @@ def alternatives(
     workers: Workers,
     cache: Cache | None = None,
     *,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
 ) -> tuple[Alternative, ...]:
@@ -109,9 +110,12 @@ def alternatives(
     noise : Noise or None
         With which these counts, and those of an alternative, are protected. What such noise would leave open of an
         alternative is taken, with the counts that are public now; nothing is drawn.
-    workers, cache, seconds, progress, utility
-        As for `sweep`. By another utility than information, only what leaves the published values as they are: others
-        have no number.
+    workers, cache, progress, utility
+        As for `sweep`.
+    seconds : float, optional
+        For one protocol, as work that is counted; by default what points of curves have.
+
+    By another utility than information, only what leaves the published values as they are: others have no number.
 
     Returns
     -------
@@ -120,6 +124,8 @@ def alternatives(
     """
     tables = [_as_it_is(joint), *without(spec, joint), *_together(spec, joint)]
     invariant = spec.mechanism.name == INVARIANT
+    if seconds is None:
+        seconds = UNCHANGED_SECONDS if invariant else SECONDS
     if utility != INFORMATION and not invariant:
         tables = [table for table in tables if table.joint.inputs == joint.inputs]
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]

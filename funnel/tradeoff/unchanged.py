@@ -21,10 +21,10 @@ from funnel.solver import optimal
 from funnel.solver.invariant import Weighting
 from funnel.tradeoff.sweep import PARTS, Point, Sweep, remembered, rising, varied
 
-SECONDS = 0.5
+SECONDS = 5.0
 """Seconds for one optimisation of one point, as work that is counted."""
-# Of the records: what more rounds could leave unchanged is of no use to anybody.
-_GAP = 1e-4
+# Of the records: what more rounds could leave unchanged would not be seen in a curve.
+_GAP = 1e-3
 
 
 @dataclass(frozen=True)

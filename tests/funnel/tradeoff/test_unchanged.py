@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 
 import funnel
+from funnel.frequencies import protect
 from funnel.guarantees import LIP, Attribute, MutualInformation
 from funnel.joint import Joint
 from funnel.recount.unchanged import PlainUnchanged
 from funnel.sampling.engine import OneWorker
+from funnel.settings.frequencies import FrequencySettings
 from funnel.solver.invariant import Weighting
 from funnel.tradeoff import UnchangedCurve, unchanged_curve
 from tests.funnel.recount.test_unchanged import recount_of
@@ -33,7 +36,7 @@ def test_every_point_is_the_optimum_at_its_budget(
     found = curve(joint, guarantee, weights)
     assert [point.budget for point in found.points] == [0.125, 0.25, 0.5, 1.0]
     for point in found.points:
-        best = funnel.optimal(joint, guarantee.with_budget(point.budget), 1e-4, utility="unchanged", weights=weights)
+        best = funnel.optimal(joint, guarantee.with_budget(point.budget), 1e-3, utility="unchanged", weights=weights)
         again = PlainUnchanged(best.protocol.to_dict(), recount_of(joint))
         assert point.share == pytest.approx(again.share)
         assert point.columns == pytest.approx([again.in_column(j) for j in range(len(point.columns))])
@@ -42,12 +45,27 @@ def test_every_point_is_the_optimum_at_its_budget(
         assert dict(zip(found.secrets, point.secrets, strict=True)) == pytest.approx(of)
         assert point.weighted is not None
         assert point.most is not None
-        assert point.weighted <= point.most <= point.weighted + 1e-4 + 1e-9
+        assert point.weighted <= point.most <= point.weighted + 1e-3 + 1e-9
         assert point.kept == pytest.approx(funnel.measures.mutual_information(joint, best.protocol) / joint.entropy)
         if weights == "share":
             assert point.weighted == pytest.approx(point.share)
     for one, other in pairwise(found.points):
-        assert (one.weighted or 0) <= (other.weighted or 0) + 1e-4
+        assert (one.weighted or 0) <= (other.weighted or 0) + 1e-3
+
+
+def test_time_is_enough_for_a_table_under_noise() -> None:
+    """A point that ends far from its bound says nothing of what a release leaves unchanged."""
+    table = pd.read_parquet("data/adult.parquet", columns=["income", "education", "sex", "age"])
+    common = table["education"].value_counts().index[:5]
+    table["education"] = table["education"].where(table["education"].isin(common), "another")
+    table["age"] = (table["age"] < 40).astype(str)
+    exact = Joint.from_table(table, ["income"], ["education", "sex", "age"])
+    known = protect(exact, FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)).joint.with_secret()
+    found = unchanged_curve(known, Attribute(1.0), "root", OneWorker(), parts=())
+    assert [point.budget for point in found.points] == [1.0]
+    assert found.points[0].weighted is not None
+    assert found.points[0].most is not None
+    assert found.points[0].most - found.points[0].weighted <= 0.01
 
 
 def test_the_most_common_secret_comes_first_and_stays_within_its_ceiling() -> None:
