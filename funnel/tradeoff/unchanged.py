@@ -23,8 +23,8 @@ from funnel.tradeoff.sweep import PARTS, Point, Sweep, remembered, rising, varie
 
 SECONDS = 5.0
 """Seconds for one optimisation of one point, as work that is counted."""
-# Of the records: what more rounds could leave unchanged would not be seen in a curve.
-_GAP = 1e-3
+# Of the records, as for a release: the page and the command are to tell the same.
+_GAP = 1e-4
 
 
 @dataclass(frozen=True)
