@@ -163,6 +163,7 @@ class PosteriorProgramme:
             try:
                 further = _Step(self, point).taken()
             except np.linalg.LinAlgError:
+                # Rounding ends it here. Whether that is near enough, the proven bound decides.
                 further = None
             if further is None:
                 break

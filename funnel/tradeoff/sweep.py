@@ -117,7 +117,6 @@ def sweep(
     seconds: float = SECONDS,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
-    without: Sequence[str] = (),
 ) -> Sweep:
     """Fit every mechanism that may be used at several budgets.
 
@@ -141,8 +140,6 @@ def sweep(
     progress : callable
     utility : Utility
         What mechanisms are compared by.
-    without : sequence of str
-        Mechanisms that are not looked at.
 
     Raises
     ------
@@ -156,7 +153,7 @@ def sweep(
     O(mechanisms × budgets) fits of at most ``seconds`` each.
     """
     budgets = varied(guarantee, parts)
-    chosen = [one for one in names() if one not in without and (reads_secret or not mechanism(one).reads_secret)]
+    chosen = [one for one in names() if reads_secret or not mechanism(one).reads_secret]
     # Optima take longest, so they begin first.
     chosen.sort(key=lambda name: not mechanism(name).optimises)
     tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in budgets]
