@@ -12,6 +12,7 @@ from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
+from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import scale_of
@@ -58,7 +59,7 @@ _KEYS = frozenset(
     }
 )
 # Since the second schema, null where there is nothing to tell.
-_MOVES = frozenset({"changes", "rows"})
+_MOVES = frozenset({"changes", "rows", "means"})
 # A false alarm may come from the noise of counts, from that of changes and rows, from the values that were selected, or
 # from the comparison of versions.
 SIGNIFICANCE = SHARES["frequencies"] / 4
@@ -166,6 +167,10 @@ def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
     yield claim("changes", alone, "are told of people who are others in every version")
     several = "unit" in said.settings and said.people == "same"
     yield claim("rows", (public.rows is not None) == several, "are told where people have one each, or the other way")
+    whole = public.changes is not None and is_invariant({"mechanism": said.mechanism})
+    yield claim(
+        "means", (public.means is not None) == whole, "are told where no answers are put right, or the other way"
+    )
 
 
 def _proven(public: PublicFrequencies) -> bool:

@@ -155,9 +155,9 @@ class HistoryEvidence:
         public = self.public
         yield same("noise", entry.noise, None if public is None else public.epsilon_counts)
         yield same("protected", entry.protected, public is not None)
-        published = (None, None) if public is None else (public.changes, public.rows)
-        told_of_moves = (entry.moves, entry.row_moves) == published
-        yield claim("changes and rows", told_of_moves, "are not those that are published")
+        published = (None, None, None) if public is None else (public.changes, public.rows, public.means)
+        told_of_moves = (entry.moves, entry.row_moves, entry.means) == published
+        yield claim("tables", told_of_moves, "of changes, rows and means are not those that are published")
         kept = entry.left_open
         yield same("left open", kept is not None, self.robust)
         if kept is not None and public is not None:
@@ -169,8 +169,8 @@ class HistoryEvidence:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
     def _noise(self) -> Claim:
-        """That tables of changes and rows are those of the register's people, with noise as it is said to be drawn."""
-        told = [one for one in (self.entry.moves, self.entry.row_moves) if one is not None]
+        """That tables beside the counts are those of the register's people, with noise as it is said to be drawn."""
+        told = [one for one in (self.entry.moves, self.entry.row_moves, self.entry.means) if one is not None]
         if len(told) != len(self.version.noise):
             return Claim("noise", "cannot be told: tables are not about the versions of the register")
         for scale, tables in self.version.noise:

@@ -71,11 +71,11 @@ def protocol_claims(
         *(all_of(part, (Claim(where, why) for one, where, why in figures if one == part)) for part in PARTS),
         _effective(laws, effective, step, content["rounded"]),
         protection_claim("frequencies", content["frequencies"], public, said),
-        *_invariant(content, laws, said),
+        *_invariant(content, laws, said, public),
     ]
 
 
-def _invariant(content: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
+def _invariant(content: Mapping[str, Any], laws: Laws, said: Said, public: PublicFrequencies | None) -> Iterator[Claim]:
     """Of an invariant protocol that outputs are the inputs, with the distribution of the counts that are public."""
     asked = is_invariant({"mechanism": said.mechanism})
     if asked or is_invariant(content):
@@ -84,7 +84,8 @@ def _invariant(content: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[C
             "outputs are the inputs", [known, *(Claim("alphabet", why) for why in alphabet_complaints(content))]
         )
         symbols, counts = tuple(laws.inputs), list(laws.inputs.values())
-        yield all_of("balance", (Claim("balance", why) for why in balance_complaints(content, symbols, counts)))
+        wrong = balance_complaints(content, symbols, counts, None if public is None else public.mean_of)
+        yield all_of("balance", (Claim("balance", why) for why in wrong))
     else:
         yield from (Claim("outputs are the inputs"), Claim("balance"))
 

@@ -29,7 +29,7 @@ from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.protect import protect, protect_changes
+from funnel.pipeline.tasks.protect import protect, protect_changes, protect_means
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.settled import settle
@@ -337,7 +337,11 @@ def _release(
         workspace,
         secret,
         people,
+        lambda exact: protect_means(spec, protected, exact, estimated, earlier, workspace, held_before),
     )
+    if followed.protected is not None:
+        protected = followed.protected
+        frequencies, protection = protected.frequencies, protected.protection
     drawn = followed.drawn
     with series.incoming() as folder:
         rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret, estimated.donors)

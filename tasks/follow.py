@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
+from funnel.history.corrected import corrected, means
 from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered, expected_after
 from funnel.history.fitting import Fitted, fitted
@@ -41,6 +42,7 @@ from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.inside import steps_off
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
@@ -72,6 +74,8 @@ class Followed:
         Where people have several rows: whose they are, and what was decided and drawn row by row.
     forecast : Forecast or None
         With noise: who was expected, which everything public was decided by.
+    protected : Protected or None
+        The public frequencies with the means of the version, where these were protected here.
     """
 
     drawn: DrawnFrom
@@ -80,6 +84,7 @@ class Followed:
     people: People | None = None
     units: tuple[Units, Waves] | None = None
     forecast: Forecast | None = None
+    protected: Protected | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +126,7 @@ def follow(
     workspace: Path,
     secret: ReleaseSecret | None = None,
     people: People | Units | None = None,
+    protect_means: Callable[[IntArray], Protected] | None = None,
 ) -> Followed:
     """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
 
@@ -144,6 +150,8 @@ def follow(
     secret : ReleaseSecret, optional
     people : People or Units, optional
         From `look_up`: who has which history.
+    protect_means : callable, optional
+        Makes exact means public, where values are as they are.
 
     Raises
     ------
@@ -172,7 +180,7 @@ def follow(
     key = secret.record_key(spec.record_key, read_from_vault)
     bound = parse_guarantee(spec.guarantee.canonical)
     name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
-    units = forecast = expected = None
+    units = forecast = expected = protected = None
     if spec.follows_units:
         if not isinstance(people, Units):
             raise ValueError("units that are followed were looked up")
@@ -221,6 +229,12 @@ def follow(
         else:
             who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
             expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
+            if protocol.is_invariant and register.entries and protect_means is not None:
+                protected = protect_means(means(expected.step))
+                told = protected.frequencies.means
+                if told is None:
+                    raise ValueError("means that were protected are there")
+                expected = corrected(expected, told.counts)
             found, forecast = expected.step, _forecast(who, expected.predicted)
     public = _public(frequencies.joint, found)
     # What an output may come from is more than it is under the protocol of this version alone; its name says it.
@@ -255,7 +269,7 @@ def follow(
         record,
         steps_off(public.weights, found.channel.weights),
     )
-    return Followed(drawn, drift, found, people, units, forecast)
+    return Followed(drawn, drift, found, people, units, forecast, protected)
 
 
 def look_up(
@@ -349,6 +363,7 @@ def entry_of(
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         changes=frequencies.changes,
         rows=frequencies.rows,
+        means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
         left_open=_left_open(frequencies) if found.observed.limits is not None else None,
     )

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from funnel.joint import IntArray
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.register import Register
 from funnel.register.units import Units
 from funnel.release.decision import Draw, Earlier, TakeOver
-from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies, require_records
+from funnel.release.protected import (
+    Protected,
+    changes_of,
+    has_means,
+    public_changes,
+    public_frequencies,
+    require_records,
+    tables_beside,
+)
+from funnel.release.protected_means import public_means
 from funnel.release.protected_rows import public_rows
 from funnel.spec import ReleaseSpec
 
@@ -52,9 +62,8 @@ def protect(
     counted = estimated.joint if units is None else units.first
     if register is not None:
         require_records(spec, earlier, [one.name for one in register.entries])
-    found = public_frequencies(
-        spec, counted, learned, earlier, workspace, estimated.values, held, moving, units is not None, source
-    )
+    beside = tables_beside(spec, moving, units is not None)
+    found = public_frequencies(spec, counted, learned, earlier, workspace, estimated.values, held, beside, source)
     if units is not None:
         found = public_rows(spec, found, units, learned, earlier, workspace, held, moving)
     tell("taken from before" if found.reused else "done")
@@ -95,4 +104,30 @@ def protect_changes(
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
-    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held)
+    more = has_means(spec)
+    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held, more)
+
+
+def protect_means(
+    spec: ReleaseSpec,
+    protected: Protected,
+    exact: IntArray,
+    estimated: Estimated,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
+) -> Protected:
+    """Make public how many records each value is published for on average, so that it can be put right.
+
+    Parameters
+    ----------
+    exact : ndarray of int64, shape (a,)
+        From `funnel.history.corrected.means`.
+
+    Raises
+    ------
+    SpecError, LedgerError
+        As `protect`.
+    """
+    tell("protecting means")
+    return public_means(spec, protected, exact, estimated.learned, earlier, workspace, held)

@@ -14,6 +14,8 @@ from funnel.release.documents import ProtocolDocument
 
 _EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
 
+_CORRECTED = "outputs are the inputs, and have the distribution that the public means ask for, to 1e-11 of all records"
+
 
 def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, rows: int) -> Check:
     """The balance for the public counts; without noise, for shares that are rounded to the public ones.
@@ -32,8 +34,9 @@ def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, 
         shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
         for (s, x), count in counted.counts.items():
             shares[(*s, *x) if (*s, *x) in shares else x] += count
-        complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()))
-        return judged("balance", complaints, f"{_EXACTLY} of the public counts")
+        complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
+        said = f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
+        return judged("balance", complaints, said)
     said = "outputs are the inputs and have their distribution, as far as the public shares tell it"
     return judged("balance", _rounded_complaints(document, prior_limits(document, rows)), said)
 

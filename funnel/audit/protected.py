@@ -61,7 +61,7 @@ def check_protected(public: PublicFrequencies, document: ProtocolDocument, packa
     told = privacy.get("frequencies") if isinstance(privacy, dict) else None
 
     def complaints() -> Iterator[str]:
-        parts = [Fraction(part) for part in public.parts if part is not None]
+        parts = [Fraction(part) for part in public.parts]
         if not 0 < sum(parts) <= Fraction(public.epsilon) <= Fraction(public.spent):
             yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
         if public.delta > 0 and sum(parts) == Fraction(public.epsilon):
@@ -91,15 +91,14 @@ def check_protected(public: PublicFrequencies, document: ProtocolDocument, packa
 
 def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
     """Whether parts stand to each other as is said; what learning values cost is known to who has the spec alone."""
-    counts, *others = public.parts
-    told = [part for part in others if part is not None]
+    counts, *told = public.parts
     # Each of them is a quarter of what there was; the counts have what is left, or all if they were drawn before.
     ways = [4 * part - number * part for part in told for number in range(len(told) + 1)]
     if told and not (
         math.isclose(max(told), min(told), rel_tol=1e-12)
         and any(math.isclose(counts, way, rel_tol=1e-12) for way in ways)
     ):
-        yield "its epsilon is not split between counts, changes and rows as is said"
+        yield "its epsilon is not split between counts and the other tables as is said"
 
 
 def check_noise(public: PublicFrequencies, joint: Joint) -> Check:

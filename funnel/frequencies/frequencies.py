@@ -14,6 +14,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
+from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.noise import Noise, draw_noise
 from funnel.frequencies.rows import NoisyRows
@@ -25,7 +26,7 @@ from funnel.settings.frequencies import FrequencySettings
 IntArray = npt.NDArray[np.int64]
 
 # Of what learning values left of the epsilon of a version: for changes where there are earlier versions about the same
-# people, and as much for the rows of units where these have several.
+# people, as much for means where values are as they are, and for the rows of units where these have several.
 TABLES_PART: Final = Fraction(1, 4)
 
 
@@ -52,6 +53,9 @@ class Frequencies:
     rows : NoisyRows, optional
         How a unit's rows follow one another, with noise, where units have several; the counts are then those of first
         rows.
+    means : NoisyMeans, optional
+        How many records each value is published for on average, with noise, where earlier versions are about the same
+        people and values are as they are.
 
     Raises
     ------
@@ -67,6 +71,7 @@ class Frequencies:
     epsilon: float = 0.0
     changes: NoisyMoves | None = None
     rows: NoisyRows | None = None
+    means: NoisyMeans | None = None
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
@@ -74,12 +79,13 @@ class Frequencies:
         if any(given) != (self.protection == "noise") or not (all(given) or not any(given)):
             raise SpecError("frequencies have noise and bounds where they are protected by noise, and nowhere else")
         if self.noise is None or self.noisy is None or bounds is None:
-            if self.spent or self.epsilon or self.changes is not None or self.rows is not None:
+            if self.spent or self.epsilon or any(one is not None for one in (self.changes, self.rows, self.means)):
                 raise SpecError("frequencies spend epsilon where they are protected by noise, and nowhere else")
             return
         if not np.array_equal(np.maximum(self.noisy, 0), self.joint.counts) or bounds.beta != self.noise.beta:
             raise SpecError("public counts are the noisy ones, clipped at 0, with bounds for the beta of the noise")
-        drawn = [self.noise.epsilon, *(one.epsilon for one in (self.changes, self.rows) if one is not None)]
+        tables = (self.changes, self.rows, self.means)
+        drawn = [self.noise.epsilon, *(one.epsilon for one in tables if one is not None)]
         if sum(map(Fraction, drawn)) > Fraction(self.epsilon) or self.epsilon > self.spent:
             raise SpecError("what the noise spent is a part of what the version spent, and that of what all have spent")
         noisy = self.noisy.astype(np.int64)
@@ -99,8 +105,7 @@ def protect(
     spent_before: float = 0.0,
     values: Mapping[str, Sequence[str]] | None = None,
     learned: Share = NOTHING,
-    moving: bool = False,
-    several: bool = False,
+    tables: int = 0,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -119,10 +124,8 @@ def protect(
         alphabets of the counts have to be public already.
     learned : Share, optional
         What it cost to learn these values; the counts get the rest of epsilon.
-    moving : bool
-        Whether a part of that is for how people changed since earlier versions (`part_for`).
-    several : bool
-        Whether as much is for the rows of units, of whose first rows these are the counts.
+    tables : int
+        How many parts of that are for tables beside the counts (`part_for`): of changes, rows of units, and means.
 
     Raises
     ------
@@ -140,14 +143,14 @@ def protect(
     spent = spent_with(settings, spent_before)
     wide = counted if values is None else widened(counted, values)
     left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
-    left -= (moving + several) * Fraction(part_for(settings, learned))
+    left -= tables * Fraction(part_for(settings, learned))
     noise = Noise(rounded_down(left), learned.delta, settings.beta)
     noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
 
 
 def part_for(settings: FrequencySettings, learned: Share) -> float:
-    """Epsilon (nats) of the tables of changes, or of the rows of units: a quarter of what learning the values left."""
+    """Epsilon (nats) of changes, of the rows of units, or of means: a quarter of what learning the values left."""
     return rounded_down((Fraction(settings.epsilon) - Fraction(learned.epsilon)) * TABLES_PART)
 
 

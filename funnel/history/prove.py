@@ -172,6 +172,17 @@ def fitting(
     return found
 
 
+def keeps(
+    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
+) -> bool:
+    """Whether it is proven of all channels that they meet the bound for their histories; as `described`."""
+    # The same row for every input tells nothing.
+    telling = (library != library[:, :, :1]).any(axis=(1, 2))
+    places = np.flatnonzero(telling[drawn_from])
+    passes, _ = _decided(standing, allowed, guarantee, library, drawn_from[places], places, exactly=len(places))
+    return bool(passes.all())
+
+
 def described(
     standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
 ) -> Proven:

@@ -20,7 +20,7 @@ from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
 from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import Protected, public_frequencies
+from funnel.release.protected import Protected, public_frequencies, tables_beside
 from funnel.release.protected_rows import public_rows
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
@@ -107,14 +107,14 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
-    learned = codings.learned
+    learned, beside = codings.learned, tables_beside(spec, moving, key is not None)
     if key is None:
-        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving, source=digest)
+        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, beside, digest)
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
-    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True, digest)
+    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, beside, digest)
     protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
     return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
 

@@ -2,19 +2,80 @@
 
 In whole numbers, from what public files say. A protocol that is balanced for exact counts, where noisy ones are public,
 gives the exact ones away: its weights are near the identity, so that ``W p = p`` can be solved for p.
+
+Of a later version about the same people W is in balance, and its answers are then changed once more: of the share m of
+the answers that a value has on average, by published means, ``(m - p)⁺`` goes to the values z in proportion to
+``(p_z - m_z)⁺``. What is published is that product T W, so that outputs have the distribution ``T p``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from funnel.recount.channel import Symbols
 
 Json = Mapping[str, Any]
 TOLERANCE = Fraction(1, 10**12)
 """Largest ``|Σ_x p(x) W(y|x) - p(y)|``."""
+CORRECTED = 10 * TOLERANCE
+"""The same of ``T W`` and ``T p``."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """T, by published means and counts: what of each answer is changed, and to which values that goes.
+
+    Attributes
+    ----------
+    moved : tuple of Fraction, length a
+        The share of each answer that is changed.
+    taken : tuple of Fraction, length a
+        How it is shared out; sums to 1.
+    """
+
+    moved: tuple[Fraction, ...]
+    taken: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, means: Sequence[int], counts: Sequence[int]) -> Self:
+        """By means in any unit and counts, each of the a values.
+
+        Parameters
+        ----------
+        means, counts : sequence of int, length a
+            Counts are not below 0 and not all 0.
+        """
+        n = sum(counts)
+        p = [Fraction(count, n) for count in counts]
+        there = [max(0, mean) if count else 0 for mean, count in zip(means, counts, strict=True)]
+        if not any(there):
+            return cls((Fraction(0),) * len(p), tuple(p))
+        m = [Fraction(one, sum(there)) for one in there]
+        missing = [max(Fraction(0), want - have) for want, have in zip(p, m, strict=True)]
+        whole = sum(missing)
+        return cls(
+            tuple(max(Fraction(0), 1 - want / have) if have else Fraction(0) for want, have in zip(p, m, strict=True)),
+            tuple(one / whole for one in missing) if whole else tuple(p),
+        )
+
+    def after(self, numbers: Sequence[Fraction]) -> list[Fraction]:
+        """T n of numbers n, length a."""
+        given = sum((part * number for part, number in zip(self.moved, numbers, strict=True)), Fraction(0))
+        return [
+            number * (1 - part) + given * taken
+            for number, part, taken in zip(numbers, self.moved, self.taken, strict=True)
+        ]
+
+    def before(self, numbers: Sequence[Fraction]) -> list[Fraction]:
+        """The numbers that T makes these of, length a; what takes answers gives none away."""
+        given = sum((n * part / (1 - part) for part, n in zip(self.moved, numbers, strict=True)), Fraction(0))
+        return [
+            (number - given * taken) / (1 - part)
+            for number, part, taken in zip(numbers, self.moved, self.taken, strict=True)
+        ]
 
 
 def is_invariant(protocol: Json) -> bool:
@@ -48,7 +109,9 @@ def gains(protocol: Json, counts: Sequence[int]) -> list[int]:
     return found
 
 
-def balance_complaints(protocol: Json, symbols: Symbols, counts: Sequence[int]) -> Iterator[str]:
+def balance_complaints(
+    protocol: Json, symbols: Symbols, counts: Sequence[int], means: Mapping[tuple[str, ...], int] | None = None
+) -> Iterator[str]:
     """Where a protocol is not balanced for counts of what it reads.
 
     Parameters
@@ -58,6 +121,8 @@ def balance_complaints(protocol: Json, symbols: Symbols, counts: Sequence[int]) 
     symbols : sequence of symbols
         What there are counts of; those that the protocol does not read have none.
     counts : sequence of int
+    means : mapping of symbol to int, optional
+        Published means, where answers are changed by these.
     """
     wrong = list(alphabet_complaints(protocol))
     yield from wrong
@@ -71,10 +136,19 @@ def balance_complaints(protocol: Json, symbols: Symbols, counts: Sequence[int]) 
     for symbol, count in zip(symbols, counts, strict=True):
         if count:
             ordered[place[symbol]] += count
-    found, mass = gains(protocol, ordered), sum(ordered) * int(protocol["denominator"])
-    far = sum(abs(gain) > TOLERANCE * mass for gain in found)
+    whole, found, tolerance = int(protocol["denominator"]), list(map(Fraction, gains(protocol, ordered))), TOLERANCE
+    if means is not None:
+        if set(means) != set(place):
+            yield "its means are of other values than the protocol reads"
+            return
+        wanted = Correction.of([means[symbol] for symbol in place], ordered).after(list(map(Fraction, ordered)))
+        found = [gain - whole * (want - n) for gain, want, n in zip(found, wanted, ordered, strict=True)]
+        tolerance = CORRECTED
+    mass = sum(ordered) * whole
+    far = sum(abs(gain) > tolerance * mass for gain in found)
     if far:
+        what = "the distribution of the inputs" if means is None else "the distribution that the means ask for"
         yield (
-            f"outputs do not have the distribution of the inputs under the protected counts: {far:,} of {len(found):,} "
-            f"are off, by up to {max(map(abs, found)) / mass:.3g}"
+            f"outputs do not have {what} under the protected counts: {far:,} of {len(found):,} "
+            f"are off, by up to {float(max(map(abs, found)) / mass):.3g}"
         )

@@ -17,9 +17,12 @@ from funnel.recount.count_box import CountBox
 from funnel.recount.noise import limits_of, possible_counts
 from funnel.recount.noisy_moves import (
     NoisyChanges,
+    NoisyMeans,
     NoisyRows,
     change_complaints,
+    mean_complaints,
     read_changes,
+    read_means,
     read_rows,
     row_complaints,
 )
@@ -48,6 +51,8 @@ class PublicFrequencies:
         How people changed since earlier versions about them.
     rows : NoisyRows or None
         How rows of people with several follow each other.
+    means : NoisyMeans or None
+        How many records each value is published for on average, before it is put right by that.
     """
 
     epsilon: float
@@ -65,6 +70,7 @@ class PublicFrequencies:
     noisy: tuple[tuple[int, ...], ...]
     changes: NoisyChanges | None = None
     rows: NoisyRows | None = None
+    means: NoisyMeans | None = None
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -74,7 +80,7 @@ class PublicFrequencies:
         ------
         DataError
             If it is none: another protection, symbols that do not fit the columns or come twice, counts of another
-            shape, or numbers that are none. Whether changes and rows are what they should be, `moves_complaints` tells.
+            shape, or numbers that are none. Whether the other tables are what they should be, `moves_complaints` tells.
         """
         try:
             said = json.loads(text, parse_constant=_no_number)
@@ -94,6 +100,7 @@ class PublicFrequencies:
                 noisy=noisy,
                 changes=read_changes(said.get("changes")),
                 rows=read_rows(said.get("rows")),
+                means=read_means(said.get("means")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
@@ -153,25 +160,33 @@ class PublicFrequencies:
         return Recount(self.secret_columns, self.published_columns, self.secret, self.inputs, counts, rows, 0, sha256)
 
     @property
-    def parts(self) -> tuple[float, float | None, float | None]:
-        """The epsilon of the counts, of changes and of rows; None of what is not told."""
-        blocks = (self.changes, self.rows)
-        changes, rows = (None if block is None else block.epsilon for block in blocks)
-        return self.epsilon_counts, changes, rows
+    def parts(self) -> tuple[float, ...]:
+        """The epsilon of the counts, and of the other tables that are told."""
+        return (self.epsilon_counts, *(block.epsilon for block in self._blocks))
+
+    @property
+    def mean_of(self) -> dict[tuple[str, ...], int] | None:
+        """The published mean of every value; None where none are told."""
+        return None if self.means is None else dict(zip(self.inputs, self.means.counts, strict=True))
+
+    @property
+    def _blocks(self) -> list[NoisyChanges | NoisyRows | NoisyMeans]:
+        return [block for block in (self.changes, self.rows, self.means) if block is not None]
 
     @property
     def draws(self) -> dict[Hashable, float]:
         """What every draw of noise in it cost, by what was drawn: that of counts with what learning values cost."""
-        blocks = [block for block in (self.changes, self.rows) if block is not None]
-        counts = math.fsum((self.epsilon, *(-block.epsilon for block in blocks)))
-        return {(self.secret, self.inputs, self.noisy): counts, **{block: block.epsilon for block in blocks}}
+        counts = math.fsum((self.epsilon, *(-block.epsilon for block in self._blocks)))
+        return {(self.secret, self.inputs, self.noisy): counts, **{block: block.epsilon for block in self._blocks}}
 
     def moves_complaints(self) -> Iterator[str]:
-        """What is wrong with tables of changes and of rows by themselves, as parts of sentences."""
+        """What is wrong with tables of changes, of rows and of means by themselves, as parts of sentences."""
         if self.changes is not None:
             yield from change_complaints(self.changes, len(self.secret))
         if self.rows is not None:
             yield from row_complaints(self.rows, len(self.secret), len(self.inputs))
+        if self.means is not None:
+            yield from mean_complaints(self.means, len(self.inputs))
 
     def noise(self, counted: Recount) -> list[list[int]]:
         """What was added to counted records, c × a.

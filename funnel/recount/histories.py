@@ -93,7 +93,7 @@ class VersionHistories:
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     noise : sequence of (float, mapping of str to sequence of int)
-        Scale and noise of tables of changes, and of tables of rows, by names of tables; of the last version alone.
+        Scale and noise of tables of changes, of tables of rows and of means, by names of tables; of the last version.
     """
 
     name: str
@@ -244,7 +244,8 @@ class _Judging:
             found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending, open_too)
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
-            noise = noise_of_tables(self.database, self.entries[: chapter.ordinal], entry) if last else ()
+            before, drawn = self.entries[: chapter.ordinal], followed.by_channel
+            noise = noise_of_tables(self.database, before, entry, drawn, missing) if last else ()
             yield replace(found, complaints=tuple(complaints), noise=noise)
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
@@ -279,7 +280,8 @@ class _Judging:
         if impossible := impossible_answers(self.database, self.tree, entry):
             yield f"{impossible:,} people have an answer that their channel never gives"
         if entry.protected:
-            yield from protected_complaints(self.database, before, entry, self.missing[entry.chapter.ordinal])
+            missing = self.missing[entry.chapter.ordinal]
+            yield from protected_complaints(self.database, before, entry, followed.by_channel, missing)
         else:
             yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)

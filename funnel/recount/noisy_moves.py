@@ -2,6 +2,7 @@
 
 One person is in at most one cell of ``secrets`` and one of ``stayed`` and ``left``, over all earlier versions, and in
 one cell of ``sizes`` and one of the two tables of rows: each family moves by two, so that its scale is 2 / epsilon.
+Means move by one record in all, of 2^20 parts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ Table = tuple[tuple[int, ...], ...]
 
 MOST_ROWS = 100
 SENSITIVITY = 2
-# Of what is left after learning values, changes have a quarter and rows have a quarter.
+# A record in the parts that means are told in.
+RECORD = 1 << 20
+# Of what is left after learning values, changes, rows and means have a quarter each.
 PART = Fraction(1, 4)
 
 
@@ -80,6 +83,22 @@ class NoisyRows:
     sizes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class NoisyMeans:
+    """The block ``means``: how many records each value is published for on average, by the rows of all histories.
+
+    Attributes
+    ----------
+    epsilon, scale : float
+    counts : tuple of int, length a
+        In parts of a record, `RECORD` of which are one.
+    """
+
+    epsilon: float
+    scale: float
+    counts: tuple[int, ...]
+
+
 def read_changes(said: Mapping[str, Any] | None) -> NoisyChanges | None:
     """The content of a block ``changes``; None of none.
 
@@ -115,6 +134,21 @@ def read_rows(said: Mapping[str, Any] | None) -> NoisyRows | None:
     return NoisyRows(
         _positive(said["epsilon"]), _positive(said["scale"]), _table(said["stayed"]), _table(said["left"]), sizes
     )
+
+
+def read_means(said: Mapping[str, Any] | None) -> NoisyMeans | None:
+    """The content of a block ``means``; None of none.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, AttributeError
+        If it is none.
+    """
+    if said is None:
+        return None
+    _only(said, {"epsilon", "scale", "counts"})
+    (counts,) = _table([said["counts"]])
+    return NoisyMeans(_positive(said["epsilon"]), _positive(said["scale"]), counts)
 
 
 def _only(said: Mapping[str, Any], keys: set[str]) -> None:
@@ -198,25 +232,33 @@ def row_complaints(rows: NoisyRows, secrets: int, inputs: int) -> Iterator[str]:
         yield f"people by their number of rows are not told up to {MOST_ROWS} rows"
 
 
-def _scale_complaints(what: str, epsilon: float, scale: float) -> Iterator[str]:
-    if scale != scale_for(epsilon):
+def mean_complaints(means: NoisyMeans, inputs: int) -> Iterator[str]:
+    """What is wrong with a block of means by itself, as parts of sentences."""
+    yield from _scale_complaints("means", means.epsilon, means.scale, RECORD)
+    if len(means.counts) != inputs:
+        yield "means do not fit the values of the version"
+
+
+def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:
+    if scale != scale_for(epsilon, sensitivity):
         yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
 
 
-def scale_for(epsilon: float) -> float:
-    """The least double s with ``s · epsilon >= 2``: noise on tables of which one person moves two counts by one."""
-    scale = SENSITIVITY / epsilon
+def scale_for(epsilon: float, sensitivity: int = SENSITIVITY) -> float:
+    """The least double s with ``s · epsilon >= sensitivity``, which is by how much one person moves all counts."""
+    scale = sensitivity / epsilon
     low, high = math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)
-    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= SENSITIVITY)
+    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= sensitivity)
 
 
 def split_complaints(
-    declared: Fraction, learning: Fraction, told: float, counts: float, changes: float | None, rows: float | None
+    declared: Fraction, learning: Fraction, told: float, counts: float, *tables: float | None
 ) -> Iterator[str]:
     """How an epsilon is not what its parts are by the stated split, as parts of sentences.
 
-    Changes and rows have a quarter each of what learning values leaves, and counts the rest. Noise on counts that was
-    drawn when nothing went to the others is not drawn again: the version then costs more than is declared for one.
+    Changes, rows and means have a quarter each of what learning values leaves, and counts the rest. Noise on counts
+    that was drawn when nothing went to the others is not drawn again: the version then costs more than is declared for
+    one.
 
     Parameters
     ----------
@@ -226,10 +268,10 @@ def split_complaints(
         What the version says that it spent.
     counts : float
         What the counts have.
-    changes, rows : float or None
-        What these have; None where they are not told.
+    tables : float or None
+        What each of the others has; None where it is not told.
     """
-    rest, others = declared - learning, [part for part in (changes, rows) if part is not None]
+    rest, others = declared - learning, [part for part in tables if part is not None]
     for part in others:
         if not _is(part, rest * PART) or Fraction(part) > rest * PART:
             yield f"a part of {part!r} is not a quarter of what learning values leaves"

@@ -17,7 +17,7 @@ from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows
 from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveLaw, law_of_rows, law_since
-from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, read_changes, read_rows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows, read_changes, read_means, read_rows
 from funnel.recount.open_tables import OpenTables
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Entry:
         How people changed since earlier versions, with noise; the chapter then has laws and no changes.
     row_moves : NoisyRows or None
         How rows of people with several follow each other, with noise.
+    means : NoisyMeans or None
+        What its answers were put right by, where values are as they are.
     protected : bool
         Whether nothing exact is to be in it but who has which history, because its counts have noise.
     expected : Expected or None
@@ -84,6 +86,7 @@ class Entry:
     noise: float | None = None
     moves: NoisyChanges | None = None
     row_moves: NoisyRows | None = None
+    means: NoisyMeans | None = None
     protected: bool = False
     expected: Expected | None = None
     left_open: OpenTables | None = None
@@ -232,6 +235,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         noise=None if said.get("noise") is None else _positive(said["noise"]),
         moves=moves,
         row_moves=row_moves,
+        means=read_means(_floats(said.get("means"))),
         protected=said.get("noise") is not None,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         left_open=_left_open(said, moves),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from funnel.recount.noisy_moves import change_complaints, row_complaints, since_complaints
+from funnel.recount.balance import Correction
+from funnel.recount.chapters import WHOLE
+from funnel.recount.noisy_moves import RECORD, change_complaints, mean_complaints, row_complaints, since_complaints
 from funnel.recount.register_files import Entry, damaged
 from funnel.recount.register_people import asked, first_rows, is_further, noise_limit
 
@@ -112,10 +115,50 @@ def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> dict[str
     }
 
 
+def noise_of_means(entry: Entry, by_channel: Mapping[tuple[int, int], int], gone: int) -> dict[str, list[int]]:
+    """What was added to the means of an entry, in parts of a record, by the name of their table; empty if it has none.
+
+    What its people are published as on average follows from the channels that they drew from, and what that was before
+    their answers were changed, from the published means and counts. People who are forgotten draw like all.
+
+    Parameters
+    ----------
+    entry : Entry
+    by_channel : mapping of (channel, input) to int
+        How many people drew from a channel with an input.
+    gone : int
+        People who are forgotten.
+    """
+    if entry.means is None:
+        return {}
+    chapter = entry.chapter
+    inputs = [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)]
+    published = [0] * chapter.b
+    for (k, x), count in by_channel.items():
+        for y, row in enumerate(chapter.channels[k]):
+            published[y] += count * dict(row).get(x, 0)
+    of_all = [sum(map(int.__mul__, row, inputs)) for row in entry.effective]
+    whole = [
+        RECORD * (Fraction(one, WHOLE) + gone * Fraction(other, WHOLE * sum(inputs)))
+        for one, other in zip(published, of_all, strict=True)
+    ]
+    exact = Correction.of(entry.means.counts, inputs).before(whole)
+    return {"means": [told - round(one) for told, one in zip(entry.means.counts, exact, strict=True)]}
+
+
 def noise_of_tables(
-    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry
+    database: duckdb.DuckDBPyConnection,
+    entries: Sequence[Entry],
+    entry: Entry,
+    by_channel: Mapping[tuple[int, int], int],
+    gone: int,
 ) -> list[tuple[float, dict[str, list[int]]]]:
-    """Scale and noise of its tables of changes, and of its tables of rows; of those that it has.
+    """Scale and noise of its tables of changes, of its tables of rows, and of its means; of those that it has.
+
+    Parameters
+    ----------
+    database, entries, entry, by_channel, gone
+        As of `protected_complaints`.
 
     Raises
     ------
@@ -128,11 +171,17 @@ def noise_of_tables(
         found.append((entry.moves.scale, noise_of_moves(database, entries, entry)))
     if entry.row_moves is not None:
         found.append((entry.row_moves.scale, noise_of_rows(database, entry)))
+    if entry.means is not None:
+        found.append((entry.means.scale, noise_of_means(entry, by_channel, gone)))
     return found
 
 
 def protected_complaints(
-    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry, gone: int
+    database: duckdb.DuckDBPyConnection,
+    entries: Sequence[Entry],
+    entry: Entry,
+    by_channel: Mapping[tuple[int, int], int],
+    gone: int,
 ) -> Iterator[str]:
     """Noisy tables of an entry that are not those of its people with noise of their scale; nothing else is in it.
 
@@ -142,6 +191,8 @@ def protected_complaints(
     entries : sequence of Entry
         Those before it.
     entry : Entry
+    by_channel : mapping of (channel, input) to int
+        How many people drew from a channel with an input.
     gone : int
         People who were counted and are forgotten.
     """
@@ -169,6 +220,12 @@ def protected_complaints(
         yield from row_complaints(entry.row_moves, chapter.c, chapter.a)
         if _is_beyond(noise_of_rows(database, entry), entry.row_moves.scale, gone):
             yield "its counts of rows are further from those of its people than their noise is"
+    if entry.means is not None:
+        yield from mean_complaints(entry.means, chapter.a)
+        if chapter.inputs != chapter.outputs:
+            yield "it has means, and publishes other values than its people have"
+        elif not gone and _is_beyond(noise_of_means(entry, by_channel, gone), entry.means.scale, 0):
+            yield "its means are further from those of its people than their noise is"
 
 
 def _is_beyond(noise: Mapping[str, Sequence[int]], scale: float, gone: int) -> bool:

@@ -17,12 +17,14 @@ Draws = Mapping[str, Decimal]
 
 def own_draws(content: Mapping[str, Any]) -> Draws:
     """What the noise of one version cost, by its ``frequencies.json``."""
-    changes, rows = content.get("changes"), content.get("rows")
+    changes, rows, means = (content.get(name) for name in ("changes", "rows", "means"))
     found: dict[str, Decimal] = {}
     if changes is not None:
         found[_sha256(json.dumps(changes["since"], sort_keys=True))] = Decimal(repr(changes["epsilon"]))
     if rows is not None:
         found[_sha256(json.dumps([rows["stayed"], rows["left"], rows["sizes"]]))] = Decimal(repr(rows["epsilon"]))
+    if means is not None:
+        found[_sha256(json.dumps(list(means["counts"])))] = Decimal(repr(means["epsilon"]))
     alphabets = ({key: content[name][key] for key in ("columns", "symbols")} for name in ("secret", "inputs"))
     counts = _sha256(json.dumps([content["noisy"], *alphabets]))
     return {**found, counts: Decimal(repr(content["epsilon"])) - sum(found.values())}
@@ -70,7 +72,7 @@ def _draws(frequencies: Mapping[str, Any]) -> Draws:
     """The same by the part of a record about frequencies; nothing of a version without noise."""
     if frequencies.get("noisy") is None:
         return {}
-    tables = [one for one in (frequencies.get("changes"), frequencies.get("rows")) if one is not None]
+    tables = [one for name in ("changes", "rows", "means") if (one := frequencies.get(name)) is not None]
     found = {one["noisy"]: Decimal(repr(one["epsilon"])) for one in tables}
     return {**found, frequencies["noisy"]: Decimal(repr(frequencies["epsilon"])) - sum(found.values())}
 

@@ -18,7 +18,7 @@ from funnel.history.move_limits import MoveLimits
 from funnel.joint import Joint
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Sha256, VersionText
-from funnel.release.frequencies_document import ChangesPart, NoisyCount, RowsPart
+from funnel.release.frequencies_document import ChangesPart, MeansPart, NoisyCount, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -91,6 +91,8 @@ class RegisterEntry(Document):
         None with noise in entries of schema 2, whose changes are exact.
     rows : RowsPart or None
         With noise, where people have several rows: the noisy tables about these.
+    means : MeansPart or None
+        With noise, where values are as they are and there are versions before: what its answers were put right by.
     left_open : OpenPart or None
         Where the bound holds under every set of tables that noise leaves open: what these follow from.
     first : int
@@ -126,6 +128,7 @@ class RegisterEntry(Document):
     noise: float | None = Field(gt=0)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
+    means: MeansPart | None = None
     left_open: OpenPart | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]

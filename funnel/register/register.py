@@ -18,6 +18,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
+from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.rows import NoisyRows
 from funnel.history import Chapter, Past
@@ -40,7 +41,7 @@ from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
 from funnel.release.channel import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.frequencies_document import ChangesPart, RowsPart
+from funnel.release.frequencies_document import ChangesPart, MeansPart, RowsPart
 from funnel.source import file_digest
 
 REGISTERS, LOCK = "registers", "lock"
@@ -329,6 +330,7 @@ class Register:
         changes: NoisyMoves | None = None,
         expected: Expected | None = None,
         rows: NoisyRows | None = None,
+        means: NoisyMeans | None = None,
         left_open: tuple[float, IntArray] | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
@@ -352,6 +354,8 @@ class Register:
             With noise: who is expected to have which history from then on.
         rows : NoisyRows, optional
             With noise, where people have several rows: what the law from a row to the next is made of.
+        means : NoisyMeans, optional
+            With noise, where values are as they are: what the answers of the version were put right by.
         left_open : (float, ndarray of int64), optional
             Where the bound holds under every set of tables that noise leaves open: beta, and counts with noise (c, a).
 
@@ -392,6 +396,7 @@ class Register:
                 noise=noise,
                 changes=None if changes is None else ChangesPart.of(changes),
                 rows=None if rows is None else RowsPart.of(rows),
+                means=None if means is None else MeansPart.of(means),
                 left_open=None
                 if left_open is None
                 else OpenPart(beta=left_open[0], noisy=tuple(map(tuple, left_open[1].tolist()))),

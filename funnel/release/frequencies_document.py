@@ -15,8 +15,10 @@ from funnel.errors import SpecError
 from funnel.frequencies import Frequencies, Noise
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.limits import limits_of
+from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.rows import NoisyRows
+from funnel.history.corrected import PARTS
 from funnel.joint import MAX_ROWS, IntArray
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Probability
@@ -130,6 +132,42 @@ class RowsPart(Part):
         return self
 
 
+# Parts of so many records.
+NoisyMean = Annotated[int, Field(gt=-MAX_ROWS * PARTS, lt=MAX_ROWS * PARTS)]
+
+
+class MeansPart(Part):
+    """How many records each published value is published for on average, given the histories of the people, with noise.
+
+    By the rows of their histories, before the answer is changed once more so that these means are the published
+    counts. ``counts`` are in parts of a record, 2^-20 of one, in the order of ``inputs``. One person adds one record to
+    all of them together, so that noise of this ``scale`` (in parts), which is 2^20 / ``epsilon``, makes them
+    ``epsilon``-differentially private (nats).
+    """
+
+    epsilon: Positive
+    scale: Positive
+    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1)]
+
+    @classmethod
+    def of(cls, means: NoisyMeans) -> Self:
+        """Of noisy means."""
+        return cls(epsilon=means.epsilon, scale=means.scale, counts=tuple(means.counts.tolist()))
+
+    @cached_property
+    def means(self) -> NoisyMeans:
+        """What it is of; SpecError if its scale is not that of its epsilon."""
+        found = NoisyMeans(self.epsilon, np.array(self.counts, dtype=np.int64))
+        if found.scale != self.scale:
+            raise SpecError("the scale of the noise in its means is not that of their epsilon")
+        return found
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.means)
+        return self
+
+
 class FrequenciesDocument(Document):
     """Counts of records by secret (rows) and by published columns, with noise: the law behind all public documents.
 
@@ -139,12 +177,14 @@ class FrequenciesDocument(Document):
     and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
     All public documents of this version together are differentially private, for one record more or less, with
-    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes`` and ``rows`` what these say,
-    and the rest to learning which values there are, and with ``delta``, which is 0 unless values were learned.
+    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows`` and ``means`` what
+    these say, and the rest to learning which values there are, and with ``delta``, which is 0 unless values were
+    learned.
     ``spent`` is the epsilon of all versions about these people, this one included.
 
     ``changes`` is there where earlier versions are about the same people, ``rows`` where units have several rows: the
-    counts are then those of the first row of every unit.
+    counts are then those of the first row of every unit. ``means`` is there where values are as they are and earlier
+    versions are about the same people.
     """
 
     described: ClassVar[str] = "the public frequencies"
@@ -163,6 +203,7 @@ class FrequenciesDocument(Document):
     noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
+    means: MeansPart | None = None
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -180,8 +221,11 @@ class FrequenciesDocument(Document):
             raise SpecError("its changes are not to the secrets that it counts")
         if rows is not None and rows.stayed.shape != noisy.shape:
             raise SpecError("its rows are not of the values that it counts")
+        means = None if self.means is None else self.means.means
+        if means is not None and len(means.counts) != len(inputs):
+            raise SpecError("its means are not of the values that it counts")
         found = of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
-        return replace(found, changes=changes, rows=rows)
+        return replace(found, changes=changes, rows=rows, means=means)
 
     @property
     def noisy_sha256(self) -> str:
@@ -222,6 +266,7 @@ def frequencies_document(frequencies: Frequencies) -> FrequenciesDocument:
         noisy=table(noisy),
         changes=None if frequencies.changes is None else ChangesPart.of(frequencies.changes),
         rows=None if frequencies.rows is None else RowsPart.of(frequencies.rows),
+        means=None if frequencies.means is None else MeansPart.of(frequencies.means),
     )
 
 

@@ -19,6 +19,7 @@ from funnel.frequencies.frequencies import part_for, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
+from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
 from funnel.release.document import dump
@@ -65,8 +66,7 @@ def public_frequencies(
     workspace: Path,
     values: str | None = None,
     held: Earlier | None = None,
-    moving: bool = False,
-    several: bool = False,
+    tables: int = 0,
     source: str | None = None,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
@@ -89,11 +89,10 @@ def public_frequencies(
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
     held : Earlier, optional
         A version that waits for approval: its noise is used, but nothing was spent for it.
-    moving : bool
-        Whether there are earlier versions about the same people, so that a part of epsilon is for `public_changes`.
-    several : bool
-        Whether these are counts of first rows of units, so that a part of epsilon is for
-        `funnel.release.protected_rows.public_rows`.
+    tables : int
+        For how many tables beside the counts there has to be a part of epsilon: for `public_changes` where earlier
+        versions are about the same people, for `funnel.release.protected_means.public_means` where values are as they
+        are as well, and for `funnel.release.protected_rows.public_rows` where these are counts of first rows of units.
     source : str, optional
         SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
         spec says, and what they spent counts. Another source has other noise, also where its counts are the same.
@@ -121,21 +120,22 @@ def public_frequencies(
     before = _draws(spec, earlier, source)
     if document is None:
         spent = float(sum(before.values()))
-        frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving, several=several)
+        frequencies = protect(counted, settings, spent_before=spent, learned=learned, tables=tables)
         document = frequencies_document(frequencies)
         cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
         # Where tables come beside counts that are paid for, it is these alone that may cost something.
-        paid = (moving or several) and document.noisy_sha256 in before
+        paid = tables > 0 and document.noisy_sha256 in before
         own = {} if paid else {document.noisy_sha256: Decimal(repr(settings.epsilon))}
-        # Other changes, and other rows of units, may have been published with the same counts.
+        # Other tables may have been published with the same counts.
         frequencies = replace(
             document.frequencies,
             epsilon=settings.epsilon,
             spent=_spent(settings, before, own),
             changes=None,
             rows=None,
+            means=None,
         )
         _require_same_table(frequencies, counted)
         reused = True
@@ -149,6 +149,25 @@ def public_frequencies(
     return Protected(frequencies, record, reused)
 
 
+def tables_beside(spec: ReleaseSpec, moving: bool, several: bool) -> int:
+    """How many noisy tables a version has beside its counts: of changes, means, and rows of units.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    moving : bool
+        Whether there are earlier versions about the same people.
+    several : bool
+        Whether these have several rows.
+    """
+    return int(moving) + int(moving and has_means(spec)) + int(several)
+
+
+def has_means(spec: ReleaseSpec) -> bool:
+    """Whether later versions about the same people tell how many records each value is published for on average."""
+    return spec.mechanism.name == INVARIANT and not spec.follows_units
+
+
 def public_changes(
     spec: ReleaseSpec,
     protected: Protected,
@@ -158,6 +177,7 @@ def public_changes(
     earlier: Sequence[Earlier],
     workspace: Path,
     held: Earlier | None = None,
+    more: bool = False,
 ) -> Protected:
     """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
 
@@ -172,6 +192,8 @@ def public_changes(
         Published counts of these.
     learned, earlier, workspace, held
         As of `public_frequencies`.
+    more : bool
+        As of `spent_in_all`.
 
     Raises
     ------
@@ -191,11 +213,11 @@ def public_changes(
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        spent_in_all(spec, protected, earlier, "", epsilon, learned, more)
         found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon))
         cache.keep(key, {_CHANGES: dump(found.model_dump(mode="json"))})
     noisy = changes_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
+    total, spent = spent_in_all(spec, protected, earlier, noisy, epsilon, learned, more)
     frequencies = with_changes(protected.frequencies, found.changes, total, spent)
     record = protected.record.model_copy(
         update={
@@ -207,7 +229,7 @@ def public_changes(
 
 
 def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlier: Sequence[Earlier]) -> Protected:
-    """The same for a version that takes over rows of an earlier one: with the changes that these were drawn by.
+    """The same for a version that takes over rows of an earlier one: with the tables that these were drawn by.
 
     Raises
     ------
@@ -222,7 +244,9 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
         raise other_noise(rows_of)
     spent = sum({**_draws(spec, earlier), **before.draws}.values(), Decimal(0))
     frequencies = with_changes(protected.frequencies, document.changes.changes, before.epsilon, float(spent))
-    record = protected.record.model_copy(update={**numbers_of(frequencies), "changes": before.changes})
+    frequencies = replace(frequencies, means=None if document.means is None else document.means.means)
+    tables = {"changes": before.changes, "means": before.means}
+    record = protected.record.model_copy(update={**numbers_of(frequencies), **tables})
     return replace(protected, frequencies=frequencies, record=record)
 
 
@@ -233,7 +257,7 @@ def spent_in_all(
     noisy: str,
     epsilon: float,
     learned: Share,
-    moving: bool = False,
+    more: bool = False,
 ) -> tuple[float, float]:
     """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
 
@@ -245,8 +269,8 @@ def spent_in_all(
         Digest of these tables.
     epsilon : float
         What they cost.
-    moving : bool
-        Whether tables of changes are to come, so that what is left of the epsilon of the version is not all for counts.
+    more : bool
+        Whether other tables are to come, so that what is left of the epsilon of the version is not all for counts.
 
     Raises
     ------
@@ -256,9 +280,7 @@ def spent_in_all(
     settings, noise = spec.frequencies, protected.frequencies.noise
     if noise is None:
         raise ValueError("only what is protected by noise has cost anything")
-    tables = {noisy: epsilon}
-    if protected.record.rows is not None:
-        tables[protected.record.rows.noisy] = protected.record.rows.epsilon
+    tables = {noisy: epsilon, **{one.noisy: one.epsilon for one in protected.record.tables}}
     each = [noise.epsilon, learned.epsilon, *tables.values()]
     exact, total = sum(map(Fraction, each)), settings.epsilon
     if exact > Fraction(total):
@@ -269,7 +291,7 @@ def spent_in_all(
     parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
     before, counts = _draws(spec, earlier), protected.record.noisy or ""
     rest = Decimal(repr(total)) - sum(parts.values())
-    own = {counts: before.get(counts, rest) if moving else rest, **parts}
+    own = {counts: before.get(counts, rest) if more else rest, **parts}
     return total, _spent(settings, before, own)
 
 

@@ -30,7 +30,7 @@ def public_rows(
     earlier: Sequence[Earlier],
     workspace: Path,
     held: Earlier | None = None,
-    moving: bool = False,
+    more: bool = False,
 ) -> Protected:
     """Add to public frequencies of first rows how the next ones follow, with noise that is drawn once as well.
 
@@ -41,8 +41,10 @@ def public_rows(
         The counts of first rows.
     units : UnitCounts
         Exact.
-    learned, earlier, workspace, held, moving
+    learned, earlier, workspace, held
         As of `funnel.release.protected.public_frequencies`.
+    more : bool
+        As of `funnel.release.protected.spent_in_all`.
 
     Raises
     ------
@@ -63,11 +65,11 @@ def public_rows(
     if found is None:
         epsilon = part_for(settings, learned)
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned, moving)
+        spent_in_all(spec, protected, earlier, "", epsilon, learned, more)
         found = RowsPart.of(units.with_noise(epsilon))
         cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
     noisy = rows_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned, moving)
+    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned, more)
     frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), "rows": tables})

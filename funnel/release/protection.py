@@ -67,9 +67,9 @@ class ProtectedCounts(Protection):
     values : str or None
         SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
         not learned under noise.
-    changes, rows : ProtectedTables or None
-        How people changed since earlier versions, and how the rows of a unit follow one another, where there are such
-        tables.
+    changes, rows, means : ProtectedTables or None
+        How people changed since earlier versions, how the rows of a unit follow one another, and how many records each
+        value is published for on average, where there are such tables.
     """
 
     counted: Sha256
@@ -77,6 +77,7 @@ class ProtectedCounts(Protection):
     values: Sha256 | None
     changes: ProtectedTables | None = None
     rows: ProtectedTables | None = None
+    means: ProtectedTables | None = None
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
@@ -84,16 +85,21 @@ class ProtectedCounts(Protection):
             raise ValueError("names noisy counts where there are none, or does not where there are")
         if self.values is not None and self.noisy is None:
             raise ValueError("says that values were learned under noise, and there is none")
-        if (self.changes is not None or self.rows is not None) and self.noisy is None:
+        if self.tables and self.noisy is None:
             raise ValueError("names noisy tables where there is no noise")
         return self
+
+    @property
+    def tables(self) -> tuple[ProtectedTables, ...]:
+        """Noisy tables beside the counts."""
+        return tuple(one for one in (self.changes, self.rows, self.means) if one is not None)
 
     @property
     def draws(self) -> Mapping[str, Decimal]:
         """What every draw of noise cost (nats), by what was drawn; the counts with what learning their values did."""
         if self.epsilon is None or self.noisy is None:
             return {}
-        found = {one.noisy: Decimal(repr(one.epsilon)) for one in (self.changes, self.rows) if one is not None}
+        found = {one.noisy: Decimal(repr(one.epsilon)) for one in self.tables}
         # As the decimal numbers that people wrote.
         return {**found, self.noisy: Decimal(repr(self.epsilon)) - sum(found.values())}
 

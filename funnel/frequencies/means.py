@@ -1,0 +1,60 @@
+"""Means: how many records each value of a version is published for on average, with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.history.corrected import PARTS
+from funnel.joint import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMeans:
+    """How many records each value is published for on average, given what was published about the people before.
+
+    Attributes
+    ----------
+    epsilon : float
+        Differential privacy of all of them together (nats), for one person more or less.
+    counts : ndarray of int64, shape (a,)
+        In parts of a record, in the order of the published values; may be negative.
+    """
+
+    epsilon: float
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts, dtype=np.int64)
+        if counts.ndim != 1 or not len(counts):
+            raise SpecError("means are one number for each published value")
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def scale(self) -> float:
+        """Of the noise in every number, in parts of a record: the smallest double at or above `PARTS` / epsilon."""
+        return scale_of(self.epsilon, PARTS)
+
+
+def noisy_means(exact: IntArray, epsilon: float) -> NoisyMeans:
+    """Add noise to every mean, whether anybody has the value or not.
+
+    Parameters
+    ----------
+    exact : ndarray of int64, shape (a,)
+        In parts of a record; one person more or less changes them by `PARTS` in all at most.
+    epsilon : float
+        For all of them together.
+
+    Raises
+    ------
+    SpecError
+        If OpenDP is not installed.
+    EntropyError
+        If no noise can be drawn.
+    """
+    return NoisyMeans(epsilon, exact + draw_noise(len(exact), epsilon, PARTS))

@@ -1,0 +1,137 @@
+"""Corrected: channels of a version whose published table is right on average for the people there are.
+
+Rows are in balance for people who change as the published tables of changes say. How many records each value is
+published for on average, ``M(y) = Σ_i R(y | x_i, h_i)``, tells how far the people there are differ from these. It is
+published with noise, and what is drawn is changed once more by a channel T that reads the answer alone: the share
+``(m_y - p_y)⁺ / m_y`` of each value that is published too often takes another value, in proportion to ``(p_z - m_z)⁺``.
+For the shares m of M(y) the published table then has the mean ``T m = p``. What an answer tells is averaged by that, so
+every bound on it stays (METHOD section 17).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.history.allowed import Allowed, allowed_by, require_posterior
+from funnel.history.fitting import Fitted
+from funnel.history.library import balanced, effective_weights
+from funnel.history.prove import described, keeps
+from funnel.history.reached import ForObserver
+from funnel.history.standing import Standing, stand
+from funnel.history.step import Step
+from funnel.joint import FloatArray, IntArray
+from funnel.measures import mutual_information
+from funnel.protocol import WORD_BITS, Protocol, WeightArray
+from funnel.rounding import marginal_weights
+
+PARTS: Final = 1 << 20
+"""Of how many parts a record is: what one person is published as on average adds up to at most so many."""
+
+_SHIFT = np.uint64(WORD_BITS - 20)
+# How much of the constant row is mixed in where rounding has taken a row beyond its bound.
+_MIXED = (0.0, 2.0**-44, 2.0**-38)
+
+
+def means(step: Step) -> IntArray:
+    """How many records each value is published for on average, given the histories of the people of a version; (b,).
+
+    In parts of a record. What each person adds is rounded down, so that one adds `PARTS` at most to all together.
+    """
+    observed = step.observed
+    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    parts = (step.library[channels, :, observed.inputs] >> _SHIFT).astype(np.int64)
+    silent = 0 if observed.silent is None else int(observed.silent.sum())
+    return np.asarray(observed.spoken @ parts + silent * (step.channel.marginal >> _SHIFT).astype(np.int64))
+
+
+def correction(noisy: IntArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The share of each answer that takes another value, (b,), and how common each is among the values taken, (b,).
+
+    Parameters
+    ----------
+    noisy : ndarray of int64, shape (b,)
+        Means with noise, in any unit.
+    p : ndarray, shape (b,)
+        The distribution that the published table is to have.
+    """
+    counted = np.where(p > 0, np.maximum(noisy, 0), 0).astype(np.float64)
+    if not counted.any():
+        return np.zeros_like(p), p
+    m = counted / counted.sum()
+    moved = np.divide(np.maximum(m - p, 0.0), m, out=np.zeros_like(p), where=m > 0)
+    missing = np.maximum(p - m, 0.0)
+    return moved, missing / missing.sum() if missing.any() else p
+
+
+def corrected(fitted: Fitted, noisy: IntArray) -> Fitted:
+    """Channels whose answers are changed once more, so that the table is right on average by these means.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Of an invariant protocol.
+    noisy : ndarray of int64, shape (b,)
+        The means of its step, with noise.
+
+    Raises
+    ------
+    SolverError
+        If it is not proven that the bound holds.
+    """
+    predicted, allowed = fitted.predicted, allowed_by(require_posterior(fitted.predicted.guarantee))
+    both = [(one, stand(one.past, one.observed, allowed)) for one in (predicted, fitted.step)]
+    moved, taken = correction(noisy, predicted.joint.p_input)
+    for share in _MIXED:
+        libraries = [_changed(one.library, moved, taken, share) for one, _ in both]
+        channel = _effective(predicted, libraries[0])
+        if predicted.guarantee.holds_for(predicted.joint, channel.weights) and all(
+            keeps(standing, allowed, one.guarantee, library, _drawn_from(one, standing))
+            for (one, standing), library in zip(both, libraries, strict=True)
+        ):
+            break
+    else:
+        raise SolverError("a version is not proven to keep its bound once it is right on average; please report it")
+    of_expected, of_people = (
+        _with(one, standing, allowed, library, channel)
+        for (one, standing), library in zip(both, libraries, strict=True)
+    )
+    return replace(fitted, step=of_people, predicted=of_expected)
+
+
+def _changed(library: WeightArray, moved: FloatArray, taken: FloatArray, share: float) -> WeightArray:
+    """T R of channels (n, b, a), in whole numbers; what is alike for two inputs stays alike."""
+    rows = np.ldexp(library.astype(np.float64), -WORD_BITS)
+    given = (rows * moved[:, None]).sum(axis=1, keepdims=True)
+    changed = rows * (1 - moved)[:, None] + given * taken[:, None]
+    found = (1 - share) * changed + share * taken[:, None]
+    return balanced(np.ldexp(np.minimum(found, 1.0), WORD_BITS).astype(np.uint64))
+
+
+def _effective(predicted: Step, library: WeightArray) -> Protocol:
+    """W of expected people."""
+    places = np.searchsorted(predicted.followed, predicted.observed.nodes)
+    weights = effective_weights(predicted.observed, library, predicted.drawn_from[places])
+    return replace(predicted.channel, weights=weights, marginal=marginal_weights(predicted.joint, weights))
+
+
+def _drawn_from(step: Step, standing: Standing) -> IntArray:
+    return np.asarray(step.drawn_from[np.searchsorted(step.followed, standing.nodes)])
+
+
+def _with(step: Step, standing: Standing, allowed: Allowed, library: WeightArray, channel: Protocol) -> Step:
+    """A step with other channels, and how far these go."""
+    proven = described(standing, allowed, step.guarantee, library, _drawn_from(step, standing))
+    reached = proven.furthest
+    return replace(
+        step,
+        library=library,
+        channel=channel,
+        level=reached.level,
+        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        by_observer=tuple(ForObserver.of(one, step.observed, standing.people) for one in proven.reached),
+        utility=mutual_information(step.joint, channel),
+    )

@@ -1,0 +1,96 @@
+"""Protected means: how many records each value is published for on average, made public once, and what it cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from funnel.frequencies.frequencies import part_for
+from funnel.frequencies.means import noisy_means
+from funnel.frequencies.selection import Share
+from funnel.joint import IntArray
+from funnel.release.cache import Cache
+from funnel.release.decision import Earlier
+from funnel.release.document import dump
+from funnel.release.frequencies_document import MeansPart
+from funnel.release.protected import Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protection import ProtectedTables, numbers_of
+from funnel.spec import ReleaseSpec
+
+_FILE = "means.json"
+
+
+def public_means(
+    spec: ReleaseSpec,
+    protected: Protected,
+    exact: IntArray,
+    learned: Share,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
+) -> Protected:
+    """Add to public frequencies how many records each value is published for on average, with noise drawn once as well.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    protected : Protected
+        With the changes since the versions before.
+    exact : ndarray of int64, shape (a,)
+        From `funnel.history.corrected.means`.
+    learned, earlier, workspace, held
+        As of `funnel.release.protected.public_frequencies`.
+
+    Raises
+    ------
+    SpecError
+        If noise would be drawn and more spent than the spec allows in all.
+    LedgerError
+        If the published tables of an earlier version are gone or were changed.
+    """
+    key = _digest_of(spec, exact, protected)
+    cache = Cache(workspace / "means")
+    found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    if found is None and kept is not None:
+        found = MeansPart.model_validate_json(kept[_FILE])
+    if found is None:
+        epsilon = part_for(spec.frequencies, learned)
+        # Refused before anything is drawn.
+        spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        found = MeansPart.of(noisy_means(exact, epsilon))
+        cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
+    noisy = means_sha256(found)
+    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned)
+    frequencies = replace(protected.frequencies, means=found.means, epsilon=total, spent=spent)
+    tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
+    record = protected.record.model_copy(update={**numbers_of(frequencies), "means": tables})
+    return replace(protected, frequencies=frequencies, record=record)
+
+
+def means_sha256(means: MeansPart) -> str:
+    """SHA-256 (hex) of noisy means: of what was drawn, whatever was spent besides."""
+    return hashlib.sha256(json.dumps(list(means.counts)).encode()).hexdigest()
+
+
+def _digest_of(spec: ReleaseSpec, exact: IntArray, protected: Protected) -> str:
+    """SHA-256 (hex) of exact means with what they are protected with, and the tables that they follow from."""
+    record = protected.record
+    changes = None if record.changes is None else record.changes.noisy
+    said = [exact.tolist(), spec.frequencies.model_dump(mode="json", exclude={"total"}), record.noisy, changes]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _known(versions: Sequence[Earlier], key: str) -> MeansPart | None:
+    """The noisy means of the last of these versions with the same exact ones and settings; None if none has them."""
+    for one in reversed(versions):
+        frequencies = one.record.frequencies
+        if one.folder is None or frequencies.means is None or frequencies.means.counted != key:
+            continue
+        means = published_frequencies(one).means
+        if means is None or means_sha256(means) != frequencies.means.noisy:
+            raise other_noise(one)
+        return means
+    return None
