@@ -23,12 +23,14 @@ import numpy as np
 from funnel.frequencies import protect
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.limits import moves_limit
+from funnel.frequencies.means import noisy_means
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
+from funnel.history.corrected import PARTS, corrected, means
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.law import laws_before
@@ -71,6 +73,7 @@ class Wave:
     unchanged_alone: float | None
     unchanged: float | None
     off: float | None
+    late: float | None
     histories: int
     predicted: int
     others: float
@@ -109,7 +112,7 @@ def follow_panel(
         table = wave(year)
         ids = table["id"].to_numpy()
         counted, cells = _counted(table, secret, publish)
-        public = protect(counted, settings, moving=number > 0).joint
+        public = protect(counted, settings, tables=(1 + stays) * (number > 0)).joint
         here = np.full(most, -1, dtype=np.int64)
         here[ids] = cells
         both = {v: _changes(people.cells[v][ids], cells) for v in range(number)}
@@ -141,6 +144,11 @@ def follow_panel(
         xs = cells % len(counted.inputs)
         real = Observed.counted(counted, both, people.nodes[ids], xs)
         drawn = fitted(predicted, real.known_by(public, laws))
+        late = float(np.abs(means(drawn.step) / PARTS - counted.counts.sum(axis=0)).max()) if stays else None
+        if stays and number:
+            noisy = noisy_means(means(drawn.step), part_for(settings, NOTHING))
+            drawn = corrected(drawn, noisy.counts)
+            predicted = drawn.predicted
         outputs = _drawn(drawn.step, people.nodes[ids], xs, rng)
         nodes, said, mass, others = answered(
             who,
@@ -176,6 +184,7 @@ def follow_panel(
                 unchanged(public, target).share if stays else None,
                 unchanged(public, predicted.channel).share if stays else None,
                 float(np.abs(mean - counted.counts.sum(axis=0)).max()) if stays else None,
+                late,
                 len(np.unique(real.nodes)),
                 predicted.histories,
                 who.others / public.n,
@@ -268,8 +277,10 @@ def _unchanged(one: Wave) -> str:
     assert one.unchanged is not None
     assert one.unchanged_alone is not None
     assert one.off is not None
+    assert one.late is not None
     cells = [f"{one.people:,}", f"{one.unchanged:.3f}", f"{one.unchanged_alone:.3f}", f"{one.kept:.3f}"]
-    cells += [f"{one.alone:.3f}", f"{one.off:.1f}", f"{one.level:.4f}", f"{one.outside:,}", f"{one.seconds:.0f}"]
+    cells += [f"{one.alone:.3f}", f"{one.late:.1f}", f"{one.off:.1f}", f"{one.level:.4f}"]
+    cells += [f"{one.outside:,}", f"{one.seconds:.0f}"]
     return f"| {one.year} | {' | '.join(cells)} |"
 
 
@@ -280,8 +291,9 @@ def page_of_unchanged(results: list[dict[str, Any]]) -> str:
         "",
         "By `python -m benchmarks.panel_noise --unchanged`: the invariant mechanism over five waves about the same",
         "people, noise of ε = 1 a wave. *Unchanged* is the share of records that stay true, *kept* I(X; W) as a share",
-        "of H(X), both next to the protocol of the wave alone; *off* by how many records the published count of the",
-        "worst value is off on average over all draws, for these people; *level* and *outside* are for an observer who",
+        "of H(X), both next to the protocol of the wave alone; *late* by how many records the worst count would be off",
+        "on average, for these people and what was published about them, if answers were not put right by the noisy",
+        "means; *off* by how many it is, over all draws: the noise. *Level* and *outside* are for an observer who",
         "knows what is published.",
     ]
     for case in results:
@@ -289,8 +301,8 @@ def page_of_unchanged(results: list[dict[str, Any]]) -> str:
             "",
             f"## {case['secret']} given {' and '.join(case['publish'])}, {case['guarantee']}",
             "",
-            "| wave | people | unchanged | alone | kept | alone | off | level | outside | processor, s |",
-            "|---|---|---|---|---|---|---|---|---|---|",
+            "| wave | people | unchanged | alone | kept | alone | late | off | level | outside | processor, s |",
+            "|---|---|---|---|---|---|---|---|---|---|---|",
             *(_unchanged(Wave(**one)) for one in case["waves"]),
         ]
     return "\n".join([*lines, ""])

@@ -46,7 +46,7 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     rows = UnitRows.ordered(units, random.random(len(units)))
     settings = FrequencySettings()
     exact = counted(rows, cells, joint)
-    law = protect(exact.first, settings, several=True).joint
+    law = protect(exact.first, settings, tables=1).joint
     tables = exact.with_noise(part_for(settings, NOTHING))
     begun = time.process_time()
     target = optimal(law, inner_bound(case.guarantee, 1.0), time_limit=30).protocol

@@ -32,14 +32,11 @@ class NoisyShares:
         Of the noise; all above zero.
     excess : ndarray, shape (a,)
         Excess kurtosis of the noise: 0 for a normal distribution, 3 for a Laplace distribution.
-    alone : bool
-        Whether they are the estimate by themselves (K = 0), since the channel is not that of these very records.
     """
 
     shares: FloatArray
     variances: FloatArray
     excess: FloatArray
-    alone: bool = False
 
     @classmethod
     def of_counts(cls, counts: FloatArray, cells: IntArray, scale: float, records: int) -> Self:
@@ -114,7 +111,7 @@ class CombinedFit:
         for _ in range(_ROUNDS):
             answers = _variance_of_answers(channel, shares, n)
             inverse = np.linalg.pinv(spread + answers, rcond=_NOTHING, hermitian=True)
-            gain = (noisy.variances[:, np.newaxis] * channel.T) @ inverse * (not noisy.alone)
+            gain = (noisy.variances[:, np.newaxis] * channel.T) @ inverse
             unbiased = noisy.shares + gain @ (seen - channel @ noisy.shares)
             kept = np.eye(len(shares)) - gain @ channel
             own = (kept**2) @ noisy.variances + ((gain @ answers) * gain).sum(axis=1)

@@ -4,7 +4,8 @@ The outputs of an invariant protocol are its inputs, and the distribution p of t
 of published records are right on average. Given the records, what is published for each is drawn independently; the
 mean of any numbers ψ over published records then has the variance ``E[Var(ψ(Y) | X)] / n``, and for records that are a
 sample of a population ``(1 + r) Var(ψ(Y)) / n`` with ``r = E[Var(ψ(Y) | X)] / Var(ψ(Y))`` from 0 to 1. Proofs are in
-docs/estimation.md.
+docs/estimation.md. Where published counts are put right by noisy ones, what these may be off is added to the first
+variance, so that r may be above 1 for values of few records.
 """
 
 from __future__ import annotations
@@ -73,19 +74,27 @@ class PlainCounts:
         P(y|x): every column has the sum one.
     categories : sequence of sequence of str, optional
         Of each column, in the order that cells are listed in; without it that in which values have them.
+    noise : ndarray, shape (b,), optional
+        Variances of independent noise that the mean of each count has been given, in records.
     """
 
     def __init__(
-        self, values: Alphabet, counts: IntArray, channel: Any, categories: Sequence[Sequence[str]] = ()
+        self,
+        values: Alphabet,
+        counts: IntArray,
+        channel: Any,
+        categories: Sequence[Sequence[str]] = (),
+        noise: FloatArray | None = None,
     ) -> None:
         self.values, self.counts, self._channel, self._categories = values, counts, channel, categories
+        self._noise: FloatArray = np.zeros(len(counts)) if noise is None else noise
         self.n = int(counts.sum())
         self.shares: FloatArray = counts / self.n
 
     @classmethod
-    def of(cls, protocol: Protocol, counts: IntArray) -> Self:
+    def of(cls, protocol: Protocol, counts: IntArray, noise: FloatArray | None = None) -> Self:
         """Of the outputs of an invariant protocol."""
-        return cls(protocol.outputs, counts, _channel(protocol))
+        return cls(protocol.outputs, counts, _channel(protocol), noise=noise)
 
     def cells(self, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
         """The cells of some columns, in order, and that of every value (b,)."""
@@ -101,16 +110,26 @@ class PlainCounts:
         """``E[Var(ψ(Y) | X)]`` and ``Var(ψ(Y))``, (k,) each, of numbers ψ of published values (k, b), dense or sparse.
 
         X has the published shares, and Y is what the protocol makes of X: since p stays, the published values are
-        distributed like that. Both are of the same X, so the first is at most the second, whatever was drawn.
+        distributed like that. Both are of the same X, so the first is at most the second, whatever was drawn. Noise is
+        added to the first.
         """
         given, whole = (
             variances(influence, self._channel, self.shares, 1, sampling=sampling) for sampling in (False, True)
         )
         # Where nothing is changed that matters, the first is a rounding of the second.
-        return np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0), whole
+        given = np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0)
+        if self._noise.any():
+            given = given + self._of_noise(influence).diagonal() * self.n
+        return given, whole
+
+    def _of_noise(self, influence: Any) -> FloatArray:
+        """The covariance (k, k) that noise gives means of numbers (k, b), of which the mean of all is known."""
+        rows = influence if isinstance(influence, np.ndarray) else influence.toarray()
+        off = rows - (rows @ self.shares)[:, np.newaxis]
+        return np.asarray((off * (self._noise / self.n**2)) @ off.T)
 
     def ratio(self, influence: Any) -> FloatArray:
-        """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1."""
+        """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1, or more with noise."""
         return ratios(*self.both_variances(influence))
 
     @property
@@ -179,6 +198,8 @@ class PlainCounts:
         whole = (_gram(aims, outputs) - _gram(means, self.shares)) / self.n
         if sampling:
             whole = whole + (_gram(aims, self.shares) - np.outer(found, found)) / self.n
+        if self._noise.any():
+            whole = whole + self._of_noise(aims)
         # Nothing is taken for rare, and the channel is not rounded.
         none = np.zeros((len(found), 0))
         told = np.ones(len(found), dtype=np.bool_)

@@ -144,6 +144,7 @@ def estimate_weighted(
     at_most: AtMost | None = None,
     rounded: float = 0.0,
     beside: NoisyShares | None = None,
+    noise: FloatArray | None = None,
 ) -> WeightedEstimate:
     """Estimate how common true values are in the population that survey weights stand for.
 
@@ -165,6 +166,8 @@ def estimate_weighted(
     sampling, confidence, at_most, rounded, beside
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here.
+    noise : ndarray, shape (b,), optional
+        Of counts that were put right by noisy ones: the variance that this noise adds to each, in records.
 
     Returns
     -------
@@ -219,7 +222,7 @@ def estimate_weighted(
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     if counts_as_usual:
-        told = PlainCounts.of(protocol, counts).aimed(aims, sampling)
+        told = PlainCounts.of(protocol, counts, noise).aimed(aims, sampling)
     else:
         told = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed(counts, aims, sampling)
     _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))

@@ -61,6 +61,12 @@ def scale_of(epsilon: float, sensitivity: int = 1) -> float:
     return scale
 
 
+def discrete_laplace_variance(scale: float) -> float:
+    """Of noise of this scale."""
+    ratio = math.exp(-1 / scale)
+    return 2 * ratio / (1 - ratio) ** 2
+
+
 def draw_noise(size: int, epsilon: float, sensitivity: int = 1) -> IntArray:
     """Independent noise for ``size`` counts of which one record changes at most ``sensitivity`` by one, shape (size,).
 

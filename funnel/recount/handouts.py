@@ -81,11 +81,12 @@ _OR_SECRET = """, or its secret is another one, drawn alike for all records of a
 tables of the secret with another column may be off. What is promised is for whoever knows none of a person's other \
 columns, or all of them; who knows some learns from the others what these tell, as the report says"""
 _CHANGING = """
-That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it \
-counts keep their values, and the others get values as common as they are now. Where those who change go to particular \
-values instead, such as the next age group, counts of such values come late: they are off by some of these people. \
-`funnel estimate` prints shares by the noisy counts of `frequencies.json`, which are right for everybody.
+That is so for the people there are, however they changed since the versions before: how many records each value would \
+be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were changed until \
+these agree with the counts. r counts that noise, so that it can be above 1 for values of few records.
 """
+_UP_TO_LATER = """ up to the noise of `frequencies.json`: about {mean:g} records for a published value by its mean, \
+and about {count:g} by each count of it, and √m times as many for m of these"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
@@ -294,7 +295,13 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
     noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
     drawn = any(len(row) > 1 for row in cells.values())
     if protocol["mechanism"] == "invariant":
-        up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
+        later = (package["funnel:privacy"]["versions"] or 1) > 1
+        if noisy and later:
+            # A quarter of what learning values leaves is for changes, a quarter for means, and half for counts.
+            left = behind["epsilon"] * (3 / 4 if behind["delta"] else 1)
+            up_to = _UP_TO_LATER.format(mean=_two_digits(math.sqrt(32) / left), count=_two_digits(_spread(left / 2)))
+        else:
+            up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
         by_class = (
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
@@ -302,7 +309,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
         secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
-        changing = _CHANGING if (package["funnel:privacy"]["versions"] or 1) > 1 else ""
+        changing = _CHANGING if later else ""
         work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors)
         return readme_again(package, work, files, drawn)
     x = _commonest(protocol)
@@ -326,8 +333,17 @@ def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:
         for y, probability in row.items():
             most[y] = most.get(y, Fraction(0)) + probability**2
     # Three quarters of epsilon are for counts where the rest went into learning values.
-    kept = math.exp(-behind["epsilon"] * (3 / 4 if behind["delta"] else 1))
-    exact = math.sqrt(2 * kept * max(most.values())) / (1 - kept)
+    return _two_digits(_spread(behind["epsilon"] * (3 / 4 if behind["delta"] else 1)) * math.sqrt(max(most.values())))
+
+
+def _spread(epsilon: float) -> float:
+    """The standard deviation of discrete Laplace noise of scale 1 / epsilon."""
+    kept = math.exp(-epsilon)
+    return math.sqrt(2 * kept) / (1 - kept)
+
+
+def _two_digits(exact: float) -> float:
+    """Rounded up."""
     places = 1 - math.floor(math.log10(exact))
     return float(math.ceil(exact * 10**places - 1e-9) / 10**places)
 

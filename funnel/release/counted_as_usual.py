@@ -14,8 +14,11 @@ from funnel.estimation.by_class import whole_records
 from funnel.estimation.counted import output_places
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.variance_ratios import require_invariant
-from funnel.joint import IntArray
+from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.history.corrected import PARTS
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 
 
@@ -59,6 +62,26 @@ def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
     )
 
 
+def noise_of_means(folder: ReleaseFolder, protocol: Protocol) -> FloatArray | None:
+    """What noise adds to the variance of the count of every published value, in records, (b,); None without means.
+
+    Later versions about the same people are put right by noisy means and noisy counts: the noise of both is left.
+
+    Raises
+    ------
+    DataError
+        If the public frequencies cannot be read.
+    """
+    public = FrequenciesDocument.read(folder.frequencies).frequencies if folder.frequencies.is_file() else None
+    if public is None or public.means is None or public.noise is None:
+        return None
+    of_mean = discrete_laplace_variance(public.means.scale) / PARTS**2
+    of_counts = len(public.joint.secret) * discrete_laplace_variance(public.noise.scale)
+    # What nobody is expected to have is never published.
+    there = dict(zip(public.joint.inputs.symbols, public.joint.p_input > 0, strict=True))
+    return np.array([(of_mean + of_counts) * there[symbol] for symbol in protocol.outputs.symbols])
+
+
 def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
     """Counts of published values with what becomes of each; and which of them every record has, shape (rows,).
 
@@ -78,7 +101,8 @@ def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
     require_invariant(protocol)
     if not folder.classes.is_file():
         places = output_places(folder.data, protocol)
-        return PlainCounts.of(protocol, np.bincount(places, minlength=len(protocol.outputs))), places
+        counts = np.bincount(places, minlength=len(protocol.outputs))
+        return PlainCounts.of(protocol, counts, noise_of_means(folder, protocol)), places
     try:
         table = pq.read_table(folder.data)
     except (pa.ArrowException, OSError) as error:

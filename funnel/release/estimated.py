@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -13,7 +12,7 @@ from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
-from funnel.estimation.methods import Method, method_for
+from funnel.estimation.methods import Method
 from funnel.estimation.number_categories import StandFor
 from funnel.estimation.numbers import QUARTILES, plain_numbers
 from funnel.estimation.plain_shares import plain_shares
@@ -40,12 +39,10 @@ def estimate_release(
 ) -> Estimate:
     """`funnel.estimate` of a whole release, with what is published of its true values beside the records.
 
-    Where noisy counts of them are published, these and the records are combined. Records of an invariant release are
-    counted as usual; but those of a later version about the same people, whose tables are right on average only for
-    people who change as the published tables of changes say, are told by the noisy counts alone. Elsewhere
-    values are taken to be rare where the records alone leave something untold: those that are published to be `RARE`
-    at most, and no more of them than it takes for all that can be told then. A method that is asked for is one of the
-    records alone.
+    Records of an invariant release are counted as usual. Of others, where noisy counts of true values are
+    published, these and the records are combined; elsewhere values are taken to be rare where the records alone
+    leave something untold: those that are published to be `RARE` at most, and no more of them than it takes for all
+    that can be told then. A method that is asked for is one of the records alone.
 
     Parameters
     ----------
@@ -60,11 +57,13 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
-    if folder.classes.is_file():
+    protocol, rounded = told_protocol(folder)
+    if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
-        return plain_shares(plain, _named(by), _named(within), sampling=sampling, confidence=confidence)
-    protocol, rounded = told_protocol(folder)
+        columns = tuple(column for column in plain.values.columns if column not in _named(within))
+        asked = _named(by) or (() if folder.classes.is_file() else columns)
+        return plain_shares(plain, asked, _named(within), sampling=sampling, confidence=confidence)
     counts = output_counts_by(folder.data, protocol)[()]
     beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     if beside is not None:
@@ -77,8 +76,7 @@ def estimate_release(
         "rounded": rounded,
     }
     found = estimate(counts, protocol, by, **settings, beside=beside)
-    # Plain counts tell everything but shares of parts that have no records.
-    if found.method == "count" or not _untold(found):
+    if not _untold(found):
         return found
     most = published_limits(folder, protocol, int(counts.sum()))
     rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
@@ -158,13 +156,13 @@ def estimate_numbers_of(
         If a column is not known, or its values stand for no numbers.
     """
     columns, stand_for = _named(by), {**_intervals(folder, of), **(numbers or {})}
-    if folder.classes.is_file():
+    protocol, rounded = told_protocol(folder)
+    if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
         return plain_numbers(
             plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
         )
-    protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
@@ -183,10 +181,9 @@ def estimate_numbers_of(
             beside=beside,
         )
 
-    combined = method is None and not protocol.is_invariant
-    beside = noisy_shares(folder, protocol, int(counts.sum())) if combined else None
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     found = taking({})
-    if method_for(protocol, (), method) == "count" or not np.isnan(found.mean_errors).any():
+    if not np.isnan(found.mean_errors).any():
         return found
     rare = dict(estimate_release(folder, (of, *columns), method=method, sampling=sampling).rare)
     best = taking(rare) if rare else found
@@ -219,13 +216,10 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
     folder, protocol, rows
         As of `published_limits`.
     """
-    if protocol.is_sparse or not folder.frequencies.exists():
+    if protocol.is_sparse or protocol.is_invariant or not folder.frequencies.exists():
         return None
     said = FrequenciesDocument.read(folder.frequencies)
     public = said.frequencies
-    if protocol.is_invariant and public.changes is None:
-        # Right on average as they are; of a version that follows others they are so for some people only.
-        return None
     if said.rows is not None or public.noisy is None or public.noise is None:
         # Of units with several rows only the first ones are counted.
         return None
@@ -238,9 +232,7 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
     if set(of.tolist()) != set(range(len(order))):
         return None
     counts = np.bincount(of, public.noisy.ravel(), len(order)).astype(np.float64)
-    found = NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
-    # The balance of a later version is that of people who change as the tables say, and these records may be off it.
-    return replace(found, alone=protocol.is_invariant)
+    return NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
 
 
 def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
+from funnel.release.counted_as_usual import noise_of_means
 from funnel.release.estimated import RARE, noisy_shares, published_limits, told_protocol
 from funnel.release.layout import ReleaseFolder
 
@@ -62,9 +63,11 @@ def estimate_release_weighted(
             at_most=at_most,
             rounded=rounded,
             beside=beside,
+            noise=noise,
         )
 
-    beside = None if protocol.is_invariant else noisy_shares(folder, protocol, int(counts.sum()))
+    beside = noisy_shares(folder, protocol, int(counts.sum()))
+    noise = noise_of_means(folder, protocol) if protocol.is_invariant else None
     plain = found(None)
     if not (untold := np.isnan(plain.errors).sum()):
         return plain

@@ -91,7 +91,7 @@ class Panel:
         patch.setattr(secret, "secrets", SAME_SECRET)
         found = []
         for number, table in enumerate(self.tables[:waves]):
-            noise = () if like is None else (like[number].noisy, like[number].changes)
+            noise = () if like is None else (like[number].noisy, like[number].changes, like[number].means)
             found.append(released(folder, PANEL.replace('"grr"', f'"{mechanism}"'), table, patch, *noise))
         return found
 
@@ -271,10 +271,10 @@ def test_versions_of_unchanged_values_pass_their_audits_and_tell_of_nobody(
         package = json.loads(one.folder.package.read_bytes())["funnel:privacy"]
         assert package["mechanism"] == "invariant"
         page = " ".join(one.folder.report.read_text(encoding="utf-8").split())
-        assert ("right for everybody" in page) is (version != "1.0.0")
-        # A later version is estimated with the noisy counts as well.
-        assert estimate_release(one.folder).method == ("count" if version == "1.0.0" else "combined")
-        assert ("for people who change as" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
+        assert (one.means is not None) is (version != "1.0.0")
+        assert ("however they changed" in page) is (version != "1.0.0")
+        assert estimate_release(one.folder).method == "count"
+        assert ("however they changed" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
     others = Panel.of().with_other_secrets().released(tmp_path / "others", monkeypatch, ones, 2, "invariant")
     for one, other in zip(ones, others, strict=True):
         require_the_same(one, other)

@@ -17,16 +17,18 @@ import pyarrow as pa
 import pytest
 
 from funnel.frequencies import frequencies as room
+from funnel.frequencies import means as means_room
 from funnel.frequencies import moves as moves_room
 from funnel.frequencies import rows as rows_room
 from funnel.frequencies import selection
 from funnel.frequencies.frequencies import Frequencies
+from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows import way
 from funnel.pipeline.flows.way import Done, go
 from funnel.pipeline.tasks import ingest
-from funnel.release import protected
+from funnel.release import protected, protected_means
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
 from funnel.sampling import words
@@ -87,6 +89,11 @@ class Released:
         return self.done.protected.frequencies.changes
 
     @property
+    def means(self) -> NoisyMeans | None:
+        """The public means that its answers were put right by."""
+        return self.done.protected.frequencies.means
+
+    @property
     def public(self) -> dict[str, bytes]:
         """Every public byte but the signature, which every workspace has a key of its own for."""
         files = {name: content for name, content in tree(self.folder.root).items() if not name.startswith("audit/")}
@@ -96,9 +103,13 @@ class Released:
 
 @contextmanager
 def arranged(
-    patch: pytest.MonkeyPatch, seed: int, noisy: IntArray | None, changes: NoisyMoves | None = None
+    patch: pytest.MonkeyPatch,
+    seed: int,
+    noisy: IntArray | None,
+    changes: NoisyMoves | None = None,
+    means: NoisyMeans | None = None,
 ) -> Iterator[list[IntArray]]:
-    """Random words, noise and the clock fixed, or noise by which noisy counts, and changes, are what they shall be."""
+    """Random words, noise and the clock fixed, or noise by which noisy tables are what they shall be."""
     counter, drawn, real = itertools.count(), [], room.protect
 
     def protect(counted: Joint, *settings: Any, **named: Any) -> Frequencies:
@@ -123,13 +134,15 @@ def arranged(
         outer.setattr(words, "_KEYS_SEEN", {})
         outer.setattr(way, "datetime", Fixed)
         draw = noise_of(seed)
-        for one in (room, moves_room, rows_room, selection):
+        for one in (room, moves_room, means_room, rows_room, selection):
             outer.setattr(one, "draw_noise", draw)
         # Takes longest, and writes nothing that is public.
         outer.setattr(way, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
         if changes is not None:
             outer.setattr(protected, "noisy_moves", moves)
+        if means is not None:
+            outer.setattr(protected_means, "noisy_means", lambda *_: means)
         yield drawn
 
 
@@ -140,10 +153,11 @@ def released(
     patch: pytest.MonkeyPatch,
     noisy: IntArray | None = None,
     changes: NoisyMoves | None = None,
+    means: NoisyMeans | None = None,
 ) -> Released:
     path = make_project(folder, spec, table)
     # Versions of one series have noise of their own.
-    with arranged(patch, len([*folder.glob("releases/*/*")]), noisy, changes) as drawn:
+    with arranged(patch, len([*folder.glob("releases/*/*")]), noisy, changes, means) as drawn:
         told, done = go(ReleaseSpec.load(path), again=False, rotate=False)
     assert done is not None
     (counts,) = drawn

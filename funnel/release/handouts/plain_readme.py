@@ -13,12 +13,13 @@ from funnel.release.public import rounded_up
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
 _CHANGING = (
-    "That is so over the draws of all versions so far, for people who change as `frequencies.json` says: as many as it "
-    "counts keep their values, and the others get values as common as they are now. Where those who change go to "
-    "particular values instead, such as the next age group, counts of such values come late: they are off by some of "
-    "these people. `funnel estimate` prints shares by the noisy counts of `frequencies.json`, which are right for "
-    "everybody."
+    "That is so for the people there are, however they changed since the versions before: how many records each value "
+    "would be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were "
+    "changed until these agree with the counts. r counts that noise, so that it can be above 1 for values of few "
+    "records."
 )
+# The parts of epsilon that counts and means of a later version have.
+_COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 _OR_SECRET = (
     ", or its secret is another one, drawn alike for all records of a class: the report says how far tables of the "
     "secret with another column may be off. What is promised is for whoever knows none of a person's other columns, or "
@@ -66,6 +67,15 @@ def _up_to(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     behind = privacy["frequencies"]
     if behind["protection"] != "noise":
         return ""
+    if (privacy["versions"] or 1) > 1:
+        left = behind["epsilon"] * (_AFTER_LEARNING if behind["delta"] else 1.0)
+        mean, count = (
+            rounded_up(one, _DIGITS) for one in (math.sqrt(2) / (left * _MEANS_PART), _deviation(left * _COUNTS_PART))
+        )
+        return (
+            f" up to the noise of `frequencies.json`: about {mean:g} records for a published value by its mean, and "
+            f"about {count:g} by each count of it, and √m times as many for m of these"
+        )
     records = rounded_up(remaining_noise(behind, protocol), _DIGITS)
     return (
         f" up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about "
@@ -82,6 +92,9 @@ def remaining_noise(behind: Mapping[str, Any], protocol: Mapping[str, Any]) -> f
     for _, y, probability in likely_pairs(protocol):
         squares[y] += probability**2
     epsilon = behind["epsilon"] * (_AFTER_LEARNING if behind["delta"] else 1.0)
-    # Of the discrete Laplace distribution, with a = e^-ε: √(2a) / (1 - a).
-    deviation = math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)
-    return deviation * math.sqrt(max(squares))
+    return _deviation(epsilon) * math.sqrt(max(squares))
+
+
+def _deviation(epsilon: float) -> float:
+    """Of the discrete Laplace distribution, with a = e^-ε: √(2a) / (1 - a)."""
+    return math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)

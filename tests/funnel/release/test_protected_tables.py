@@ -1,4 +1,4 @@
-"""Noisy tables beside the counts, of changes and of rows: drawn once, found again where they were published, paid."""
+"""Noisy tables beside the counts: drawn once for what was counted, found again where they were published, paid."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import NOTHING
 from funnel.release.decision import Earlier
 from funnel.release.files import remove_tree
-from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, RowsPart
+from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
+from funnel.release.protected_means import public_means
 from funnel.release.protected_rows import public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
@@ -43,8 +44,8 @@ class Tables:
     exact: Any
     others: Any
     add: Callable[..., Protected]
-    read: Callable[[Protected], ChangesPart | RowsPart | None]
-    options: dict[str, bool]
+    read: Callable[[Protected], ChangesPart | RowsPart | MeansPart | None]
+    options: dict[str, int]
 
     def made(
         self,
@@ -78,6 +79,11 @@ def _rows(found: Protected) -> RowsPart | None:
     return None if rows is None else RowsPart.of(rows)
 
 
+def _means(found: Protected) -> MeansPart | None:
+    means = found.frequencies.means
+    return None if means is None else MeansPart.of(means)
+
+
 CHANGES = Tables(
     "changes",
     MOVES,
@@ -86,7 +92,7 @@ CHANGES = Tables(
         spec, counts, [exact], [COUNTED], NOTHING, earlier, workspace, held
     ),
     _changes,
-    {"moving": True},
+    {"tables": 1},
 )
 ROWS = Tables(
     "rows",
@@ -96,9 +102,19 @@ ROWS = Tables(
         spec, counts, exact, NOTHING, earlier, workspace, held
     ),
     _rows,
-    {"several": True},
+    {"tables": 1},
 )
-both = pytest.mark.parametrize("tables", [CHANGES, ROWS], ids=lambda one: one.name)
+MEANS = Tables(
+    "means",
+    np.array([5 << 20, 7 << 20, 9 << 20]),
+    np.array([6 << 20, 6 << 20, 9 << 20]),
+    lambda spec, counts, exact, earlier, workspace, held: public_means(
+        spec, counts, exact, NOTHING, earlier, workspace, held
+    ),
+    _means,
+    {"tables": 1},
+)
+both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS], ids=lambda one: one.name)
 
 
 @both
@@ -145,10 +161,12 @@ def test_published_tables_that_were_changed_or_are_gone_are_not_drawn_again(tabl
     path = ReleaseFolder(before.folder).frequencies
     document = FrequenciesDocument.read(path)
     silent = replace(before, record=before.record.model_copy(update={"files": {}}))
-    part = {"changes": document.changes, "rows": document.rows}[tables.name]
+    part = {"changes": document.changes, "rows": document.rows, "means": document.means}[tables.name]
     assert part is not None
     if isinstance(part, RowsPart):
         edited: Any = part.model_copy(update={"sizes": (part.sizes[0] + 1, *part.sizes[1:])})
+    elif isinstance(part, MeansPart):
+        edited = part.model_copy(update={"counts": (part.counts[0] + 1, *part.counts[1:])})
     else:
         (one,) = part.since
         edited = part.model_copy(update={"since": (one.model_copy(update={"version": "test/1.0.1"}),)})
@@ -212,7 +230,7 @@ def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables:
 
 def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -> None:
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
-    for tables in (CHANGES, ROWS):
+    for tables in (CHANGES, ROWS, MEANS):
         assert tables.told(tables.made(spec)) is None
         assert tables.of_record(tables.made(spec)) is None
     noisy = spec_in(tmp_path, **SAME)
@@ -226,8 +244,8 @@ def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     workspace = spec.workspace_folder / spec.name
 
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
-        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, moving=True, several=True)
-        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, moving=True)
+        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, tables=2)
+        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, more=True)
         return public_changes(spec, rows, [moves], [COUNTED], NOTHING, earlier, workspace)
 
     found = together(())
