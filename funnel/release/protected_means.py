@@ -81,7 +81,7 @@ def _digest_of(spec: ReleaseSpec, exact: IntArray, protected: Protected) -> str:
     """SHA-256 (hex) of exact means with what they are protected with, and the tables that they follow from."""
     record = protected.record
     changes = None if record.changes is None else record.changes.noisy
-    said = [exact.tolist(), spec.frequencies.model_dump(mode="json", exclude={"total"}), record.noisy, changes]
+    said = [exact.tolist(), spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), record.noisy, changes]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
