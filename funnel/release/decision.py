@@ -8,6 +8,7 @@ from pathlib import Path
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
@@ -155,6 +156,31 @@ class Rejected:
 
 
 Decision = Unchanged | Waiting | Rejected | TakeOver | Draw
+
+
+@dataclass(frozen=True)
+class VersionContext:
+    """Where a version stands among those of its series.
+
+    Attributes
+    ----------
+    decision : Draw or TakeOver
+        How its rows came about.
+    created : str
+        Time, ISO 8601.
+    earlier : tuple of Earlier
+        All versions before it.
+    rows_sha256 : str
+        Digest of its rows.
+    approval : Approval or None
+        Who approved; the note stays internal.
+    """
+
+    decision: Draw | TakeOver
+    created: str
+    earlier: tuple[Earlier, ...]
+    rows_sha256: str
+    approval: Approval | None = None
 
 
 def decide(
