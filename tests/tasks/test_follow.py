@@ -65,7 +65,7 @@ def test_first_rows_are_compared_with_those_of_the_newest_version_of_the_same_na
 
 def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> None:
     for reserve in (1.0, 0.5):
-        history = {**SAME, "reserve": reserve}
+        history = {**SAME, "budget_fraction": reserve}
         spec = spec_of("x.parquet", tmp_path, record_key=["id"], history=history, guarantee="lip:0.6")
         protocol = Protocol.from_json(_fitted(spec, tmp_path)[optimise.PROTOCOL].decode())
         assert protocol.guarantee == "lip:0.6"

@@ -98,7 +98,7 @@ def test_the_same_counts_have_the_same_noise_and_others_have_their_own(tmp_path:
     assert again.record == first.record
     # What says nothing about the noise changes nothing; what does is another draw.
     assert made(spec_in(tmp_path, title="Another", guarantee="lip:2.0")).record == first.record
-    assert made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], "total": 3.0})).record == first.record
+    assert made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], "max_epsilon": 3.0})).record == first.record
     for changes in ({"epsilon": 0.6}, {"beta": 0.02}, {"delta": 1e-8}):
         other = made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes}))
         assert not other.reused
@@ -192,8 +192,8 @@ def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path
     # The same counts in another source have noise of their own, or it would tell that no count has changed.
     assert not public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=SHA(98)).reused
     assert public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=source).reused
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9"):
-        again(source, beta=0.012, total=0.9)
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9"):
+        again(source, beta=0.012, max_epsilon=0.9)
 
 
 def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
@@ -221,11 +221,11 @@ def test_what_another_series_has_spent_is_not_guessed(tmp_path: Path) -> None:
 def test_more_than_the_total_is_refused_before_anything_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = spec_in(tmp_path, **SAME, frequencies={**NOISE["frequencies"], "total": 0.9})
+    spec = spec_in(tmp_path, **SAME, frequencies={**NOISE["frequencies"], "max_epsilon": 0.9})
     one = published(made(spec), tmp_path / "releases", "1.0.0", FOLLOWED)
     drawn: list[int] = []
     monkeypatch.setattr("funnel.frequencies.frequencies.draw_noise", lambda size, epsilon: drawn.append(size))
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9 in \[frequencies\]"):
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9 in \[frequencies\]"):
         made(spec, OTHER, (one,))
     assert not drawn
     # The same counts again spend nothing.
@@ -233,7 +233,7 @@ def test_more_than_the_total_is_refused_before_anything_is_drawn(
 
 
 def test_ten_times_a_tenth_is_one(tmp_path: Path) -> None:
-    tenth = {"protection": "noise", "epsilon": 0.1, "total": 1.0}
+    tenth = {"protection": "noise", "epsilon": 0.1, "max_epsilon": 1.0}
     spec = spec_in(tmp_path, **SAME, frequencies=tenth)
     earlier: tuple[Earlier, ...] = ()
     for number in range(10):

@@ -184,10 +184,10 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
 ) -> None:
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
-    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.6})
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
     for module in ("moves", "rows"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.6 .* would spend 0\.125 more"):
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)
     # The same tables again cost nothing more.
     assert tables.made(spec, (one,)).frequencies.spent == 0.5
@@ -222,7 +222,7 @@ def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -
 
 def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     # All that is allowed is spent by it.
-    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.5})
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.5})
     workspace = spec.workspace_folder / spec.name
 
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
@@ -237,7 +237,7 @@ def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     assert together(before).record == found.record
     # One more table of either kind is too much, whichever is asked for first.
     for others in ({"units": OTHER_UNITS}, {"moves": OTHER_MOVES}):
-        with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.5 .* would spend 0\.125 more"):
+        with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.5 .* would spend 0\.125 more"):
             together(before, **others)
 
 
