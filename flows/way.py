@@ -49,6 +49,7 @@ from funnel.release.decision import (
     Unchanged,
     Waiting,
     decide,
+    origin_of,
     told_of_withdrawn,
 )
 from funnel.release.known_keys import keep_keys, require_other_people
@@ -202,11 +203,9 @@ def _go(
     head = None if register is None else register.head_sha256
     decision = decide(
         spec,
-        snapshot,
-        prepared.optimised.protocol,
+        origin_of(spec, snapshot, prepared.optimised.protocol, fingerprint),
         earlier,
         protection=prepared.protected.record,
-        secret=fingerprint,
         again=again,
         rotate=rotate,
         submitted=submitted,

@@ -39,16 +39,14 @@ def protect(
         spec,
         counted,
         learned,
-        earlier,
-        run.workspace,
+        run.drawn_before,
         estimated.values,
-        run.held,
         moving,
         units is not None,
         run.snapshot.source_sha256,
     )
     if units is not None:
-        found = public_rows(spec, found, units, learned, earlier, run.workspace, run.held, moving)
+        found = public_rows(spec, found, units, learned, run.drawn_before, moving)
     tell("taken from before" if found.reused else "done")
     return found
 
@@ -82,4 +80,4 @@ def protect_changes(
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
-    return public_changes(spec, protected, moves, laws, run.estimated.learned, run.earlier, run.workspace, run.held)
+    return public_changes(spec, protected, moves, laws, run.estimated.learned, run.drawn_before)

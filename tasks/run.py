@@ -23,7 +23,7 @@ from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Earlier, TakeOver, VersionContext
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protected import Protected
+from funnel.release.protected import DrawnBefore, Protected
 from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
 from funnel.release.series import Series
@@ -75,10 +75,10 @@ class Run:
         return self.series.earlier
 
     @property
-    def held(self) -> Earlier | None:
-        """The version that waits for approval."""
+    def drawn_before(self) -> DrawnBefore:
+        """Where noise that was drawn before is found."""
         waiting = self.series.held.waiting
-        return None if waiting is None else waiting.held
+        return DrawnBefore(self.earlier, self.workspace, None if waiting is None else waiting.held)
 
     @property
     def record_key(self) -> RecordKey | None:

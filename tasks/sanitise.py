@@ -27,17 +27,12 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
             raise ValueError("rows that are gone are not taken over")
         return take_over(ReleaseFolder(earlier.folder), earlier.rows_sha256, drawn.drawing, folder)
     return draw_rows(
-        drawn.snapshot,
-        drawn.drawing,
+        run.spec,
+        drawn,
         folder,
         run.workspace,
-        shuffle=run.spec.output.shuffle,
         record_key=run.record_key,
         secret=run.estimated.joint.secret,
-        engine=run.spec.engine,
         progress=tell,
-        decided=drawn.counts is not None,
-        counts=drawn.counts,
-        target=drawn.target,
         donors=run.estimated.donors,
     )
