@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.means import noisy_means
@@ -16,7 +15,7 @@ from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
 from funnel.release.document import dump
 from funnel.release.frequencies_document import MeansPart
-from funnel.release.protected import Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import DrawnBefore, Protected, other_noise, published_frequencies, spent_in_all
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
 
@@ -28,9 +27,7 @@ def public_means(
     protected: Protected,
     exact: IntArray,
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
+    drawn_before: DrawnBefore,
 ) -> Protected:
     """Add to public frequencies how many records each value is published for on average, with noise drawn once as well.
 
@@ -41,7 +38,7 @@ def public_means(
         With the changes since the versions before.
     exact : ndarray of int64, shape (a,)
         From `funnel.history.corrected.means`.
-    learned, earlier, workspace, held
+    learned, drawn_before
         As of `funnel.release.protected.public_frequencies`.
 
     Raises
@@ -54,18 +51,18 @@ def public_means(
     if spec.frequencies.protection != "noise":
         return protected
     key = _digest_of(spec, exact, protected)
-    cache = Cache(workspace / "means")
-    found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    cache = Cache(drawn_before.workspace / "means")
+    found, kept = _known(drawn_before.versions, key), cache.find(key)
     if found is None and kept is not None:
         found = MeansPart.model_validate_json(kept[_FILE])
     if found is None:
         epsilon = part_for(spec.frequencies, learned)
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned)
         found = MeansPart.of(noisy_means(exact, epsilon))
         cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
     noisy = means_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned)
+    total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned)
     frequencies = replace(protected.frequencies, means=found.means, epsilon=total, spent=spent)
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), "means": tables})
