@@ -237,9 +237,10 @@ def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     workspace = spec.workspace_folder / spec.name
 
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
-        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, tables=2)
-        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, more=True)
-        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, earlier, workspace)
+        before = DrawnBefore(earlier, workspace)
+        counts = public_frequencies(spec, COUNTED, NOTHING, before, tables=2)
+        rows = public_rows(spec, counts, units, NOTHING, before, more=True)
+        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, before)
 
     found = together(())
     assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
