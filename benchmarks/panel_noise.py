@@ -14,16 +14,18 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from funnel.frequencies import protect
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.limits import moves_limit
-from funnel.frequencies.means import noisy_means
+from funnel.frequencies.means import noisy_means, variances_of_noise
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
@@ -53,6 +55,16 @@ class People:
     nodes: IntArray
     last: IntArray
     cells: list[IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A wave as readers have it, beside the true counts: its protocol, counts (b,), and the variance of their noise."""
+
+    counted: Joint
+    protocol: Protocol
+    counts: IntArray
+    noise: FloatArray | None
 
 
 CASES = (
@@ -96,23 +108,29 @@ def follow_panel(
     robust: bool = False,
     reserve: float = 1.0,
     stays: bool = False,
+    panel: Callable[[int], pa.Table] = wave,
+    seen: Callable[[int, Published], None] | None = None,
 ) -> list[Wave]:
-    """Decide and draw all waves; robust: under every set of tables that noise leaves open; stays: true values."""
+    """Decide and draw all waves; robust: under every set of tables that noise leaves open; stays: true values.
+
+    ``panel`` has the people of a wave, and ``seen`` is told what is published of each.
+    """
     bound = require_posterior(parse_guarantee(guarantee))
     settings = FrequencySettings(protection="noise", epsilon=epsilon)
     past, tables, truth = Past(), Past(), Past()
     expected = Expected.nobody()
-    most = max(int(np.max(wave(year)["id"].to_numpy())) for year in years) + 1
+    most = max(int(np.max(panel(year)["id"].to_numpy())) for year in years) + 1
     people = People(np.zeros(most, dtype=np.int64), np.full(most, -1, dtype=np.int64), [])
-    rng = np.random.default_rng(15)
+    rng = np.random.default_rng(15 if seen is None else None)
     draws = Draws(most)
     found = []
     for number, year in enumerate(years):
         begun = time.process_time()
-        table = wave(year)
+        table = panel(year)
         ids = table["id"].to_numpy()
         counted, cells = _counted(table, secret, publish)
-        public = protect(counted, settings, tables=(1 + stays) * (number > 0)).joint
+        protected = protect(counted, settings, tables=(1 + stays) * (number > 0))
+        public = protected.joint
         here = np.full(most, -1, dtype=np.int64)
         here[ids] = cells
         both = {v: _changes(people.cells[v][ids], cells) for v in range(number)}
@@ -145,11 +163,16 @@ def follow_panel(
         real = Observed.counted(counted, both, people.nodes[ids], xs)
         drawn = fitted(predicted, real.known_by(public, laws))
         late = float(np.abs(means(drawn.step) / PARTS - counted.counts.sum(axis=0)).max()) if stays else None
+        noise = None
         if stays and number:
             noisy = noisy_means(means(drawn.step), part_for(settings, NOTHING))
+            noise = variances_of_noise(noisy, protected)
             drawn = corrected(drawn, noisy.counts)
             predicted = drawn.predicted
         outputs = _drawn(drawn.step, people.nodes[ids], xs, rng)
+        if seen is not None:
+            counts = np.bincount(outputs, minlength=len(target.outputs))
+            seen(year, Published(counted, predicted.channel, counts, noise))
         nodes, said, mass, others = answered(
             who,
             laws_before(past, who.nodes, public, laws).values.sum(axis=1),
@@ -197,7 +220,8 @@ def follow_panel(
                 time.process_time() - begun,
             )
         )
-        print(told(found[-1]), flush=True)
+        if seen is None:
+            print(told(found[-1]), flush=True)
     return found
 
 

@@ -155,9 +155,11 @@ class HistoryEvidence:
         public = self.public
         yield same("noise", entry.noise, None if public is None else public.epsilon_counts)
         yield same("protected", entry.protected, public is not None)
-        published = (None, None, None) if public is None else (public.changes, public.rows, public.means)
-        told_of_moves = (entry.moves, entry.row_moves, entry.means) == published
-        yield claim("tables", told_of_moves, "of changes, rows and means are not those that are published")
+        published = (None, None) if public is None else (public.changes, public.rows)
+        told_of_moves = (entry.moves, entry.row_moves) == published
+        yield claim("changes and rows", told_of_moves, "are not those that are published")
+        told_of_means = entry.means == (None if public is None else public.means)
+        yield claim("means", told_of_means, "are not those that are published")
         kept = entry.left_open
         yield same("left open", kept is not None, self.robust)
         if kept is not None and public is not None:

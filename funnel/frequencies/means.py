@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.frequencies.noise import discrete_laplace_variance, draw_noise, scale_of
 from funnel.history.corrected import PARTS
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from funnel.frequencies.frequencies import Frequencies
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,16 @@ class NoisyMeans:
     def scale(self) -> float:
         """Of the noise in every number, in parts of a record: the smallest double at or above `PARTS` / epsilon."""
         return scale_of(self.epsilon, PARTS)
+
+
+def variances_of_noise(means: NoisyMeans, frequencies: Frequencies) -> FloatArray:
+    """What noise adds to the variance of every count that was put right by means and counts, in records; (a,)."""
+    if frequencies.noise is None:
+        raise SpecError("what is put right by noisy means has noisy counts")
+    of_mean = discrete_laplace_variance(means.scale) / PARTS**2
+    of_counts = len(frequencies.joint.secret) * discrete_laplace_variance(frequencies.noise.scale)
+    # What nobody is expected to have is never published.
+    return np.asarray((of_mean + of_counts) * (frequencies.joint.p_input > 0))
 
 
 def noisy_means(exact: IntArray, epsilon: float) -> NoisyMeans:

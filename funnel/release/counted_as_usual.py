@@ -14,8 +14,7 @@ from funnel.estimation.by_class import whole_records
 from funnel.estimation.counted import output_places
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.variance_ratios import require_invariant
-from funnel.frequencies.noise import discrete_laplace_variance
-from funnel.history.corrected import PARTS
+from funnel.frequencies.means import variances_of_noise
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -73,13 +72,10 @@ def noise_of_means(folder: ReleaseFolder, protocol: Protocol) -> FloatArray | No
         If the public frequencies cannot be read.
     """
     public = FrequenciesDocument.read(folder.frequencies).frequencies if folder.frequencies.is_file() else None
-    if public is None or public.means is None or public.noise is None:
+    if public is None or public.means is None:
         return None
-    of_mean = discrete_laplace_variance(public.means.scale) / PARTS**2
-    of_counts = len(public.joint.secret) * discrete_laplace_variance(public.noise.scale)
-    # What nobody is expected to have is never published.
-    there = dict(zip(public.joint.inputs.symbols, public.joint.p_input > 0, strict=True))
-    return np.array([(of_mean + of_counts) * there[symbol] for symbol in protocol.outputs.symbols])
+    found = dict(zip(public.joint.inputs.symbols, variances_of_noise(public.means, public), strict=True))
+    return np.array([found[symbol] for symbol in protocol.outputs.symbols])
 
 
 def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:

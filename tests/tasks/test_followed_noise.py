@@ -24,6 +24,7 @@ from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
+from funnel.history.corrected import PARTS
 from funnel.pipeline.flows.way import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveLaw, law_since
@@ -275,6 +276,22 @@ def test_versions_of_unchanged_values_pass_their_audits_and_tell_of_nobody(
         assert ("however they changed" in page) is (version != "1.0.0")
         assert estimate_release(one.folder).method == "count"
         assert ("however they changed" in one.folder.readme.read_text(encoding="utf-8")) is (version != "1.0.0")
+    register = tmp_path / "ones" / ".funnel" / "registers" / "panel"
+    (_, later) = recount_histories(register).versions
+    assert later.complaints == () == later.broken
+    ((_, noise),) = [one for one in later.noise if "means" in one[1]]
+    # What is published without noise is what people with these histories are published as, to parts of a record.
+    assert max(map(abs, noise["means"])) < 30 * 4 * PARTS
+    (entry,) = register.glob("0001-*/entry.json")
+    said = json.loads(entry.read_text(encoding="utf-8"))
+    said["means"]["counts"][0] += 1000 * PARTS
+    whole = entry.read_bytes()
+    entry.write_text(json.dumps(said), encoding="utf-8")
+    assert (
+        "its means are further from those of its people than their noise is"
+        in recount_histories(register).versions[1].complaints
+    )
+    entry.write_bytes(whole)
     others = Panel.of().with_other_secrets().released(tmp_path / "others", monkeypatch, ones, 2, "invariant")
     for one, other in zip(ones, others, strict=True):
         require_the_same(one, other)
