@@ -13,7 +13,7 @@ from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from funnel.frequencies.frequencies import Frequencies
+    from funnel.frequencies.public_counts import Frequencies
 
 
 @dataclass(frozen=True, eq=False)

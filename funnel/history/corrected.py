@@ -18,10 +18,10 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.fitting import Fitted
+from funnel.history.history_status import Standing, stand
 from funnel.history.library import balanced, effective_weights
 from funnel.history.prove import described, keeps
 from funnel.history.reached import ForObserver
-from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
 from funnel.measures import mutual_information

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.means import noisy_means
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
 from funnel.joint import IntArray
 from funnel.release.cache import Cache

@@ -25,7 +25,7 @@ from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
 from funnel.history.corrected import PARTS
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveLaw, law_since
 from funnel.recount.noisy_moves import Since

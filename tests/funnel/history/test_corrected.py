@@ -14,9 +14,9 @@ from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.corrected import PARTS, corrected, correction, means
+from funnel.history.distributions import laws_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.law import laws_before
 from funnel.joint import FloatArray
 from funnel.protocol import WORD_BITS
 from funnel.recount.balance import Correction, balance_complaints
