@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from funnel.audit.check import Check
+from funnel.audit.check import Result
 from funnel.recount.figures import unlike, unlike_nats
 
 
@@ -47,7 +47,7 @@ def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
     return Claim(name, unlike_nats(stated, exact, step))
 
 
-def checked(name: str, *checks: Check) -> Claim:
+def checked(name: str, *checks: Result) -> Claim:
     """A claim that no check of an audit fails; one that cannot be made is left to the audit before publication."""
     failed = [one.detail for one in checks if one.failed]
     return claim(name, not failed, f"fail: {'; '.join(failed)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from funnel.audit.check import Check
+from funnel.audit.check import Result
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import check_csv
 from funnel.audit.package import check_package
@@ -373,7 +373,7 @@ class Finished(FinishedFolder):
             self._unchanged(),
         )
 
-    def _unchanged(self) -> Check | None:
+    def _unchanged(self) -> Result | None:
         """Whether what the report tells of unchanged records follows; None of a protocol that is not invariant."""
         if not is_invariant(self.protocol):
             return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from scipy.special import chdtri
 
-from funnel.audit.check import Check
+from funnel.audit.check import Result
 from funnel.audit.package import FREE, PROFILE
 from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
@@ -30,7 +30,7 @@ CLAIMS = ("canonical text", "other files", "texts", "settings", "columns", "conf
 def package_claims(
     content: Mapping[str, Any],
     canonical: bool,
-    follows: Check,
+    follows: Result,
     version: str,
     laws: Laws,
     said: Said,
@@ -47,7 +47,7 @@ def package_claims(
         Of the file.
     canonical : bool
         Whether the file is, to the byte, what its content is written as.
-    follows : Check
+    follows : Result
         Whether every key follows from the other files, as far as these tell it.
     version : str
         That is about to be published.

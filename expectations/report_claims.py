@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.audit.check import Check
+from funnel.audit.check import Result
 from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
@@ -45,7 +45,7 @@ def report_claims(
     canonical: bool,
     page: str,
     rendered: str,
-    follows: Check,
+    follows: Result,
     protocol: Mapping[str, Any],
     laws: Laws,
     said: Said,
@@ -56,7 +56,7 @@ def report_claims(
     outside: float = 0.0,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
-    unchanged: Check | None = None,
+    unchanged: Result | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -68,7 +68,7 @@ def report_claims(
         Whether that is, to the byte, what its content is written as.
     page, rendered : str
         ``report.html``, and what is made of the figures again.
-    follows : Check
+    follows : Result
         Whether the figures are those of the protocol and of the data package, as far as these have them.
     protocol : mapping
         Content of ``protocol.json``.
@@ -89,7 +89,7 @@ def report_claims(
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
-    unchanged : Check, optional
+    unchanged : Result, optional
         Whether what is told of unchanged records follows, where the protocol is invariant.
     """
     figures = numbers["figures"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.special import gammaincinv
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
@@ -85,7 +85,7 @@ def check_package(
     facts: Facts,
     rows: int | None,
     told_of: int | None,
-) -> Check:
+) -> Result:
     """Compare the data package with what follows from everything else that is public.
 
     Parameters
@@ -389,7 +389,7 @@ def differences(found: Any, expected: Any, place: str) -> Iterator[str]:
         yield f"{place} is not what follows from the other files"
 
 
-def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Check:
+def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Result:
     """Compare what people wrote, such as title and licence, with the spec that is kept in audit/.
 
     Parameters
