@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.audit.check import Result
-from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
-from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
@@ -22,30 +20,9 @@ from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.laws import Laws, share_step, step_above
 
-CLAIMS = (
-    "canonical text",
-    "page",
-    "nothing active",
-    "other files",
-    "texts",
-    "channel",
-    "figures",
-    "frequencies",
-    "accuracy",
-    "weighted",
-    "lifts",
-    "comparison",
-    "checks",
-    "unchanged",
-)
-
 
 def report_claims(
     numbers: Mapping[str, Any],
-    canonical: bool,
-    page: str,
-    rendered: str,
-    follows: Result,
     protocol: Mapping[str, Any],
     laws: Laws,
     said: Said,
@@ -56,7 +33,6 @@ def report_claims(
     outside: float = 0.0,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
-    unchanged: Result | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -64,12 +40,6 @@ def report_claims(
     ----------
     numbers : mapping
         Content of ``report.json``.
-    canonical : bool
-        Whether that is, to the byte, what its content is written as.
-    page, rendered : str
-        ``report.html``, and what is made of the figures again.
-    follows : Result
-        Whether the figures are those of the protocol and of the data package, as far as these have them.
     protocol : mapping
         Content of ``protocol.json``.
     laws, said
@@ -89,17 +59,11 @@ def report_claims(
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
-    unchanged : Result, optional
-        Whether what is told of unchanged records follows, where the protocol is invariant.
     """
     figures = numbers["figures"]
     texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
-        claim("canonical text", canonical, "holds more than its content"),
-        claim("page", page == rendered, "is not what is made of the figures"),
-        claim("nothing active", not (active := active_parts(page)), f"but {', '.join(active)} in the page"),
-        checked("other files", follows),
         all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
         all_of("channel", _channel(numbers, protocol, laws)),
         all_of(
@@ -118,7 +82,11 @@ def report_claims(
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        checked("unchanged", unchanged) if unchanged is not None else same("unchanged", numbers.get("unchanged"), None),
+        claim(
+            "unchanged",
+            is_invariant(protocol) == (numbers.get("unchanged") is not None),
+            "is not told, or told of another mechanism",
+        ),
     ]
 
 

@@ -17,8 +17,8 @@ from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
+from funnel.recount.promise import read_settings
 from funnel.release.documents import ProtocolDocument
-from funnel.spec import ReleaseSpec
 
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
@@ -403,22 +403,24 @@ def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Result:
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")
 
 
-def said_texts(spec: ReleaseSpec) -> dict[str, Any]:
-    """What people wrote in a spec, as a data package has it."""
-    told = spec.metadata
-    contact = {"title": told.contact_name, "email": told.contact_email}
-    named = {key: value for key, value in contact.items() if value}
-    licence = {"name": told.licence, "path": told.licence_url}
+def said_texts(text: str) -> dict[str, Any]:
+    """What people wrote in the text of a spec, as a data package has it."""
+    settings = read_settings(text)
+    told = settings.get("metadata", {})
+    contact = {"title": told.get("contact_name"), "email": told.get("contact_email"), "roles": ["publisher"]}
+    parts = ("title", "path", "version")
     said: dict[str, Any] = {
-        "name": spec.name,
-        "title": spec.title,
-        "description": spec.description,
-        "licenses": [{key: value for key, value in licence.items() if value}],
-        "keywords": list(told.keywords),
-        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
-        "sources": [
-            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
-            for s in told.sources
-        ],
+        "name": settings["name"],
+        "title": settings["title"],
+        "description": settings.get("description"),
+        "licenses": [_written({"name": told.get("licence"), "path": told.get("licence_url")})],
+        "keywords": list(told.get("keywords", [])),
+        "contributors": [_written(contact)] if contact["title"] or contact["email"] else None,
+        "sources": [_written({part: source.get(part) for part in parts}) for source in told.get("sources", [])],
     }
+    return _written(said)
+
+
+def _written(said: dict[str, Any]) -> dict[str, Any]:
+    """What of it anybody wrote."""
     return {key: value for key, value in said.items() if value}

@@ -70,7 +70,10 @@ _findings = _computed(
     "findings",
     lambda k: evidence.check_findings(k.counted_level, k.level if k.public else None, k.evidence, k.document),
 )
-_UNDER_BOUND = "The bound holds for the counts that the release was made from, in exact arithmetic."
+_UNDER_COUNTS = "The bound holds for the counts of the source, in exact arithmetic."
+_UNDER_NOISE = (
+    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly."
+)
 _FOLLOWS = "Prior, posteriors, utility and marginal of the protocol follow from these counts."
 
 CHECKS: tuple[Check[AuditContext], ...] = (
@@ -122,7 +125,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
     ),
     Check(
         "versions",
-        "public",
+        "record",
         "The version is said alike everywhere, and is the newest one.",
         lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming),
     ),
@@ -152,7 +155,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "What the public counts say of their noise fits together, and is said alike everywhere.",
         lambda k: check_protected(k.noisy, k.document, k.package),
     ),
-    Check("leakage", "noise", _UNDER_BOUND, _leakage),
+    Check("leakage", "noise", _UNDER_NOISE, _leakage),
     Check("law", "noise", _FOLLOWS, _law),
     Check(
         "prior",
@@ -229,7 +232,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "The internal evidence is whole, and only its owner may read it.",
         lambda k: check_absent(k.folder, k.workspace) or k.read_evidence[0],
     ),
-    Check("leakage", "internal exact", _UNDER_BOUND, _leakage),
+    Check("leakage", "internal exact", _UNDER_COUNTS, _leakage),
     Check("law", "internal exact", _FOLLOWS, _law),
     Check(
         "exact balance",
@@ -284,7 +287,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "texts",
         "internal",
         "Title, licence, contact and sources are those of the spec.",
-        lambda k: check_texts(k.package, said_texts(k.evidence.spec)),
+        lambda k: check_texts(k.package, said_texts(k.evidence.spec.text)),
     ),
     Check(
         "record",
