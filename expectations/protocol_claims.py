@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from funnel.errors import SpecError
@@ -42,8 +43,21 @@ def protocol_claims(
         same("records outside the alphabet", laws.outside, 0),
         claim("effective channel", known, "is said to be rounded, and nobody has a history"),
         protection_claim("frequencies", content["frequencies"], public, said),
+        same("numbers", _numbers(content), None if laws.numbers is None else _expected(content, laws.numbers)),
         claim("mechanism", not asked or is_invariant(content), "is not the one of the spec"),
     ]
+
+
+def _numbers(content: Mapping[str, Any]) -> object:
+    """The numbers that values are said to stand for, where the variance that is explained is told."""
+    explained = content["utility"]["explained"]
+    return None if explained is None else explained["numbers"]
+
+
+def _expected(content: Mapping[str, Any], numbers: Mapping[Symbol, Fraction | None]) -> list[float | None]:
+    """The same by the spec."""
+    known = [numbers.get(tuple(symbol)) for symbol in content["prior"]["symbols"]]
+    return [None if number is None else float(number) for number in known]
 
 
 def guarantee_claim(name: str, stated: object, said: Said) -> Claim:

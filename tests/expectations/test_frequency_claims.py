@@ -218,7 +218,12 @@ def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
         ("report.json", lambda said: said["figures"].update(outside=0), "report and counts", "figures"),
         ("report.json", lambda said: said["source"].update(dropped="none"), "report and counts", "frequencies"),
         ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report figures", "report figures"),
-        ("report.json", lambda said: said["frequencies"].update(covers_noise=False), "report and counts", "frequencies"),
+        (
+            "report.json",
+            lambda said: said["frequencies"].update(covers_noise=False),
+            "report and counts",
+            "frequencies",
+        ),
         (
             "protocol.json",
             lambda said: said["frequencies"].update(spent=1.5),

@@ -435,7 +435,7 @@ DRAWING = [
         "funnel.release.counted_as_usual",
         "max(0.0, plain.stays((column,)) - whole)",
         "1 - whole",
-        "record classes",
+        "whole records",
         CLASSED,
     ),
     Mutant(

@@ -66,7 +66,7 @@ PLANNING = [
         "funnel.guarantees.exact",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio) / 2, witness)",
-        "leakage",
+        "findings",
         COUNTED,
     ),
     Mutant(

@@ -48,7 +48,7 @@ PROTECTING = [
         "funnel.frequencies.limits",
         "return cell_limit(noise.scale, ",
         "return cell_limit(noise.scale / 2, ",
-        "noisy counts",
+        "protected frequencies",
         PROTECTED,
     ),
     Mutant(

@@ -60,7 +60,7 @@ PUBLISHING = [
         "funnel.release.rows",
         "private_folder(folder.audit)",
         "folder.audit.mkdir(mode=0o755)",
-        "declared files",
+        "evidence",
     ),
     Mutant(
         "audit/ opened at the end",
@@ -76,7 +76,7 @@ PUBLISHING = [
         "funnel.release.coarse",
         "if guarantee.is_perfect or protocol.is_sparse or protocol.is_invariant:",
         "if guarantee.is_perfect or protocol.is_sparse:",
-        "law",
+        "balance",
         INVARIANT,
     ),
     Mutant(
@@ -85,7 +85,7 @@ PUBLISHING = [
         "funnel.release.public_unchanged",
         "share=laws.share(found.share),",
         "share=laws.share(min(1.0, 1.1 * found.share)),",
-        "report and counts",
+        "unchanged",
         INVARIANT,
     ),
     Mutant(
@@ -94,7 +94,7 @@ PUBLISHING = [
         "funnel.release.public_unchanged",
         "shown = public_level(level, guarantee, True)",
         "shown = guarantee.budget",
-        "report and counts",
+        "exact unchanged",
         INVARIANT,
     ),
     Mutant(
@@ -103,7 +103,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "level=findings.level,",
         "level=findings.level / 2,",
-        "law",
+        "leakage",
     ),
     Mutant(
         "another bound in protocol.json",
@@ -111,7 +111,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "declared=str(guarantee),",
         'declared="lip:0.5",',
-        "law",
+        "protocol and spec",
     ),
     Mutant(
         "one secret of two in protocol.json",
@@ -119,7 +119,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "secret=laws.secret.columns,",
         "secret=laws.secret.columns[:1],",
-        "law",
+        "protocol and spec",
     ),
     Mutant(
         "utility doubled in protocol.json",
@@ -167,7 +167,7 @@ PUBLISHING = [
         "funnel.release.public.findings",
         "level=levels.told(findings.level),",
         "level=levels.told(findings.level) / 2,",
-        "law",
+        "report figures",
     ),
     Mutant(
         "records doubled in the report",
@@ -183,7 +183,7 @@ PUBLISHING = [
         "funnel.release.datapackage",
         '{"name": metadata.licence, **',
         '{"name": "CC0-1.0", **',
-        "package",
+        "texts",
     ),
     Mutant(
         "level 0 in the data package",
@@ -239,7 +239,7 @@ PUBLISHING = [
         "funnel.report.writing",
         "write_whole(folder.report, render_public(numbers).encode())",
         "write_whole(folder.report, render_public(numbers).encode() + b'<img src=\"https://example.org/x.png\">')",
-        "report and counts",
+        "report page",
     ),
     Mutant(
         "utility doubled in the findings",
@@ -255,7 +255,7 @@ PUBLISHING = [
         "funnel.numbers",
         "found.append((low + high) / 2)",
         "found.append(low)",
-        "law",
+        "protocol and spec",
         EXPLAINED,
     ),
     Mutant(
@@ -264,7 +264,7 @@ PUBLISHING = [
         "funnel.numbers",
         "{label: list(interval) for label, interval",
         "{label: [interval[0], interval[1] + 1] for label, interval",
-        "package",
+        "package and spec",
         EXPLAINED,
     ),
     Mutant(
@@ -273,7 +273,7 @@ PUBLISHING = [
         "funnel.numbers",
         "return dict(zip(recode.bin_labels, numbers.means, strict=True))",
         "return dict(zip(recode.bin_labels, [mean + 1 for mean in numbers.means], strict=True))",
-        "package",
+        "package and spec",
         WEIGHTED,
     ),
     Mutant(
@@ -353,7 +353,7 @@ PUBLISHING = [
         "funnel.report.writing",
         "write_whole(folder.report, render_public(numbers).encode())",
         "write_whole(folder.report, (render_public(numbers) + f'<!-- {content.joint.counts.tolist()} -->').encode())",
-        "report and counts",
+        "report page",
     ),
     Mutant(
         "a verdict that is ignored",
