@@ -26,7 +26,7 @@ from funnel.pipeline.expectations.frequency_claims import Before, frequency_clai
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
-from funnel.pipeline.expectations.report_claims import report_claims
+from funnel.pipeline.expectations.report_claims import OverVersions, report_claims
 from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.recount import ReleasedProtocol, recount_published
 from funnel.recount.balance import is_invariant
@@ -286,10 +286,12 @@ class Finished(FinishedFolder):
             self.laws,
             self.said,
             checks,
-            self.versions,
-            self._alone,
-            None if self.taken_over else [json_in(one) for one in self._reports_before],
-            self._outside,
+            OverVersions(
+                self.versions,
+                self._alone,
+                None if self.taken_over else [json_in(one) for one in self._reports_before],
+                self._outside,
+            ),
             self.frequencies,
             class_weights(self.settled, self.said),
         )

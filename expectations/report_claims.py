@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -21,20 +22,45 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.laws import Laws, share_step, step_above
 
 
+@dataclass(frozen=True)
+class OverVersions:
+    """What is known of all versions about the same people.
+
+    Attributes
+    ----------
+    versions : int or None
+        Published about these people so far, where they are the same.
+    alone : PlainInformation or None
+        What the protocol of this version alone would have told then.
+    before : sequence of mapping, or None
+        Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
+    outside : float
+        Share of the people for whom something that can be published is outside the bound then; of those who are
+        expected, with noise.
+    """
+
+    versions: int | None = None
+    alone: PlainInformation | None = None
+    before: Sequence[Mapping[str, Any]] | None = ()
+    outside: float = 0.0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the people of each version are others."""
+        return self.versions is None
+
+
 def report_claims(
     numbers: Mapping[str, Any],
     protocol: Mapping[str, Any],
     laws: Laws,
     said: Said,
     checks: Sequence[tuple[str, str]],
-    versions: int | None = None,
-    alone: PlainInformation | None = None,
-    before: Sequence[Mapping[str, Any]] | None = (),
-    outside: float = 0.0,
+    over_versions: OverVersions,
     public: PublicFrequencies | None = None,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[Claim]:
-    """What holds of the figures of a report, and of the page that is made of them.
+    """What holds of the figures of a report by the public counts and the spec.
 
     Parameters
     ----------
@@ -46,15 +72,7 @@ def report_claims(
         As for `protocol_claims`.
     checks : sequence of (name, description)
         Of all expectations.
-    versions : int, optional
-        Published about these people so far, where they are the same.
-    alone : PlainInformation, optional
-        What the protocol of this version alone would have told then.
-    before : sequence of mapping, or None
-        Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
-    outside : float
-        Share of the people for whom something that can be published is outside the bound then; of those who are
-        expected, with noise.
+    over_versions : OverVersions
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
@@ -71,16 +89,16 @@ def report_claims(
             [
                 *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
-                same("consistency", figures["consistency"] is None, versions is not None or public is not None),
-                *_history(figures, laws, versions, alone, outside),
-                *_kept(numbers, before),
+                same("consistency", figures["consistency"] is None, not over_versions.is_alone or public is not None),
+                *_history(figures, laws, over_versions),
+                *_kept(numbers, over_versions.before),
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
         all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
+        all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
         claim(
             "unchanged",
@@ -90,17 +108,15 @@ def report_claims(
     ]
 
 
-def _history(
-    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, outside: float
-) -> Iterator[Claim]:
+def _history(figures: Mapping[str, Any], laws: Laws, over: OverVersions) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
-    yield same("versions", None if found is None else found["versions"], versions)
+    yield same("versions", None if found is None else found["versions"], over.versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(outside / step))
+        steps = max(1, math.ceil(over.outside / step))
         yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
-        yield near("share_alone", found["share_alone"], _share(alone), step)
+        yield near("share_alone", found["share_alone"], _share(over.alone), step)
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

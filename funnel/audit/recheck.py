@@ -14,11 +14,12 @@ from funnel.audit.handouts import check_handouts
 from funnel.audit.histories import check_histories, check_spent
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
-from funnel.audit.package import check_package, check_texts, said_texts
+from funnel.audit.package import check_package
 from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_noise, check_protected, mean_limits
 from funnel.audit.released_columns import check_classes
 from funnel.audit.signing import check_signature, read_signature
+from funnel.audit.texts import check_texts, said_texts
 from funnel.audit.told import Coming, Told, check_documents, check_listing
 from funnel.audit.unchanged import check_exact_unchanged, check_unchanged, check_whole
 from funnel.errors import DataError, FunnelError, ReleaseRefused

@@ -21,7 +21,7 @@ from funnel.audit.evidence import _is_level
 from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.handouts import handouts_again
 from funnel.release.document import dump
 from funnel.release.handouts import handouts
