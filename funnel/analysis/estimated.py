@@ -57,7 +57,7 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
-    protocol, rounded = told_protocol(folder)
+    protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
@@ -111,7 +111,7 @@ class _Settings(TypedDict):
     rounded: float
 
 
-def told_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
+def published_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
     """What readers compute with, and by how much its probabilities are off at most, as it says.
 
     Raises
@@ -156,7 +156,7 @@ def estimate_numbers_of(
         If a column is not known, or its values stand for no numbers.
     """
     columns, stand_for = _named(by), {**_intervals(folder, of), **(numbers or {})}
-    protocol, rounded = told_protocol(folder)
+    protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
