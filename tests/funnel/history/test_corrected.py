@@ -14,7 +14,7 @@ from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.corrected import PARTS, corrected, correction, means
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.joint import FloatArray
@@ -35,7 +35,7 @@ def second() -> Fitted:
     who = attending(past, expected, {}, float(FIRST.n))
     target = funnel.fit("invariant", FIRST, BOUND)
     step = follow(past, expected_people(past, who, FIRST, {}), BOUND, "first", target=target, read_alone=True)
-    laws = laws_before(past, who.nodes, FIRST, {}).values.sum(axis=1)
+    laws = distributions_before(past, who.nodes, FIRST, {}).values.sum(axis=1)
     nodes, outputs, people, others = answered(who, laws, step.library, step.drawn_from)
     chapter = step.chapter(nodes, outputs)
     past, expected = past.followed_by(chapter), expected_after(who, chapter.first, people, others)
