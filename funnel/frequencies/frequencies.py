@@ -203,19 +203,19 @@ def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     Raises
     ------
     SpecError
-        If that is more than the total that the settings allow.
+        If that is more than the max_epsilon of the settings.
     """
     spent = Decimal(repr(spent_before)) + Decimal(repr(settings.epsilon))
-    if settings.total is not None and spent > Decimal(repr(settings.total)):
-        raise SpecError(too_much(spent_before, settings.total, settings.epsilon))
+    if settings.max_epsilon is not None and spent > Decimal(repr(settings.max_epsilon)):
+        raise SpecError(too_much(spent_before, settings.max_epsilon, settings.epsilon))
     return float(spent)
 
 
 def too_much(before: float, total: float, more: float) -> str:
     """What is said where more epsilon (nats) would be spent than is allowed in all."""
     return (
-        f"earlier versions about these people have spent {before:g} of the total of {total:g} in "
-        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise total"
+        f"earlier versions about these people have spent {before:g} of max_epsilon = {total:g} in "
+        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise max_epsilon"
     )
 
 

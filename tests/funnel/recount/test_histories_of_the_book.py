@@ -26,7 +26,7 @@ GONE = [CHANGING[0], {p: now for p, now in CHANGING[1].items() if CHANGING[0].ge
 
 
 def published(guarantee: str, people: list[Wave], reserve: float = 1.0) -> funnel.History:
-    book = funnel.History(funnel.parse_guarantee(guarantee), reserve=reserve)
+    book = funnel.History(funnel.parse_guarantee(guarantee), budget_fraction=reserve)
     for number, wave in enumerate(people):
         table = pa.table(
             {
@@ -94,7 +94,7 @@ def found_in(book: funnel.History) -> list[Found]:
     for chapter, laws in PathLaws(tree).versions():
         step = book.steps[chapter.ordinal]
         promise = read_promise(chapter.guarantee)
-        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.reserve)))
+        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.budget_fraction)))
         observed = step.observed
         people: dict[int, int] = {}
         for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):
