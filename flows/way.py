@@ -337,7 +337,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited),
+        "certificate": _certificate(content.certified, optimised.protocol.mechanism, audited),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -385,13 +385,12 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
 
 
 def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    """How much more than the release any protocol could keep."""
     line = next((line for line in plan if line.mechanism == mechanism), None)
     if line is None:
         return None
     share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    gap = line.unchanged_gap if audited.history is None else None
-    return replace(line, share=share, unchanged_gap=gap).certificate
+    return replace(line, share=share).certificate
 
 
 def _told_of_history(findings: Findings) -> dict[str, Any] | None:

@@ -133,7 +133,7 @@ class CountBox(Laws):
         return table / number, self.lower[secrets] / number, self.upper[secrets] / number
 
     def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
-        """Those of tables in the box that come close to the largest lift: by few numbers of records, ever closer ones."""
+        """Those of tables in the box that come close to the largest lift, by numbers of records ever closer to it."""
         k = len(rows)
         every = np.arange(k)
         own = _own(rows, secrets)

@@ -156,7 +156,7 @@ def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> No
 def test_a_public_file_that_is_too_large_stops_the_release_and_names_the_setting(tmp_path: Path) -> None:
     text = make_spec(shuffle=False)
     spec = make_project(tmp_path, text + "[limits]\nmax_document = 2000\n")
-    with pytest.raises(ReleaseRefused, match=r"report\.html has [0-9,]+ bytes, more than max_document = 2000 in") as why:
+    with pytest.raises(ReleaseRefused, match="more than max_document = 2000 in") as why:
         make_release(spec)
     enough = str(why.value).rsplit("max_document = ", 1)[1]
     assert not (tmp_path / "releases" / "people" / "1.0.0").exists()
