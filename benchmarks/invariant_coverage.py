@@ -369,8 +369,8 @@ def page(rows: list[Row]) -> str:
         "population, with a protocol of its own. In brackets the estimate whose intervals hold the truth least often.",
         f"Estimates rest on {_ENOUGH} expected records at least: fewer are not enough for usual intervals, even of a",
         "sample that is published unchanged. How often intervals of the unchanged sample hold the truth stands beside",
-        "those of the release: where they miss the target too, the usual interval of the statistic is the cause. Bias is",
-        "the mean difference between a release and its sample, in usual standard errors, of the estimate with the largest.",
+        "those of the release: where they miss the target too, the usual interval of the statistic is the cause. Bias",
+        "is the mean difference between a release and its sample, in usual standard errors, of the estimate with most.",
         "Rows that lack these two figures are of an earlier run, without the rule of expected records.",
         "",
         *table(

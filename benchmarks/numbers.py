@@ -17,7 +17,7 @@ import numpy as np
 import funnel
 from funnel import Guarantee, Joint
 from funnel.binning import Cells, chosen_edges
-from funnel.binning.choice import Tried, judged
+from funnel.binning.cut_points import Tried, judged
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -30,7 +30,7 @@ BINNED = (("age", "income"), ("hours-per-week", "sex"), ("age", "marital-status"
 
 def optima(joint: Joint, guarantee: Guarantee) -> dict[str, Any]:
     """Variance explained by the optimum of information, by that of variance, and by GRR."""
-    variance = funnel.Variance.of(joint.inputs)
+    variance = funnel.measures.Variance.of(joint.inputs)
     informed = funnel.optimal(joint, guarantee, GAP * joint.entropy, LIMIT)
     started = time.process_time()
     best = funnel.optimal(joint, guarantee, GAP, LIMIT, utility=variance)

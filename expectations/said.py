@@ -11,7 +11,7 @@ from typing import Any
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Said:
     @property
     def reserve(self) -> float:
         """The share of the budget that is used while frequencies may still move."""
-        return float(self.section("history").get("reserve", 1.0))
+        return float(self.section("history").get("budget_fraction", 1.0))
 
     @property
     def shuffled(self) -> bool:

@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from funnel.errors import SpecError
-from funnel.estimation.cells import published_columns
 from funnel.estimation.counted import Released, output_counts_by, output_places
 from funnel.estimation.plain_counts import PlainCounts, indicators
+from funnel.estimation.value_cells import published_columns
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -99,7 +99,7 @@ def influence_ratio(
         if (unseen := float(plain.expected[plain.counts == 0].sum())) > _MOST_UNSEEN:
             raise SpecError(
                 f"r depends on values that no record has, such as a record with another secret: {unseen:.0%} of the "
-                "records are expected to have one; give influence as a function of a table (open_release), or by output"
+                "records are expected to have one; give influence as a function of a table (load_release), or by output"
             )
         rows = _by_output(rows, places, plain.counts)
     return plain.ratio(rows).reshape(values.shape[:-1])

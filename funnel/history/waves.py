@@ -21,8 +21,8 @@ from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.rows import UnitRows, counted_cells, row_changes
 from funnel.history.step import Step
+from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
@@ -192,7 +192,7 @@ def follow_waves(
     if read_alone and not declared.holds_for(joint, whole.weights()):
         raise SpecError(
             "the rows of people who are forgotten would take the effective channel out of the bound for this version "
-            "alone; set a smaller reserve in [history]"
+            "alone; set a smaller budget_fraction in [history]"
         )
     together = _together(steps, target, joint, whole, before, xs)
     return Waves(together, past, outputs, before, after)

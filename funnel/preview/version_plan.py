@@ -11,7 +11,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.history import Observed, Past, Step
-from funnel.history.outlook import Outlook, first_people, outlook, unit_outlook
+from funnel.history.version_forecast import Outlook, first_people, outlook, unit_outlook
 from funnel.joint import Joint
 from funnel.planning import PlanRow, choose
 from funnel.preview.counted import Preview
@@ -24,7 +24,7 @@ from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
-from funnel.release.protected import public_changes
+from funnel.release.protected import DrawnBefore, public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
@@ -79,7 +79,7 @@ def plan_version(
         if target is None:
             outlooks.append(None)
             continue
-        limit, reserve = spec.mechanism.time_limit, spec.history.reserve
+        limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
         outlooks.append(outlook(past, observed, bound, target, reserve, time_limit=limit, progress=progress))
     return tuple(outlooks)
 
@@ -136,7 +136,7 @@ def _unit_outlooks(
                 spec.record_key,
                 bound,
                 target,
-                spec.history.reserve,
+                spec.history.budget_fraction,
                 rows=units.joint.n,
                 progress=progress,
             )
@@ -213,8 +213,8 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     if preview.protected.frequencies.noise is None:
         return preview.protected.frequencies
     laws = [law for _, law in register.laws]
-    workspace = spec.workspace_folder / spec.name
-    moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    drawn_before = DrawnBefore(preview.earlier, spec.workspace_folder / spec.name, preview.held)
+    moves = people.moves(register)
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
-    return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies
+    return public_changes(spec, preview.protected, moves, laws, preview.learned, drawn_before).frequencies

@@ -10,10 +10,10 @@ from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused
 from funnel.release.approval import Approval, Outcome, now
 from funnel.release.decision import Earlier, Submitted
 from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.judged import require_judged
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.records import Records
+from funnel.release.validated import require_judged
 from funnel.release.verdict import Verdict
 
 HELD = ".held-"
@@ -142,7 +142,7 @@ class HeldVersions:
             reason = error.strerror if isinstance(error, OSError) else said
             raise LedgerError(
                 f"version {version}, held in {folder.root}, is not what was judged: {reason}; reject it with funnel "
-                "approve SPEC --by NAME --reject REASON, then release again"
+                "approve SPEC --approver NAME --reject REASON, then release again"
             ) from error
 
     def close(self, outcome: Outcome) -> None:

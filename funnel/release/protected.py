@@ -15,8 +15,8 @@ import numpy as np
 
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
-from funnel.frequencies.frequencies import part_for, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.public_counts import part_for, too_much, with_changes
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.release.cache import Cache
@@ -28,7 +28,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import ProtectedCounts, ProtectedTables, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
@@ -57,14 +57,36 @@ class Protected:
         return self.record.public
 
 
+@dataclass(frozen=True)
+class DrawnBefore:
+    """Where noise is looked for that was drawn before, so that none is drawn twice.
+
+    Attributes
+    ----------
+    earlier : sequence of Earlier
+        All versions of the series whose rows were published or may have been seen.
+    workspace : Path
+        Private folder of the series.
+    held : Earlier or None
+        A version that waits for approval: its noise is used, but nothing was spent for it.
+    """
+
+    earlier: Sequence[Earlier]
+    workspace: Path
+    held: Earlier | None = None
+
+    @property
+    def versions(self) -> tuple[Earlier, ...]:
+        """All of these, the one that waits first."""
+        return (*([] if self.held is None else [self.held]), *self.earlier)
+
+
 def public_frequencies(
     spec: ReleaseSpec,
     counted: Joint,
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
+    drawn_before: DrawnBefore,
     values: str | None = None,
-    held: Earlier | None = None,
     moving: bool = False,
     several: bool = False,
     source: str | None = None,
@@ -81,14 +103,9 @@ def public_frequencies(
         Exact counts, over all combinations of values where they are to have noise.
     learned : Share
         What it cost to learn these values.
-    earlier : sequence of Earlier
-        All versions of the series whose rows were published or may have been seen.
-    workspace : Path
-        Private folder of the series.
+    drawn_before : DrawnBefore
     values : str, optional
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
-    held : Earlier, optional
-        A version that waits for approval: its noise is used, but nothing was spent for it.
     moving : bool
         Whether there are earlier versions about the same people, so that a part of epsilon is for `public_changes`.
     several : bool
@@ -105,7 +122,7 @@ def public_frequencies(
     LedgerError
         If the published frequencies of an earlier version are gone or were changed.
     """
-    settings = spec.frequencies
+    settings, earlier = spec.frequencies, drawn_before.earlier
     key = _digest_of(spec, counted, source)
     if settings.protection != "noise":
         frequencies = protect(counted, settings)
@@ -114,8 +131,8 @@ def public_frequencies(
             **numbers_of(frequencies), unprotected=open_before, counted=key, noisy=None, values=None
         )
         return Protected(frequencies, record, False)
-    cache = Cache(workspace / "frequencies")
-    document, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    cache = Cache(drawn_before.workspace / "frequencies")
+    document, kept = _known(drawn_before.versions, key), cache.find(key)
     if document is None and kept is not None:
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
     before = _draws(spec, earlier, source)
@@ -155,9 +172,7 @@ def public_changes(
     exact: Sequence[Moves],
     versions: Sequence[Joint],
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
+    drawn_before: DrawnBefore,
 ) -> Protected:
     """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
 
@@ -170,7 +185,7 @@ def public_changes(
         Of the people whose last version each one is, since every version of the register; none of a first version.
     versions : sequence of Joint
         Published counts of these.
-    learned, earlier, workspace, held
+    learned, drawn_before
         As of `public_frequencies`.
 
     Raises
@@ -184,18 +199,18 @@ def public_changes(
     if settings.protection != "noise" or not exact:
         return protected
     key = _digest_of_moves(spec, exact, (*versions, protected.frequencies.joint), protected.record.counted)
-    cache = Cache(workspace / "changes")
-    found, kept = _known_changes((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    cache = Cache(drawn_before.workspace / "changes")
+    found, kept = _known_changes(drawn_before.versions, key), cache.find(key)
     if found is None and kept is not None:
         found = ChangesPart.model_validate_json(kept[_CHANGES])
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned)
         found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon))
         cache.keep(key, {_CHANGES: dump(found.model_dump(mode="json"))})
     noisy = changes_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
+    total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, epsilon, learned)
     frequencies = with_changes(protected.frequencies, found.changes, total, spent)
     record = protected.record.model_copy(
         update={
@@ -283,7 +298,7 @@ def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequen
     """SHA-256 (hex) of exact tables with what they are of, what they are protected with, and the counts beside them."""
     tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
     values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in versions]
-    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"}), counted]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -307,7 +322,7 @@ def _digest_of(spec: ReleaseSpec, counted: Joint, source: str | None) -> str:
 
     Other records with the same counts have other noise: the same noise would tell that no count has changed.
     """
-    settings = spec.frequencies.model_dump(mode="json", exclude={"total"})
+    settings = spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
     said = [joint_document(counted).content(), settings, source]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -423,9 +438,9 @@ def _spent(settings: FrequencySettings, before: Mapping[str, Decimal], own: Mapp
         If that is more than the settings allow.
     """
     spent = sum({**before, **own}.values(), Decimal(0))
-    if settings.total is not None and spent > Decimal(repr(settings.total)):
+    if settings.max_epsilon is not None and spent > Decimal(repr(settings.max_epsilon)):
         new = sum(cost for draw, cost in own.items() if draw not in before)
-        raise SpecError(too_much(float(spent - new), settings.total, float(new)))
+        raise SpecError(too_much(float(spent - new), settings.max_epsilon, float(new)))
     return float(spent)
 
 

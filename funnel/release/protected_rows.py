@@ -6,16 +6,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from funnel.frequencies.frequencies import part_for
-from funnel.frequencies.rows import UnitCounts
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
+from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
 from funnel.release.document import dump
 from funnel.release.frequencies_document import RowsPart
-from funnel.release.protected import Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import DrawnBefore, Protected, other_noise, published_frequencies, spent_in_all
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
 
@@ -27,9 +26,7 @@ def public_rows(
     protected: Protected,
     units: UnitCounts,
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
+    drawn_before: DrawnBefore,
     moving: bool = False,
 ) -> Protected:
     """Add to public frequencies of first rows how the next ones follow, with noise that is drawn once as well.
@@ -41,7 +38,7 @@ def public_rows(
         The counts of first rows.
     units : UnitCounts
         Exact.
-    learned, earlier, workspace, held, moving
+    learned, drawn_before, moving
         As of `funnel.release.protected.public_frequencies`.
 
     Raises
@@ -55,19 +52,19 @@ def public_rows(
     if settings.protection != "noise":
         return protected
     key = _digest_of(spec, units, protected.record.counted)
-    cache = Cache(workspace / "rows")
-    found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    cache = Cache(drawn_before.workspace / "rows")
+    found, kept = _known(drawn_before.versions, key), cache.find(key)
     if found is None and kept is not None:
         found = RowsPart.model_validate_json(kept[_FILE])
     reused = found is not None
     if found is None:
         epsilon = part_for(settings, learned)
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned, moving)
+        spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, moving)
         found = RowsPart.of(units.with_noise(epsilon))
         cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
     noisy = rows_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned, moving)
+    total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned, moving)
     frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), "rows": tables})
@@ -84,7 +81,7 @@ def _digest_of(spec: ReleaseSpec, units: UnitCounts, counted: str) -> str:
     """SHA-256 (hex) of exact tables with what they are of, what they are protected with, and the counts beside them."""
     tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
-    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"}), counted]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.cell_programme import CellProgramme, Solved
-from funnel.solver.cells import Cell, Limits
+from funnel.solver.filling_cells import Cell, Limits
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 
 # Points of cells before they are tried as columns.
 _ROUND = 32
 # New prices would change the bound by about what the best column gains: until it is this share, go on.
-_WORTHWHILE = 0.05
+_WORTHWHILE = 0.5
 # Nats by which a bound must fall for a cell to be solved once more.
 _GAINED = 1e-9
 # Units of work for a cell that is cut.

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from funnel.frequencies import frequencies
+from funnel.frequencies import public_counts
 from funnel.joint import IntArray
 from tests.docs.blocks import Reader, agree, blocks_of, commands_in
 
@@ -64,7 +64,7 @@ def seeded() -> Iterator[None]:
         return np.asarray(rng.geometric(stop, size) - rng.geometric(stop, size), dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequencies, "draw_noise", draw)
+        patch.setattr(public_counts, "draw_noise", draw)
         yield
 
 

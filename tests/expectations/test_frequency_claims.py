@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funnel.frequencies import frequencies
+from funnel.frequencies import public_counts
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noisy_moves import NoisyRows
@@ -32,7 +32,7 @@ MARITAL = (
     '["Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Separated", '
     '"Widowed"]'
 )
-NOISE = 'frequencies.protection = "noise"\nfrequencies.total = 2.0\n'
+NOISE = 'frequencies.protection = "noise"\nfrequencies.max_epsilon = 2.0\n'
 TEXT = (
     SPEC.replace('frequencies.protection = "none"\n', NOISE).replace(
         'publish = ["relationship"]', 'publish = ["relationship", "race"]'
@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     spec = make_project(tmp_path_factory.mktemp("noisy"), TEXT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequencies, "draw_noise", draw)
+        patch.setattr(public_counts, "draw_noise", draw)
         told, done = go(ReleaseSpec.load(spec), False, False)
     assert done is not None
     return Made(spec, Path(told["folder"]), done.snapshot)

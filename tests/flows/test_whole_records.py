@@ -13,19 +13,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.alphabet import CLASS_COLUMN
+from funnel.analysis.estimated import estimate_release
+from funnel.analysis.question import Question
+from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.console import unchanged_lines
-from funnel.errors import SpecError
-from funnel.pipeline.flows import way
-from funnel.release.asked import Question
+from funnel.errors import LedgerError, SpecError
+from funnel.pipeline.flows import pipeline
+from funnel.release.accounted import require_same_spec
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
-from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
-from funnel.release.reading import open_release
+from funnel.release.record import Record
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
@@ -51,6 +53,15 @@ def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolde
     for checks in (recheck(folder), recheck(folder, Told(public=True))):
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
         assert "classes" in {check.name for check in checks}
+
+
+def test_the_same_release_again_is_told_to_be_unchanged(folder: ReleaseFolder) -> None:
+    spec = ReleaseSpec.load(folder.root.parents[2] / "people.toml")
+    require_same_spec(spec, Record.read(folder.record))
+    fewer = Record.read(folder.record)
+    fewer = fewer.model_copy(update={"origin": fewer.origin.model_copy(update={"fields": tuple(COLUMNS[1:])})})
+    with pytest.raises(LedgerError, match="it has other columns;"):
+        require_same_spec(spec, fewer)
 
 
 def test_records_have_the_columns_and_values_of_the_source(folder: ReleaseFolder) -> None:
@@ -103,19 +114,19 @@ def test_shares_of_any_columns_are_counted_with_their_errors(folder: ReleaseFold
 
 def test_r_of_any_statistic_of_the_records_is_told(folder: ReleaseFolder) -> None:
     """Of all columns crossed, of odds, of means and of chi-square tests, and of a regression by its influence."""
-    released = open_release(folder.root)
+    released = load_release(folder.root)
     table = released.table()
-    every = released.estimate(COLUMNS)
+    every = released.shares(COLUMNS)
     assert len(every.cells) == len(set(zip(*(table[column].to_pylist() for column in COLUMNS), strict=True)))
     assert every.r is not None
     women = np.array(table["sex"].to_pylist()) == "Female"
-    shares = released.estimate("sex", sampling=True)
+    shares = released.shares("sex", sampling=True)
     assert shares.r is not None
     r = shares.r[[cell[0] for cell in shares.cells].index("Female")]
     assert float(released.variance_ratio(women)) == pytest.approx(float(r))
     numbers = {name: float(k) for k, name in enumerate(sorted(set(table["education"].to_pylist())))}
     years = np.array([numbers[name] for name in table["education"].to_pylist()])
-    means = released.estimate_numbers("education", "sex", numbers=numbers, quantiles=(0.5,), sampling=True)
+    means = released.mean("education", "sex", numbers=numbers, quantiles=(0.5,), sampling=True)
     assert means.means.tolist() == pytest.approx([years[women].mean(), years[~women].mean()])
     design = np.column_stack([np.ones(ROWS), women])
     residuals = years - design @ np.linalg.lstsq(design, years, rcond=None)[0]
@@ -124,16 +135,16 @@ def test_r_of_any_statistic_of_the_records_is_told(folder: ReleaseFolder) -> Non
     assert means.r is not None
     # The constant is the mean of men.
     assert slopes[0] == pytest.approx(means.r[1])
-    odds = released.estimate_odds("sex", "race")
+    odds = released.odds("sex", "race")
     assert ((odds.r >= 0) & (odds.r <= 1)).all()
     assert released.chi_square_ratio("sex", "race") == pytest.approx(
-        released.estimate(("sex", "race")).chi_square_r, abs=1e-12
+        released.shares(("sex", "race")).chi_square_r, abs=1e-12
     )
 
 
 def test_most_values_of_every_column_are_expected_to_stay(folder: ReleaseFolder) -> None:
     """In every column at least as many as whole records, and of these as many as the report says, nearly."""
-    released = open_release(folder.root)
+    released = load_release(folder.root)
     whole, told = released.unchanged(), PublicReport.read(folder.numbers).unchanged
     assert told is not None
     assert whole == pytest.approx(told.share, abs=0.02)
@@ -163,7 +174,7 @@ def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder
     assert told is not None
     assert told.whole is not None
     assert [one.column for one in told.whole.columns] == COLUMNS
-    released, table = open_release(folder.root), pq.read_table(folder.data)
+    released, table = load_release(folder.root), pq.read_table(folder.data)
     for one in told.whole.columns:
         # Rounded to a thousandth twice.
         agree = released.unchanged(one.column) - released.unchanged()
@@ -186,18 +197,18 @@ def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_pat
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
     with pytest.raises(SpecError, match="name columns to estimate shares of"):
-        Question().answer([folder])
+        Question().answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
-        Question(by=("sex",), method="em").answer([folder])
+        Question(by=("sex",), method="em").answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
-        Question(of="education", method="em").answer([folder])
+        Question(of="education", method="em").answer([folder.root])
     with pytest.raises(SpecError, match="'region' is no column"):
-        Question(by=("region", "sex"), odds=True).answer([folder])
+        Question(by=("region", "sex"), odds=True).answer([folder.root])
 
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:
     spec = ReleaseSpec.load(next(folder.root.parents[2].glob("*.toml")))
-    told, done = way.go(spec, again=False, rotate=False)
+    told, done = pipeline.go(spec, again=False, rotate=False)
     assert (told["status"], done) == ("unchanged", None)
 
 
@@ -261,4 +272,4 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
         spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
-        way.go(ReleaseSpec.load(project), again=False, rotate=False)
+        pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)

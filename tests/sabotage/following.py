@@ -12,7 +12,7 @@ FOLLOWING = [
     Mutant(
         "answers forgotten in the law",
         "what was published before is not taken into account",
-        "funnel.history.law",
+        "funnel.history.distributions",
         "values = laws.values[places] * rows[:, None, :]",
         "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
         CAUGHT,
@@ -66,9 +66,9 @@ FOLLOWING = [
     Mutant(
         "the register not judged",
         "nobody looks at what all versions tell together",
-        "funnel.pipeline.flows.way",
-        "places = (None, None) if entry is None or register is None else (register.root, entry.folder)",
-        "places = (None, None)",
+        "funnel.pipeline.tasks.validate",
+        "prepared=None if run.register is None or entry is None else",
+        "prepared=None if entry is None or entry else",
         CAUGHT,
         SECOND_YEAR,
     ),
@@ -97,7 +97,7 @@ FOLLOWING = [
             ),
             (
                 "the effective channel optimised anew",
-                TOLD,
+                CAUGHT,
                 f"{TOOLS}.coarsened(joint, found.guarantee, effective)",
             ),
         )

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from funnel.audit import encoding
 from funnel.findings import of_release as findings
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.progress import quiet
 from funnel.protocol import Protocol
 from funnel.release import snapshot
@@ -62,7 +62,7 @@ licence = "CC-BY-4.0"
 """
 KEYED = SPEC.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
 FOLLOWED_SPEC = (
-    KEYED.replace('people = "different"', 'people = "same"\nreserve = 0.9', 1)
+    KEYED.replace('people = "different"', 'people = "same"\nbudget_fraction = 0.9', 1)
     .replace('["marital-status", "sex"]', '["sex"]')
     # A row for every history and a programme for every row: fewer values take a third of the time.
     .replace('["workclass", "age"]', '["workclass"]')

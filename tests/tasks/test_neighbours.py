@@ -20,16 +20,16 @@ from funnel.frequencies import frequencies as room
 from funnel.frequencies import moves as moves_room
 from funnel.frequencies import rows as rows_room
 from funnel.frequencies import selection
-from funnel.frequencies.frequencies import Frequencies
 from funnel.frequencies.moves import Moves, NoisyMoves
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint
-from funnel.pipeline.flows import way
-from funnel.pipeline.flows.way import Done, go
+from funnel.pipeline.flows import pipeline
+from funnel.pipeline.flows.pipeline import Done, go
 from funnel.pipeline.tasks import ingest
 from funnel.release import protected
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
-from funnel.sampling import words
+from funnel.sampling import random_words
 from funnel.source import learn_codings
 from funnel.spec import ReleaseSpec
 from tests.chance import noise_of
@@ -119,14 +119,14 @@ def arranged(
         return hashlib.shake_256(b"%d" % next(counter)).digest(size)
 
     with patch.context() as outer:
-        outer.setattr(words, "_system_bytes", system_bytes)
-        outer.setattr(words, "_KEYS_SEEN", {})
-        outer.setattr(way, "datetime", Fixed)
+        outer.setattr(random_words, "_system_bytes", system_bytes)
+        outer.setattr(random_words, "_KEYS_SEEN", {})
+        outer.setattr(pipeline, "datetime", Fixed)
         draw = noise_of(seed)
         for one in (room, moves_room, rows_room, selection):
             outer.setattr(one, "draw_noise", draw)
         # Takes longest, and writes nothing that is public.
-        outer.setattr(way, "explain", lambda *_: None)
+        outer.setattr(pipeline, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
         if changes is not None:
             outer.setattr(protected, "noisy_moves", moves)

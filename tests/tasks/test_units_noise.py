@@ -16,9 +16,9 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.errors import DataError
-from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.pipeline.expectations import Finished
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies
@@ -209,7 +209,7 @@ def test_rows_that_are_taken_over_keep_first_rows_and_noise(
     shutil.copytree(made[0], place, symlinks=True)
     spec = place / "people.toml"
     # Nothing is spent once more, so that what is spent already may be all that is allowed.
-    text = spec.read_text(encoding="utf-8").replace("epsilon = 4.0", "epsilon = 4.0\ntotal = 8.0")
+    text = spec.read_text(encoding="utf-8").replace("epsilon = 4.0", "epsilon = 4.0\nmax_epsilon = 8.0")
     spec.write_text(text.replace('"Encounters of a test"', '"Other words"'), encoding="utf-8")
     judged: list[Finished] = []
     as_it_is = Finished.table

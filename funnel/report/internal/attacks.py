@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,11 +17,21 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
-from funnel.source.beside import Beside
+from funnel.source.side_columns import Beside
 
 # 256 MB of counts.
 _MOST_CELLS = 1 << 25
 _TOO_LARGE = "there are too many combinations to compute it in the time of a release"
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """What attackers learn who know nothing else, another column, other versions; and what a forest learns."""
+
+    alone: AttackFigures
+    beside: tuple[AttackFigures, ...]
+    versions: tuple[AttackFigures, ...]
+    learned: LearnedFigures
 
 
 def alone(joint: Joint, protocol: Protocol) -> AttackFigures:

@@ -12,7 +12,7 @@ import pytest
 
 from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
-from funnel.history.outlook import Outlook
+from funnel.history.version_forecast import Outlook
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.register.following import observe
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "output": {"workspace": "work"},
     "metadata": {"licence": "CC0-1.0"},
     "frequencies": {"protection": "none"},
-    "history": {"people": "same", "register": REGISTER, "reserve": 0.9},
+    "history": {"people": "same", "register": REGISTER, "budget_fraction": 0.9},
 }
 
 

@@ -26,7 +26,7 @@ GONE = [CHANGING[0], {p: now for p, now in CHANGING[1].items() if CHANGING[0].ge
 
 
 def published(guarantee: str, people: list[Wave], reserve: float = 1.0) -> funnel.History:
-    book = funnel.History(funnel.parse_guarantee(guarantee), reserve=reserve)
+    book = funnel.History(funnel.parse_guarantee(guarantee), budget_fraction=reserve)
     for number, wave in enumerate(people):
         table = pa.table(
             {
@@ -94,7 +94,7 @@ def found_in(book: funnel.History) -> list[Found]:
     for chapter, laws in PathLaws(tree).versions():
         step = book.steps[chapter.ordinal]
         promise = read_promise(chapter.guarantee)
-        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.reserve)))
+        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.budget_fraction)))
         observed = step.observed
         people: dict[int, int] = {}
         for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):
@@ -139,31 +139,31 @@ def test_the_book_is_believed(guarantee: str, reserve: float, people: list[Wave]
 
 LINES = {
     "answers forgotten": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "values = laws.values[places] * rows[:, None, :]",
         "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
         CHANGING,
     ),
     "changes the other way round": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "self._table[before, after] = values",
         "self._table[after, before] = values",
         CHANGING,
     ),
     "changes since another version": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])",
         "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[max(changes)])",
         CHANGING,
     ),
     "nothing for what nobody in both had": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "return np.asarray(following + unseen[:, None] * self._otherwise)",
         "return np.asarray(following + 0 * unseen[:, None] * self._otherwise)",
         GONE,
     ),
     "prior of all people": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "np.add.at(counted, changes.after // len(joint.inputs), changes.records)",
         "counted += joint.counts.sum(axis=1)",
         COMING,

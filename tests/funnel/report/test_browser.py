@@ -34,10 +34,10 @@ from funnel.report import (
 from funnel.report.internal import attacks
 from funnel.report.internal.history import drift_figures
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.words import WordStream
-from funnel.settings.frequencies import FrequencySettings
+from funnel.sampling.random_words import WordStream
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import learn_codings, open_source
-from funnel.source.beside import look_beside
+from funnel.source.side_columns import look_beside
 from funnel.spec import ReleaseSpec
 from tests.funnel.report.test_history import internal_of, of_the_same_people
 
@@ -189,10 +189,12 @@ def internal(adult: ReportContent) -> str:
         adult,
         Verdict.of((judged,)),
         comparison_document(plan(adult.joint, LIP(1.0), mechanisms=["agglomeration", "identity"])).rows,
-        alone=attacks.alone(adult.joint, adult.protocol),
-        beside=attacks.beside(adult.joint, adult.protocol, known),
-        versions=(attacks.alone(adult.joint, adult.protocol),),
-        learned=attacks.learned(known, adult.joint, adult.protocol),
+        attacks.Attacks(
+            attacks.alone(adult.joint, adult.protocol),
+            attacks.beside(adult.joint, adult.protocol, known),
+            (attacks.alone(adult.joint, adult.protocol),),
+            attacks.learned(known, adult.joint, adult.protocol),
+        ),
         software=software(),
     )
     return render_internal(document)

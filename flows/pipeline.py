@@ -1,0 +1,441 @@
+"""The way of the data: every step in order, from a spec to a published version, one held for approval, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import ReleaseRefused
+from funnel.findings import Audited, Findings
+from funnel.findings.population import in_population
+from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import levels_remembered
+from funnel.joint import Joint
+from funnel.numbers import utility_for
+from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
+from funnel.pipeline.flows.register_of_run import open_people
+from funnel.pipeline.ledger.account import Account, accounting
+from funnel.pipeline.tasks.audit import audit
+from funnel.pipeline.tasks.classify import classify
+from funnel.pipeline.tasks.committed import settle
+from funnel.pipeline.tasks.describe import describe
+from funnel.pipeline.tasks.disclose import disclose
+from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.explain import explain
+from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
+from funnel.pipeline.tasks.hold import hold
+from funnel.pipeline.tasks.ingest import ingest
+from funnel.pipeline.tasks.optimise import Optimised, optimise
+from funnel.pipeline.tasks.protect import protect, protect_changes
+from funnel.pipeline.tasks.publish import Published, publish, require_passed
+from funnel.pipeline.tasks.run import Draft, Run
+from funnel.pipeline.tasks.sanitise import sanitise
+from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.validate import validate
+from funnel.progress import WARNING
+from funnel.protocol import Protocol
+from funnel.recount.levels import plain_levels_remembered
+from funnel.register.register import Register
+from funnel.release.approval import Approval
+from funnel.release.decision import (
+    Draw,
+    Rejected,
+    Submitted,
+    TakeOver,
+    Unchanged,
+    Waiting,
+    decide,
+    origin_of,
+    told_of_withdrawn,
+)
+from funnel.release.known_keys import keep_keys, require_other_people
+from funnel.release.layout import Version
+from funnel.release.learned import recall_values
+from funnel.release.protected import Protected
+from funnel.release.public import PublicRelease
+from funnel.release.row_files import forget_rows
+from funnel.release.secret import ReleaseSecret, settle_secret
+from funnel.release.series import Series, open_series
+from funnel.release.snapshot import Snapshot, forget_other_snapshots
+from funnel.report import PlanLine
+from funnel.sample_size import doubts, rare_secrets
+from funnel.source import misfits, settled_columns
+from funnel.spec import ReleaseSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A version that was published, and what it came out of.
+
+    Attributes
+    ----------
+    decision : Draw or TakeOver
+    published : Published
+    snapshot : Snapshot
+    protected : Protected
+        The frequencies that everything public is made from.
+    optimised : Optimised
+    channel : Protocol
+        What its public files tell of.
+    audited : Audited
+        What was found under these frequencies.
+    warnings : tuple of str
+        What is doubtful about the estimate, and which versions were withdrawn.
+    """
+
+    decision: Draw | TakeOver
+    published: Published
+    snapshot: Snapshot
+    protected: Protected
+    optimised: Optimised
+    channel: Protocol
+    audited: Audited
+    warnings: tuple[str, ...]
+
+    @property
+    def public(self) -> PublicRelease:
+        """What of it is public, rounded."""
+        guarantee = parse_guarantee(self.audited.law.guarantee)
+        compared = self.optimised.comparison.content()["rows"]
+        return PublicRelease.of(self.audited, self.channel, guarantee, compared)
+
+
+@plain_errors
+def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
+    """Release the data of a spec, unless this very release is already published or held for approval.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        Read once, by whoever calls.
+    again, rotate : bool
+        As in the release flow.
+
+    Returns
+    -------
+    tuple of dict and Done or None
+        What is told of the run, as `funnel.pipeline.flows.release.release` describes it; and what was published, if
+        anything was.
+
+    Raises
+    ------
+    FunnelError
+        With one clear sentence; nothing is then published and what was published before is untouched.
+    """
+    spec = settled_columns(spec)
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
+        return _go(spec, series, register, account, again, rotate, None)
+
+
+@plain_errors
+def go_approved(
+    spec: ReleaseSpec, approval: Approval, version: Version | None = None
+) -> tuple[dict[str, Any], Done | None]:
+    """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    approval : Approval
+    version : Version, optional
+        Of which they approve; by default of the one that is held.
+
+    Returns
+    -------
+    tuple of dict and Done or None
+        As `go`.
+
+    Raises
+    ------
+    FunnelError
+        With one clear sentence; the version is then still held.
+    """
+    spec = settled_columns(spec)
+    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
+        series.held.check(series.held.require_waiting(version))
+        return _go(spec, series, register, account, False, False, approval)
+
+
+@contextmanager
+def _opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Account]]:
+    """Hold a series, its people and their place in the ledger; each agrees with what is published."""
+    with (
+        open_series(spec) as series,
+        accounting(spec, series, progress=tell) as account,
+        open_people(spec, series) as register,
+    ):
+        if register is not None:
+            account.require_register(register)
+        yield series, register, account
+
+
+def _go(
+    spec: ReleaseSpec,
+    series: Series,
+    register: Register | None,
+    account: Account,
+    again: bool,
+    rotate: bool,
+    approval: Approval | None,
+) -> tuple[dict[str, Any], Done | None]:
+    secret = release_secret(spec, series, rotate)
+    workspace = spec.workspace_folder / spec.name
+    fingerprint = None if secret is None else secret.fingerprint
+    earlier, submitted, waiting = series.earlier, series.held.all, series.held.waiting
+    held_before = None if waiting is None else waiting.held
+    recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
+    snapshot = ingest(spec, workspace, secret)
+    # Told to whoever runs this, and not among the warnings that the orchestrator shows others: it is about the source.
+    for misfit in misfits(spec, snapshot.read_codings()):
+        tell(f"{WARNING}{misfit}")
+    estimated = estimate(spec, snapshot, workspace, secret)
+    taken = snapshot
+    if estimated.wide:
+        classified = classify(spec, snapshot, estimated, workspace)
+        spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
+    run = Run(spec, series, account, snapshot, estimated, secret, register, approval)
+    prepared = _prepare(run)
+    cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
+    head = None if register is None else register.head_sha256
+    decision = decide(
+        spec,
+        origin_of(spec, snapshot, prepared.optimised.protocol, fingerprint),
+        earlier,
+        protection=prepared.protected.record,
+        again=again,
+        rotate=rotate,
+        submitted=submitted,
+        head=head,
+    )
+    if approval is not None and waiting is not None and not isinstance(decision, Waiting):
+        raise ReleaseRefused(
+            f"nothing was published: {_moved_on(waiting, head)} since version {waiting.version} was held, so that it "
+            "cannot be judged again; run funnel release, and approve of what that holds"
+        )
+    if isinstance(decision, Unchanged | Rejected) or (
+        isinstance(decision, Waiting) and spec.approval.required and approval is None
+    ):
+        told = _nothing_to_do(spec, series, decision, cached)
+        if not isinstance(decision, Rejected):
+            settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+        return told, None
+    if isinstance(decision, Waiting):
+        decision = decision.release
+    if isinstance(decision, Draw):
+        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
+    keep_keys(series.records.folder, decision.version, spec, taken)
+    warnings = _doubtful(spec, estimated.joint, prepared)
+    if (withdrawn := told_of_withdrawn(earlier)) is not None:
+        warnings.append(withdrawn)
+    for warning in warnings:
+        tell(f"{WARNING}{warning}")
+    told, done, late = _release(run, prepared, decision)
+    if waiting is not None and waiting.version != decision.version:
+        warnings.append(superseded(waiting.version))
+    _tidy(workspace, taken, secret if done is not None else None)
+    if late is None:
+        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+    else:
+        # A run that finds this settled would not look into the ledger.
+        warnings.append(late)
+    placed = held(series, decision.version) if done is None else _placed(done.published, approval)
+    told = {
+        **placed,
+        **told,
+        "fresh": decision.fresh,
+        "drawn": isinstance(decision, Draw),
+        "cached": cached,
+        "warnings": warnings,
+        # Of the columns as the spec asks for them; what is kept is of what this left.
+        **({} if (left := taken.read_codings().grouping_kept) == 1 else {"grouping_kept": left}),
+    }
+    return told, None if done is None else replace(done, warnings=tuple(warnings))
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What is there before it is decided what to do."""
+
+    protected: Protected
+    optimised: Optimised
+
+
+def _prepare(run: Run) -> _Prepared:
+    """Protect the counts, and make the protocol."""
+    # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
+    spec, snapshot, series, workspace = run.spec, run.snapshot, run.series, run.workspace
+    protected = protect(run)
+    if not series.earlier and not series.held.all:
+        # Nothing can be unchanged: refuse before the optimisation, which may take long.
+        disclose(spec, protected.frequencies, workspace)
+    settled = snapshot.read_codings().settled(spec)
+    if not spec.is_by_class and not spec.publishes_secret:
+        # Before the optimisation, and to whoever runs this alone: where counts are exact it is about few people.
+        rare = rare_secrets(settled, protected.frequencies.joint, parse_guarantee(spec.guarantee.canonical))
+        if rare is not None:
+            tell(f"{WARNING}{rare}")
+    useful = utility_for(settled, protected.frequencies.joint.over_published(spec.publish))
+    return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
+
+
+def _doubtful(spec: ReleaseSpec, counted: Joint, prepared: _Prepared) -> list[str]:
+    """What is doubtful about the estimate."""
+    guarantee, protocol = parse_guarantee(spec.guarantee.canonical), prepared.optimised.protocol
+    warnings = list(doubts(prepared.protected.frequencies.joint, guarantee))
+    if protocol.is_sparse and (worth := in_population(counted, protocol, guarantee)):
+        # Only counts without noise make so wide a table.
+        warnings.append(worth.sentence)
+    return warnings
+
+
+def _release(
+    run: Run, prepared: _Prepared, decision: Draw | TakeOver
+) -> tuple[dict[str, Any], Done | None, str | None]:
+    """Draw or take over rows, describe, judge, and publish or hold them; what is told, and what the ledger missed."""
+    spec, series, snapshot = run.spec, run.series, run.snapshot
+    protected, optimised = prepared.protected, prepared.optimised
+    if run.earlier or series.held.all:
+        disclose(spec, protected.frequencies, run.workspace)
+    holding = spec.approval.required and run.approval is None
+    published = late = None
+    people = look_up(run, decision)
+    protected = protect_changes(run, decision, protected, people)
+    frequencies, protection = protected.frequencies, protected.protection
+    followed = follow(run, decision, frequencies, optimised.protocol, people)
+    drawn = followed.drawn
+    with series.incoming() as folder:
+        rows = sanitise(run, decision, drawn, folder)
+        settled = snapshot.read_codings().settled(spec)
+        findings, audited = audit(settled, run.estimated.joint, frequencies, followed, rows, folder)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
+        content = describe(run, draft)
+        sizes = {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size}
+        # From here on no public file is touched: what is judged is what is published.
+        entry = entry_of(run, draft)
+        with pending(run.register, entry, keep=not holding):
+            verdict = validate(run, draft, entry)
+            require_passed(verdict)
+            explain(run, draft, content, verdict)
+            if holding:
+                hold(run, draft, verdict)
+        if not holding:
+            # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
+            published = publish(run, draft, verdict, entry)
+            late = run.account.published()
+    told = {
+        "guarantee": audited.law.guarantee,
+        "level": audited.law.level,
+        "utility": audited.law.utility,
+        "share": audited.law.share,
+        **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
+        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
+        "mechanism": optimised.protocol.mechanism,
+        "bytes": sizes,
+        "probabilities": len(drawn.channel.sparse.values),
+        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited),
+        "rows": audited.rows,
+        # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
+        "dropped": None if protection.protection == "noise" else snapshot.dropped,
+        "outside": audited.outside,
+        "frequencies": protection.model_dump(),
+        "history": _told_of_history(findings),
+    }
+    if published is None:
+        return told, None, late
+    return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
+
+
+def _nothing_to_do(
+    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
+) -> dict[str, Any]:
+    """The answer of a run that finds its release published, held or rejected already."""
+    if isinstance(decision, Waiting):
+        return waits(series, decision.release.version, cached)
+    if isinstance(decision, Rejected):
+        return rejected(series, decision.version, cached)
+    series.check_whole(decision.version)
+    told = unchanged(spec, series, decision.version, cached)
+    if (waiting := series.held.waiting) is not None:
+        # What it was made from is no longer there: it could not be judged again.
+        series.held.supersede(waiting.version, f"the release is version {decision.version} again")
+        told["warnings"] = [superseded(waiting.version)]
+    return told
+
+
+def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:
+    """Keep what the next version needs, and nothing of earlier sources."""
+    if secret is not None:
+        settle_secret(secret)
+    forget_rows(workspace)
+    forget_followed(workspace)
+    forget_other_snapshots(snapshot)
+
+
+def _moved_on(waiting: Submitted, head: str | None) -> str:
+    """What has changed since a version was held."""
+    history = waiting.held.record.history
+    if history is not None and history.given != head:
+        return "another version about the same people was published, or one of them forgotten,"
+    return "the source, the spec or funnel has changed"
+
+
+def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
+    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    line = next((line for line in plan if line.mechanism == mechanism), None)
+    if line is None:
+        return None
+    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
+    gap = line.unchanged_gap if audited.history is None else None
+    return replace(line, share=share, unchanged_gap=gap).certificate
+
+
+def _told_of_history(findings: Findings) -> dict[str, Any] | None:
+    """What is told of all versions together; None where this one stands alone."""
+    found = findings.history
+    if found is None:
+        return None
+    if found.expected is not None:
+        # Who really has which history is told by nothing that others may read.
+        expected = found.expected
+        return {
+            "register": found.register,
+            "versions": found.versions,
+            "histories": expected.histories,
+            "people_known": None,
+            "units": None,
+            "level": expected.level,
+            "moved": round(expected.moved * findings.rows),
+            "outside": round(expected.outside * findings.rows),
+            "share": found.share,
+            "share_alone": found.share_alone,
+            "drift": findings.drift,
+        }
+    return {
+        "register": found.register,
+        "versions": found.versions,
+        "histories": found.histories,
+        "people_known": found.known,
+        "units": found.units,
+        "level": found.level,
+        "moved": found.moved,
+        "outside": found.outside,
+        "share": found.share,
+        "share_alone": found.share_alone,
+        "drift": findings.drift,
+    }
+
+
+def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
+    told = {
+        "status": "published",
+        "version": published.version,
+        "folder": published.folder,
+        "report": published.report,
+        "key": published.key,
+    }
+    return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

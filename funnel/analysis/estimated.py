@@ -1,0 +1,281 @@
+"""Estimates from a published release: from its records, its protocol, and what is published of rare values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypedDict
+
+import numpy as np
+
+from funnel.errors import DataError, SpecError
+from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
+from funnel.estimation.combined import NoisyShares
+from funnel.estimation.counted import output_counts_by
+from funnel.estimation.means import QUARTILES, plain_numbers
+from funnel.estimation.methods import Method, method_for
+from funnel.estimation.number_categories import StandFor
+from funnel.estimation.plain_shares import plain_shares
+from funnel.joint import FloatArray
+from funnel.protocol import Protocol
+from funnel.release.counted_as_usual import counted_as_usual
+from funnel.release.documents import ProtocolDocument
+from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public.rounding import share_step
+
+# Values that may be more common than this are left for the records to tell.
+RARE = 0.005
+
+
+def estimate_release(
+    folder: ReleaseFolder,
+    by: str | Sequence[str] | None = None,
+    *,
+    within: str | Sequence[str] = (),
+    method: Method | None = None,
+    sampling: bool = False,
+    confidence: float = 0.95,
+) -> Estimate:
+    """`funnel.estimate` of a whole release, with what is published of its true values beside the records.
+
+    Where noisy counts of them are published, these and the records are combined. Records of an invariant release are
+    counted as usual; but those of a later version about the same people, whose tables are right on average only for
+    people who change as the published tables of changes say, are told by the noisy counts alone. Elsewhere
+    values are taken to be rare where the records alone leave something untold: those that are published to be `RARE`
+    at most, and no more of them than it takes for all that can be told then. A method that is asked for is one of the
+    records alone.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    by, within, method, sampling, confidence
+        As of `funnel.estimate`.
+
+    Raises
+    ------
+    DataError
+        If the records are not those of the protocol, or a document cannot be read.
+    SpecError
+        If a column is not known, or there are too many values.
+    """
+    if folder.classes.is_file():
+        _require_counts(method)
+        plain, _ = counted_as_usual(folder)
+        return plain_shares(plain, _named(by), _named(within), sampling=sampling, confidence=confidence)
+    protocol, rounded = told_protocol(folder)
+    counts = output_counts_by(folder.data, protocol)[()]
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
+    if beside is not None:
+        method = "em"
+    settings: _Settings = {
+        "within": within,
+        "method": method,
+        "sampling": sampling,
+        "confidence": confidence,
+        "rounded": rounded,
+    }
+    found = estimate(counts, protocol, by, **settings, beside=beside)
+    # Plain counts tell everything but shares of parts that have no records.
+    if found.method == "count" or not _untold(found):
+        return found
+    most = published_limits(folder, protocol, int(counts.sum()))
+    rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
+
+    def taking(values: dict[tuple[str, ...], float]) -> Estimate:
+        return estimate(counts, protocol, by, **settings, at_most=values)
+
+    if not rare or sum(rare.values()) >= 1 or _untold(best := taking(rare)) >= _untold(found):
+        return found
+    # The records tell some of these by themselves, once others are settled.
+    for symbol in reversed(list(rare)):
+        fewer = {one: share for one, share in rare.items() if one != symbol}
+        if fewer and _untold(without := taking(fewer)) < _untold(best):
+            rare, best = fewer, without
+    return best
+
+
+def _named(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _require_counts(method: Method | None) -> None:
+    if method not in (None, "count"):
+        raise SpecError(f"whole records are counted as usual; take the method {method!r} out")
+
+
+class _Settings(TypedDict):
+    within: str | Sequence[str]
+    method: Method | None
+    sampling: bool
+    confidence: float
+    rounded: float
+
+
+def told_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
+    """What readers compute with, and by how much its probabilities are off at most, as it says.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    content = folder.protocol.read_bytes()
+    protocol = Protocol.from_json(content)
+    # A protocol on its own, beside records, is what they were drawn by.
+    if "rounded" not in json.loads(content):
+        return protocol, 0.0
+    return protocol, ProtocolDocument.read(folder.protocol).rounded or 0.0
+
+
+def estimate_numbers_of(
+    folder: ReleaseFolder,
+    of: str,
+    by: str | Sequence[str] = (),
+    *,
+    numbers: StandFor | None = None,
+    quantiles: Sequence[float] = QUARTILES,
+    method: Method | None = None,
+    sampling: bool = False,
+    confidence: float = 0.95,
+) -> NumberEstimate:
+    """`funnel.estimation.estimate_numbers` of a whole release, by the intervals in its data package.
+
+    Values are taken to be rare as `estimate_release` takes them for shares of the same columns.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    of, by, numbers, quantiles, method, sampling, confidence
+        As of `funnel.estimation.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
+
+    Raises
+    ------
+    DataError
+        If the records are not those of the protocol, or a document cannot be read.
+    SpecError
+        If a column is not known, or its values stand for no numbers.
+    """
+    columns, stand_for = _named(by), {**_intervals(folder, of), **(numbers or {})}
+    if folder.classes.is_file():
+        _require_counts(method)
+        plain, _ = counted_as_usual(folder)
+        return plain_numbers(
+            plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
+        )
+    protocol, rounded = told_protocol(folder)
+    counts = output_counts_by(folder.data, protocol)[()]
+
+    def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
+        return estimate_numbers(
+            counts,
+            protocol,
+            of,
+            columns,
+            numbers=stand_for,
+            quantiles=quantiles,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+            at_most=rare,
+            rounded=rounded,
+            beside=beside,
+        )
+
+    combined = method is None and not protocol.is_invariant
+    beside = noisy_shares(folder, protocol, int(counts.sum())) if combined else None
+    found = taking({})
+    if method_for(protocol, (), method) == "count" or not np.isnan(found.mean_errors).any():
+        return found
+    rare = dict(estimate_release(folder, (of, *columns), method=method, sampling=sampling).rare)
+    best = taking(rare) if rare else found
+    return best if np.isnan(best.mean_errors).sum() < np.isnan(found.mean_errors).sum() else found
+
+
+def _intervals(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, float]]:
+    """The interval of every category of a column, as the data package tells it; empty where it tells none."""
+    try:
+        package = json.loads(folder.package.read_bytes())
+        fields = [field for resource in package.get("resources", []) for field in resource["schema"]["fields"]]
+        found = [field["funnel:numbers"] for field in fields if field["name"] == column and "funnel:numbers" in field]
+        intervals = found[0].get("intervals", {}) if found else {}
+        return {str(label): (float(low), float(up)) for label, (low, up) in intervals.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
+
+
+def _untold(found: Estimate) -> int:
+    return int(np.isnan(found.errors).sum())
+
+
+def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyShares | None:
+    """What the noisy counts of a release tell of its true values; None where there are none, or they are not needed.
+
+    Every count has the variance of the discrete Laplace law; an input of the protocol has those of all its counts.
+
+    Parameters
+    ----------
+    folder, protocol, rows
+        As of `published_limits`.
+    """
+    if protocol.is_sparse or not folder.frequencies.exists():
+        return None
+    said = FrequenciesDocument.read(folder.frequencies)
+    public = said.frequencies
+    if protocol.is_invariant and public.changes is None:
+        # Right on average as they are; of a version that follows others they are so for some people only.
+        return None
+    if said.rows is not None or public.noisy is None or public.noise is None:
+        # Of units with several rows only the first ones are counted.
+        return None
+    joint = public.joint
+    columns = (*joint.secret.columns, *joint.inputs.columns)
+    places = [columns.index(column) for column in protocol.inputs.columns]
+    order = {symbol: place for place, symbol in enumerate(protocol.inputs.symbols)}
+    cells = ((*s, *x) for s in joint.secret.symbols for x in joint.inputs.symbols)
+    of = np.array([order.get(tuple(cell[i] for i in places), -1) for cell in cells])
+    if set(of.tolist()) != set(range(len(order))):
+        return None
+    counts = np.bincount(of, public.noisy.ravel(), len(order)).astype(np.float64)
+    found = NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
+    # The balance of a later version is that of people who change as the tables say, and these records may be off it.
+    return replace(found, alone=protocol.is_invariant)
+
+
+def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:
+    """The largest share of the records that each input can have by what is published beside them; 1 where nothing is.
+
+    Of noisy counts these are their proven limits, all together but for a probability of beta; of counts that are only
+    rounded, the next step.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    protocol : Protocol
+        Of the release.
+    rows : int
+        Records of the release.
+
+    Returns
+    -------
+    ndarray, shape (inputs,)
+    """
+    nothing = np.ones(len(protocol.inputs))
+    document = ProtocolDocument.read(folder.protocol)
+    if document.prior.columns != protocol.inputs.columns:
+        return nothing
+    if folder.frequencies.exists():
+        said = FrequenciesDocument.read(folder.frequencies)
+        bounds = said.frequencies.joint.bounds
+        if said.rows is not None or bounds is None:
+            # Of units with several rows only the first ones are counted.
+            return nothing
+        symbols, most = said.inputs.symbols, bounds.upper.sum(axis=0) / rows
+    elif document.frequencies.protection == "noise":
+        return nothing
+    else:
+        symbols = document.prior.symbols
+        most = np.array(document.prior.probabilities) + share_step(rows)
+    known = dict(zip(symbols, np.minimum(most, 1.0).tolist(), strict=True))
+    return np.array([known.get(symbol, 1.0) for symbol in protocol.inputs.symbols])

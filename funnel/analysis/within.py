@@ -1,0 +1,149 @@
+"""Within: a number for every released record, drawn from what its published value stands for, by public files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError, SpecError
+from funnel.joint import FloatArray
+from funnel.readers.cells import number_in
+from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
+from funnel.sampling.random_words import WordArray, WordSource, WordStream
+
+# Posteriors are published to so many parts.
+_PARTS = 10_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers between two, both included; whole ones only, or all."""
+
+    low: float
+    high: float
+    whole: bool
+
+    def drawn(self, number: int, words: WordSource) -> FloatArray:
+        """So many numbers, each alike: exactly where they are whole, else one of 2^53 that are evenly apart."""
+        if self.whole:
+            return self.low + below(int(self.high - self.low) + 1, number, words).astype(np.float64)
+        parts = (words(number) >> np.uint64(11)).astype(np.float64) / 2.0**53
+        return np.asarray(self.low + (self.high - self.low) * parts)
+
+
+def below(limit: int, number: int, words: WordSource) -> WordArray:
+    """So many whole numbers from 0 to ``limit`` - 1, exactly uniform: words that favour the first are drawn again.
+
+    Parameters
+    ----------
+    limit : int
+        At most 2^63.
+    number : int
+    words : callable
+        Uniform 64-bit words.
+    """
+    most = np.uint64(2**64 // limit * limit - 1)
+    found = words(number)
+    while (again := found > most).any():
+        found = np.where(again, words(number), found)
+    return np.asarray(found % np.uint64(limit))
+
+
+def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSource | None = None) -> pa.Table:
+    """The records of a published release with a number for each, drawn from what its published value stands for.
+
+    First a true value, with the posterior of the published one as ``protocol.json`` has it; then, where that is a bin,
+    a number of its interval as ``datapackage.json`` has it, every one alike. So the number is a function of the
+    published value, of public files and of fresh randomness: it tells nothing that the release does not tell, and is
+    independent of the true number given what is published.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    column : str, optional
+        The column of numbers, where several are published.
+    words : callable, optional
+        Uniform 64-bit words; by default those of AES-256, keyed by the operating system.
+
+    Returns
+    -------
+    pyarrow.Table
+        The published columns, and ``COLUMN (drawn)``: float64, null where the value that was drawn has no number, such
+        as a missing one.
+
+    Raises
+    ------
+    SpecError
+        If the release has several columns and none is named, or none of that name.
+    DataError
+        If there is no release, a file of it cannot be read, a value stands for no number, or a record has one that the
+        protocol does not know.
+    """
+    document = ProtocolDocument.read(folder.protocol)
+    published = document.outputs.columns
+    if column is None and len(published) == 1:
+        column = published[0]
+    if column is None or column not in published:
+        raise SpecError(f"name the column of numbers, one of {', '.join(published)}")
+    place = published.index(column)
+    told = _told(folder, place)
+    intervals = {label: Interval(low, high, told["whole"]) for label, (low, high) in told.get("intervals", {}).items()}
+    symbols = [symbol[place] for symbol in document.prior.symbols]
+    numbers = {label: intervals.get(label, number_in(label)) for label in dict.fromkeys(symbols)}
+    if all(number is None for number in numbers.values()):
+        raise DataError(f"the values of {column!r} stand for no numbers; give their range under [numbers] in the spec")
+    source = WordStream().words if words is None else words
+    table = pq.read_table(folder.data)
+    texts = list(zip(*(table[name].to_pylist() for name in published), strict=True))
+    places: dict[tuple[str, ...], list[int]] = {}
+    for row, symbol in enumerate(texts):
+        places.setdefault(symbol, []).append(row)
+    posteriors = {tuple(entry.output): entry.inputs for entry in document.posterior if entry.inputs}
+    drawn = np.full(len(texts), np.nan)
+    for symbol, at in places.items():
+        if symbol not in posteriors:
+            raise DataError(
+                f"protocol.json tells nothing of the published value {' · '.join(map(str, symbol))!r}, so no number "
+                "can be drawn for it; fetch the release again"
+            )
+        values = [symbols[int(x)] for x in posteriors[symbol]]
+        drawn[at] = _of_output(values, list(posteriors[symbol].values()), numbers, len(at), source)
+    return table.append_column(f"{column} (drawn)", pa.array(drawn, mask=np.isnan(drawn)))
+
+
+def _told(folder: ReleaseFolder, place: int) -> Mapping[str, Any]:
+    try:
+        package = json.loads(folder.package.read_bytes())
+        told: Mapping[str, Any] = package["resources"][-1]["schema"]["fields"][place].get(
+            "funnel:numbers", {"whole": False}
+        )
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
+    return told
+
+
+def _of_output(
+    values: Sequence[str],
+    posterior: Sequence[float],
+    numbers: Mapping[str, Interval | float | None],
+    number: int,
+    words: WordSource,
+) -> FloatArray:
+    """So many numbers for one published value; not a number where the true value that was drawn has none."""
+    ends = np.cumsum([round(share * _PARTS) for share in posterior])
+    chosen = np.searchsorted(ends, below(int(ends[-1]), number, words).astype(np.int64), side="right")
+    found = np.full(number, np.nan)
+    for x, value in enumerate(values):
+        here, stands_for = chosen == x, numbers[value]
+        if isinstance(stands_for, Interval):
+            found[here] = stands_for.drawn(int(here.sum()), words)
+        elif stands_for is not None:
+            found[here] = stands_for
+    return found

@@ -1,0 +1,95 @@
+"""What robust guarantees have in common: α, and the set of laws that the data do not rule out."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import ConeGuarantee, checked_number
+from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
+from funnel.joint import Joint
+
+
+@dataclass(frozen=True)
+class Robust(SetGuarantee):
+    """A guarantee over a set of laws that holds the true one with probability at least 1 - α.
+
+    Parameters
+    ----------
+    alpha : float
+        Significance of the set, strictly between 0 and 1.
+    set : str
+        ``"boxes"``: simultaneous Clopper–Pearson limits of p(x|s) and p(s), valid for every number of records
+        (`funnel.guarantees.distribution_box`). Where the joint law has bounds they are widened by these, and what may
+        go wrong is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
+
+    Raises
+    ------
+    SpecError
+        If a number is out of range or there is no such set.
+    """
+
+    alpha: float = 0.05
+    set: str = "boxes"
+    sets: ClassVar[tuple[str, ...]] = ("boxes",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]
+        checked_number(self, "alpha", unit="")
+        if not 0 < self.alpha < 1:
+            raise SpecError(f"{self.name} needs a significance alpha strictly between 0 and 1, not {self.alpha!r}")
+        if self.set not in self.sets:
+            known = " or ".join(repr(one) for one in self.sets)
+            hint = "; only rldp is made for the χ² set" if self.set == "chi2" else ""
+            raise SpecError(f"{self.name} needs the set {known}, not {self.set!r}{hint}")
+
+    @property
+    @abstractmethod
+    def nominal(self) -> ConeGuarantee:
+        """The same for one law: what it tends to as the records grow in number."""
+
+    @property
+    def over_boxes(self) -> bool:
+        """Whether the set is made of Clopper–Pearson limits."""
+        return self.set == "boxes"
+
+    @property
+    def covers_noise(self) -> bool:
+        """Boxes are widened by the bounds of the counts."""
+        return self.over_boxes
+
+    @property
+    def significance(self) -> float:
+        """α."""
+        return self.alpha
+
+    @property
+    def under(self) -> str:
+        """Under which laws, in the words of a promise."""
+        return (
+            f"under every law of the data that the sample does not rule out at significance {self.alpha:g}, not under "
+            "the estimated one alone"
+        )
+
+    def __str__(self) -> str:
+        values = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        told = values[:-1] if self.set == "boxes" else values
+        return f"{self.name}:{','.join(value if isinstance(value, str) else repr(value) for value in told)}"
+
+
+class RobustRatio(Robust, RatioGuarantee):
+    """A robust guarantee over one box around all records."""
+
+    def laws(self, joint: Joint) -> LawBox:
+        """The box around the counts, widened by their noise.
+
+        Raises
+        ------
+        DataError
+            If a secret never occurs.
+        """
+        return law_box(joint, self.alpha)

@@ -1,0 +1,210 @@
+"""What a format of sources has to do, and what those of typed columns share: many files, types that agree."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import ClassVar, Protocol, TypeVar
+
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.readers.formats.loaded import LABELS
+from funnel.readers.opened_source import Source, SourceSpec
+from funnel.readers.source_files import SourceFile, SourceFiles, find_files
+from funnel.readers.types import agreed, alike, gathered
+from funnel.storage import base_name, explained, failures, is_url
+from funnel.wording import listed, nearest
+
+T = TypeVar("T")
+
+
+class FormatError(Exception):
+    """A file that a format knows, and does not read, with what is to be done."""
+
+
+class Format(ABC):
+    """A way to store records.
+
+    Attributes
+    ----------
+    name : str
+        As ``format`` in ``[source]`` says it.
+    suffixes : tuple of str
+        How names of such files end, in lower case.
+    """
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def open(self, spec: SourceSpec, address: str) -> Source:
+        """Open the source of a spec at an address, and check that it has the columns of the spec.
+
+        Raises
+        ------
+        DataError
+            If there is none, it is not of this format, or it does not fit the spec: one sentence without any row.
+        """
+
+
+class OpenFile(Protocol):
+    """An opened file of typed columns."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All its columns."""
+
+    @property
+    def rows(self) -> int | None:
+        """Its rows, where it tells before it is read."""
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Its rows with these columns and perhaps others, in any order; errors are those of the library."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Columnar(Format):
+    """A format whose files hold typed columns: one file is a source, and so are all files of a folder or pattern."""
+
+    @abstractmethod
+    def open_file(self, address: str, texts: Sequence[str] = ()) -> OpenFile:
+        """Open a file; errors are those of the library.
+
+        Parameters
+        ----------
+        address : str
+            Path or URL.
+        texts : sequence of str
+            Columns of text that may be read as dictionaries.
+        """
+
+    def open(self, spec: SourceSpec, address: str) -> Source:
+        files = find_files(address, self.name, self.suffixes)
+        first = files.files[0]
+        types: dict[str, pa.DataType] = {}
+        said: dict[str, dict[bytes, bytes]] = {}
+        all_names: tuple[str, ...] = ()
+        rows: int | None = 0
+        for file in files.files:
+            with closing(self._opened(file.address)) as opened:
+                full, file_rows = opened.schema, opened.rows
+            shown = file.name if files.dataset else base_name(file.address)
+            stated = file.partition if files.dataset else {}
+            names = (*full.names, *stated)
+            check_columns(spec, shown, names)
+            for column in spec.columns:
+                if column not in stated and not files.dataset and LABELS in (full.field(column).metadata or {}):
+                    said[column] = full.field(column).metadata
+                kind = pa.string() if column in stated else full.field(column).type
+                types[column] = _merged(types[column], kind, column, shown, first.name) if column in types else kind
+            all_names = all_names or names
+            rows = None if rows is None or file_rows is None else rows + file_rows
+        schema = pa.schema(
+            [pa.field(name, _read_as(types[name], files), metadata=said.get(name)) for name in spec.columns]
+        )
+
+        def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+            if files.dataset:
+                return gathered(self._of_dataset(files, schema, columns, batch_rows), batch_rows)
+            return self._of_file(first, schema, columns, batch_rows)
+
+        def now() -> str:
+            return find_files(address, self.name, self.suffixes).digest()
+
+        return Source(files, self.name, base_name(address), all_names, schema, rows, read, now)
+
+    def _of_dataset(
+        self, files: SourceFiles, schema: pa.Schema, columns: Sequence[str], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        types = [schema.field(name).type for name in columns]
+        for file in files.files:
+            stated = file.partition
+            stored = [name for name in columns if name not in stated]
+            for batch in self._of_file(file, schema, stored, batch_rows):
+                arrays = [
+                    _constant(stated[name], batch.num_rows) if name in stated else batch.column(name)
+                    for name in columns
+                ]
+                same = self._guarded(file.address, lambda arrays=arrays: [*map(alike, arrays, types)])  # type: ignore[misc]
+                yield pa.RecordBatch.from_arrays(same, names=list(columns))
+
+    def _of_file(
+        self, file: SourceFile, schema: pa.Schema, columns: Sequence[str], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
+        with closing(self._opened(file.address, texts)) as opened:
+            batches = opened.batches(list(columns), batch_rows)
+            while True:
+                batch = self._guarded(file.address, lambda: next(batches, None))
+                if batch is None:
+                    return
+                yield batch.select(list(columns))
+
+    def _opened(self, address: str, texts: Sequence[str] = ()) -> OpenFile:
+        problem = f"is not {self._article} file, or it was cut short; check the path, or set format in [source]"
+        return self._guarded(address, lambda: self.open_file(address, texts), problem)
+
+    @property
+    def _article(self) -> str:
+        return f"an {self.name}" if self.name[0] in "aeiou" else f"a {self.name}"
+
+    def _guarded(self, address: str, action: Callable[[], T], problem: str = "") -> T:
+        """The result of a pyarrow call; its errors become one sentence of ours, since they may quote the data."""
+        problem = problem or f"cannot be read to its end as {self.name}; it is damaged, make it anew"
+        try:
+            return action()
+        except FormatError as error:
+            sentence = f"{address} {error}"
+        except FileNotFoundError:
+            sentence = f"there is no source file {address} any more; run again when it is back"
+        except (pa.ArrowException, UnicodeDecodeError):
+            sentence = f"{address} {problem}"
+        except failures() as error:
+            # The library reports damage as an OSError without a number.
+            damaged = type(error) is OSError and error.errno is None and not is_url(address)
+            sentence = f"{address} {problem}" if damaged else explained(error, address)
+        # Raised outside the handler, so that no traceback carries the original message.
+        raise DataError(sentence)
+
+
+def check_columns(spec: SourceSpec, shown: str, names: Sequence[str]) -> None:
+    """Refuse a source that lacks a column of the spec, or has it twice.
+
+    Raises
+    ------
+    DataError
+        With the name most like it.
+    """
+    for column in spec.columns:
+        if column not in names:
+            near = nearest(column, names)
+            hint = f"did you mean {near!r}? Its columns are" if near else "its columns are"
+            raise DataError(f"{shown} has no column {column!r}; {hint} {listed(names)}")
+        if list(names).count(column) > 1:
+            raise DataError(
+                f"{shown} has {list(names).count(column)} columns named {column!r}; rename all but one of them"
+            )
+
+
+def _merged(before: pa.DataType, kind: pa.DataType, column: str, shown: str, first: str) -> pa.DataType:
+    merged = agreed(before, kind)
+    if merged is None:
+        raise DataError(
+            f"{shown} has the column {column!r} as {kind}, but {first} or a file after it has it as {before}; give it "
+            "one type in all files"
+        )
+    return merged
+
+
+def _read_as(kind: pa.DataType, files: SourceFiles) -> pa.DataType:
+    """The type batches have: of a dataset the agreed one, also where there is a single file in it."""
+    merged = agreed(kind, kind) if files.dataset else kind
+    return kind if merged is None else merged
+
+
+def _constant(value: str | None, rows: int) -> pa.Array:
+    return pa.nulls(rows, pa.string()) if value is None else pa.repeat(pa.scalar(value, pa.string()), rows)

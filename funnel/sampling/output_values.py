@@ -1,0 +1,116 @@
+"""Published: what is released for an output that was drawn: its own values, or a whole record of its class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol as Interface
+
+import numpy as np
+
+from funnel.alphabet import CLASS_COLUMN
+from funnel.protocol import Protocol
+from funnel.sampling.answers import Answers
+from funnel.sampling.donors import RECORD_COLUMN, Donors
+from funnel.sampling.draw import ChannelSampler, OutputArray
+from funnel.sampling.output_columns import CodedColumns, OutputColumns
+from funnel.sampling.row_words import RowWords
+from funnel.tables import numbers_of
+
+
+class Published(Interface):
+    """What stands for the published values of a row, as one number."""
+
+    @property
+    def size(self) -> int:
+        """How many such numbers there are."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of a snapshot that it needs besides those of the protocol."""
+
+    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+        """The number of every row, given what was drawn for it."""
+
+    def columns(self) -> CodedColumns:
+        """What turns such numbers into columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedOutputs:
+    """The outputs of a protocol are what is published."""
+
+    protocol: Protocol
+    reads: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """See `Published`."""
+        return len(self.protocol.outputs)
+
+    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+        """See `Published`."""
+        return drawn.outputs
+
+    def columns(self) -> CodedColumns:
+        """See `Published`."""
+        return OutputColumns(self.protocol)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedRecords:
+    """The outputs of a protocol are classes of records, perhaps with a secret: a record of the class is published.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Over `CLASS_COLUMN`, the last of its columns, and the secret's where that is published.
+    donors : Donors
+    """
+
+    protocol: Protocol
+    donors: Donors
+    reads: tuple[str, ...] = (RECORD_COLUMN,)
+
+    @cached_property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, ...]]]:
+        """Of every output its class, and the number of the secret that it publishes; and these secrets."""
+        secrets: dict[tuple[str, ...], int] = {}
+        symbols = self.protocol.outputs.symbols
+        classes = np.array([self.donors.classes.index(symbol[-1]) for symbol in symbols])
+        return classes, np.array([secrets.setdefault(symbol[:-1], len(secrets)) for symbol in symbols]), list(secrets)
+
+    @property
+    def size(self) -> int:
+        """See `Published`."""
+        return len(self._parts[2]) * len(self.donors)
+
+    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+        """See `Published`."""
+        classes, secrets, _ = self._parts
+        records = numbers_of(drawn.batch.column(RECORD_COLUMN)).astype(np.int64)
+        outputs = drawn.outputs.astype(np.int64)
+        taken = self.donors.taken(records, classes[outputs], lambda attempt: words.to_donate(drawn.batch, attempt))
+        return (secrets[outputs] * len(self.donors) + taken).astype(ChannelSampler.output_type(self.size))
+
+    def columns(self) -> CodedColumns:
+        """See `Published`."""
+        _, _, secrets = self._parts
+        donors, times = self.donors, len(secrets)
+        names, categories, tables = [], [], []
+        for j in range(len(secrets[0])):
+            position: dict[str, int] = {}
+            of_secret = np.array([position.setdefault(secret[j], len(position)) for secret in secrets])
+            names.append(self.protocol.outputs.columns[j])
+            categories.append(tuple(position))
+            tables.append(np.repeat(of_secret, len(donors)))
+        return CodedColumns(
+            [*names, *donors.columns, CLASS_COLUMN],
+            [*categories, *donors.categories, donors.classes],
+            [*tables, *(np.tile(codes, times) for codes in donors.codes.T), np.tile(donors.of_record, times)],
+        )
+
+
+def published_by(protocol: Protocol, donors: Donors | None) -> Published:
+    """What is released for the outputs of a protocol."""
+    return PublishedOutputs(protocol) if donors is None else PublishedRecords(protocol, donors)

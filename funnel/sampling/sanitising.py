@@ -1,0 +1,121 @@
+"""Sanitising: from the rows of a table to the rows of a release, by the code that draws the pipeline's releases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from funnel.protocol import Protocol
+from funnel.sampling.answers import DRAW_ROWS, answers
+from funnel.sampling.chunks import even_chunks, sliced
+from funnel.sampling.donors import Classifier
+from funnel.sampling.draw import OutputArray
+from funnel.sampling.key_column import KEY_COLUMN, KeyColumn
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.output_columns import GROUP_ROWS
+from funnel.sampling.output_values import published_by
+from funnel.sampling.row_order import in_order, order_words
+from funnel.sampling.row_words import WordKeys, words_for
+from funnel.sampling.whole_records import donors_of, with_classes
+from funnel.tables import read_batches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sanitise(
+    table: pd.DataFrame | pa.Table | str | os.PathLike[str],
+    protocol: Protocol,
+    key: RecordKey | None = None,
+    *,
+    shuffle: bool = True,
+    classes: Classifier | None = None,
+) -> pa.Table:
+    """Draw the release of a table: every row's output under the protocol, and nothing else of the row.
+
+    Without a key every call draws afresh, and publishing several draws of the same records adds up: their joint
+    leakage is that of the joint channel (METHOD section 9). With a key the same record gets the same answer again,
+    and the rows are those that ``funnel release`` draws for the same records, protocol, key and secret.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, pyarrow.Table or path of a parquet file
+        Has the columns the protocol reads, and those of the key.
+    protocol : Protocol
+    key : RecordKey, optional
+        Columns whose values are unique to a record, and the release secret.
+    shuffle : bool
+        Whether rows come in a random order, each order with the same probability (with a key: in a pseudo-random order
+        of the keys, the same each time); see `funnel.sampling.row_order` for the proof. Row order is outside the
+        model: a source sorted by the secret gives the secret away unless rows are shuffled.
+    classes : RecordClasses, optional
+        Where the protocol is over classes of records, the questions that say which one a record is of
+        (`funnel.fit_columns`). Whole records of the table are published then, with their class as last column.
+
+    Returns
+    -------
+    pyarrow.Table
+        One dictionary-typed column per published column, as many rows as the source.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, a column is missing, or record keys are missing or repeated; with classes also if
+        a column holds nulls, or nobody is a donor of a class.
+    SpecError
+        If the protocol is not over these classes.
+    EntropyError
+        If the system's random source fails a health test.
+    OutputError
+        If the temporary folder is full.
+
+    Notes
+    -----
+    A file is read batch by batch. What is held is the released table; millions of rows that are to be ordered, and
+    their keys, are in nameless temporary files. Values outside the input alphabet, nulls among them, draw from the
+    protocol's marginal. A protocol does not say what numbers its values stand for: those that a spec asks for
+    (``draw = "within"``) are in ``data/numbers.parquet`` of the release that ``funnel release`` makes.
+
+    Examples
+    --------
+    >>> import funnel, pyarrow
+    >>> table = pyarrow.table({"ill": ["yes", "no"] * 50, "size": ["small", "small", "large", "large"] * 25})
+    >>> joint = funnel.Joint.from_table(table, secret=["ill"], inputs=["size"])
+    >>> released = funnel.sanitise(table, funnel.fit("grr", joint, funnel.LIP(0.5)))
+    >>> released.column_names, released.num_rows
+    (['size'], 100)
+    """
+    donors = None if classes is None else donors_of(table, protocol, classes)
+    published = published_by(protocol, donors)
+    columns, outputs = published.columns(), published.size
+    words = words_for(None if key is None else WordKeys.of(key, protocol))
+    read = protocol.inputs.columns if donors is None else donors.columns
+    wanted = dict.fromkeys([*read, *(key.columns if key is not None else ())])
+    batches: Iterable[pa.RecordBatch] = sliced(read_batches(table, list(wanted), DRAW_ROWS), DRAW_ROWS)
+    if donors is not None:
+        batches = with_classes(batches, donors)
+    with KeyColumn(key) if key is not None else nullcontext() as keys:
+        chosen = answers(batches if keys is None else _with_digests(batches, keys), protocol, words)
+        drawn = (replace(some, outputs=published.codes(some, words)) for some in chosen)
+        codes: Iterator[OutputArray]
+        if shuffle:
+            codes = in_order((order_words(some, outputs, words) for some in drawn), outputs, words)
+        else:
+            codes = (some.outputs for some in drawn)
+        released = [columns.batch(chunk) for chunk in even_chunks(codes, GROUP_ROWS)]
+    return pa.Table.from_batches(released, columns.schema)
+
+
+def _with_digests(batches: Iterable[pa.RecordBatch], keys: KeyColumn) -> Iterator[pa.RecordBatch]:
+    """The batches with the column that a snapshot has; keys are checked when all have been seen."""
+    for batch in batches:
+        digests = keys.column(batch)
+        # Once a record has no key, nothing is drawn any more: batches are read only to count such records.
+        if not digests.null_count:
+            yield batch.append_column(KEY_COLUMN, digests)
+    keys.check()

@@ -1,0 +1,67 @@
+"""Whether versions are about the same people, and names that become folders."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictFloat, StrictStr, field_validator
+
+from funnel.settings.section import Section
+
+_FOLDER_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def folder_name(value: str, example: str) -> str:
+    """A name that becomes a folder.
+
+    Raises
+    ------
+    ValueError
+        If it is not lower-case letters, digits and single hyphens, at most 80 of them.
+    """
+    if not _FOLDER_NAME.fullmatch(value) or len(value) > 80:
+        raise ValueError(
+            f"{value!r} must be lower-case letters, digits and single hyphens, such as {example}, because it becomes a "
+            "folder"
+        )
+    return value
+
+
+with warnings.catch_warnings():
+    # Of classes, which no instance has: what it means in a spec matters more.
+    warnings.filterwarnings("ignore", message='Field name "register" .* shadows')
+
+    class HistorySettings(Section):
+        """``[history]``: whether successive versions are about the same people, and what follows from that.
+
+        Attributes
+        ----------
+        people : "same" or "different"
+            Whether people of one version may be in another one. If they are the same, the guarantee bounds everything
+            that is published about a person; if every version is about other people, each version alone is bounded, and
+            whoever writes the spec vouches for it.
+        register : str or None
+            Name under which the people are known; series with the same register are about the same people. By default
+            the name of the series.
+        budget_fraction : float
+            Share of the budget, above 0 and at most 1, that is used while frequencies may still change.
+        on_drift : "fail" or "continue"
+            What to do when categories come or go, or frequencies move by more than chance explains.
+        robust : bool
+            With noise on the frequencies: whether the bound on everything published holds for whoever knows the true
+            counts as well, under every set of tables that the noise does not rule out, and not only for whoever knows
+            the published ones. From the first version of a register on.
+        """
+
+        people: Literal["same", "different"]
+        register: StrictStr | None = None
+        budget_fraction: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+        on_drift: Literal["fail", "continue"] = "continue"
+        robust: StrictBool = False
+
+        @field_validator("register")
+        @classmethod
+        def _a_folder(cls, value: str | None) -> str | None:
+            return None if value is None else folder_name(value, "household-panel")
