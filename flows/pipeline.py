@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import ReleaseRefused
-from funnel.findings import Audited, Findings
+from funnel.findings import Audited
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
-from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
+from funnel.pipeline.flows.look import (
+    certificate_of,
+    held,
+    history_summary,
+    rejected,
+    release_secret,
+    superseded,
+    unchanged,
+    waits,
+)
 from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
@@ -50,7 +59,7 @@ from funnel.release.decision import (
     Waiting,
     decide,
     origin_of,
-    told_of_withdrawn,
+    warning_of_withdrawn,
 )
 from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
@@ -58,12 +67,11 @@ from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
 from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
-from funnel.release.secret import ReleaseSecret, settle_secret
+from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
-from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
-from funnel.source import misfits, settled_columns
+from funnel.source import misfits, resolved_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -126,13 +134,13 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         return _go(spec, series, register, account, again, rotate, None)
 
 
 @plain_errors
-def go_approved(
+def run_approved(
     spec: ReleaseSpec, approval: Approval, version: Version | None = None
 ) -> tuple[dict[str, Any], Done | None]:
     """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
@@ -154,7 +162,7 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
@@ -229,7 +237,7 @@ def _go(
         require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
     keep_keys(series.records.folder, decision.version, spec, taken)
     warnings = _doubtful(spec, estimated.joint, prepared)
-    if (withdrawn := told_of_withdrawn(earlier)) is not None:
+    if (withdrawn := warning_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"{WARNING}{warning}")
@@ -337,13 +345,13 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited),
+        "certificate": certificate_of(content.plan, optimised.protocol.mechanism, audited),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
         "outside": audited.outside,
         "frequencies": protection.model_dump(),
-        "history": _told_of_history(findings),
+        "history": history_summary(findings),
     }
     if published is None:
         return told, None, late
@@ -370,7 +378,7 @@ def _nothing_to_do(
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:
     """Keep what the next version needs, and nothing of earlier sources."""
     if secret is not None:
-        settle_secret(secret)
+        commit_secret(secret)
     forget_rows(workspace)
     forget_followed(workspace)
     forget_other_snapshots(snapshot)
@@ -382,52 +390,6 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
-
-
-def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
-    line = next((line for line in plan if line.mechanism == mechanism), None)
-    if line is None:
-        return None
-    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    gap = line.unchanged_gap if audited.history is None else None
-    return replace(line, share=share, unchanged_gap=gap).certificate
-
-
-def _told_of_history(findings: Findings) -> dict[str, Any] | None:
-    """What is told of all versions together; None where this one stands alone."""
-    found = findings.history
-    if found is None:
-        return None
-    if found.expected is not None:
-        # Who really has which history is told by nothing that others may read.
-        expected = found.expected
-        return {
-            "register": found.register,
-            "versions": found.versions,
-            "histories": expected.histories,
-            "people_known": None,
-            "units": None,
-            "level": expected.level,
-            "moved": round(expected.moved * findings.rows),
-            "outside": round(expected.outside * findings.rows),
-            "share": found.share,
-            "share_alone": found.share_alone,
-            "drift": findings.drift,
-        }
-    return {
-        "register": found.register,
-        "versions": found.versions,
-        "histories": found.histories,
-        "people_known": found.known,
-        "units": found.units,
-        "level": found.level,
-        "moved": found.moved,
-        "outside": found.outside,
-        "share": found.share,
-        "share_alone": found.share_alone,
-        "drift": findings.drift,
-    }
 
 
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
