@@ -323,7 +323,10 @@ def _release(
     holding = spec.approval.required and approval is None
     published = late = None
     people = look_up(spec, decision, snapshot, counted, register, workspace, secret)
-    protected = protect_changes(spec, decision, protected, people, estimated, earlier, register, workspace, held_before)
+    source = snapshot.source_sha256
+    protected = protect_changes(
+        spec, decision, protected, people, estimated, earlier, register, workspace, held_before, source
+    )
     frequencies, protection = protected.frequencies, protected.protection
     followed = follow(
         spec,

@@ -56,7 +56,7 @@ def protect(
         spec, counted, learned, earlier, workspace, estimated.values, held, moving, units is not None, source
     )
     if units is not None:
-        found = public_rows(spec, found, units, learned, earlier, workspace, held, moving)
+        found = public_rows(spec, found, units, learned, earlier, workspace, held, moving, source)
     tell("taken from before" if found.reused else "done")
     return found
 
@@ -71,6 +71,7 @@ def protect_changes(
     register: Register | None,
     workspace: Path,
     held: Earlier | None = None,
+    source: str | None = None,
 ) -> Protected:
     """Make public how people changed since earlier versions, once it is decided that there will be another one.
 
@@ -80,6 +81,8 @@ def protect_changes(
     ----------
     people : People, Units or None
         Who has which history, where they are followed.
+    source : str, optional
+        SHA-256 (hex) of the source.
 
     Raises
     ------
@@ -95,4 +98,4 @@ def protect_changes(
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
-    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held)
+    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held, source)

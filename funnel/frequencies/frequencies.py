@@ -15,7 +15,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.moves import NoisyMoves
-from funnel.frequencies.noise import Noise, draw_noise
+from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise
 from funnel.frequencies.rows import NoisyRows
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.widening import widened
@@ -101,6 +101,7 @@ def protect(
     learned: Share = NOTHING,
     moving: bool = False,
     several: bool = False,
+    secret: NoiseSecret | None = None,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -123,11 +124,13 @@ def protect(
         Whether a part of that is for how people changed since earlier versions (`part_for`).
     several : bool
         Whether as much is for the rows of units, of whose first rows these are the counts.
+    secret : NoiseSecret, optional
+        What the noise is derived from; without it the noise is fresh.
 
     Raises
     ------
     SpecError
-        If more would be spent than the settings allow, the counts are noisy already, or OpenDP is not installed.
+        If more would be spent than the settings allow, or the counts are noisy already.
     DataError
         If there are too many combinations, or no public count is above zero.
     EntropyError
@@ -142,7 +145,8 @@ def protect(
     left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
     left -= (moving + several) * Fraction(part_for(settings, learned))
     noise = Noise(rounded_down(left), learned.delta, settings.beta)
-    noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
+    key = None if secret is None else secret.key("counts", noise.epsilon, wide, [wide.counts])
+    noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon, key=key).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
 
 

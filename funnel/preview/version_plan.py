@@ -217,4 +217,6 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
-    return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies
+    return public_changes(
+        spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held, preview.source
+    ).frequencies

@@ -11,15 +11,11 @@ from pathlib import Path
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
-from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
-from funnel.release.document import dump
 from funnel.release.frequencies_document import RowsPart
-from funnel.release.protected import Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import Protected, noise_secret, other_noise, published_frequencies, spent_in_all
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
-
-_FILE = "rows.json"
 
 
 def public_rows(
@@ -31,6 +27,7 @@ def public_rows(
     workspace: Path,
     held: Earlier | None = None,
     moving: bool = False,
+    source: str | None = None,
 ) -> Protected:
     """Add to public frequencies of first rows how the next ones follow, with noise that is drawn once as well.
 
@@ -41,7 +38,7 @@ def public_rows(
         The counts of first rows.
     units : UnitCounts
         Exact.
-    learned, earlier, workspace, held, moving
+    learned, earlier, workspace, held, moving, source
         As of `funnel.release.protected.public_frequencies`.
 
     Raises
@@ -55,17 +52,13 @@ def public_rows(
     if settings.protection != "noise":
         return protected
     key = _digest_of(spec, units, protected.record.counted)
-    cache = Cache(workspace / "rows")
-    found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
-    if found is None and kept is not None:
-        found = RowsPart.model_validate_json(kept[_FILE])
+    found = _known((*([] if held is None else [held]), *earlier), key)
     reused = found is not None
     if found is None:
         epsilon = part_for(settings, learned)
         # Refused before anything is drawn.
         spent_in_all(spec, protected, earlier, "", epsilon, learned, moving)
-        found = RowsPart.of(units.with_noise(epsilon))
-        cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
+        found = RowsPart.of(units.with_noise(epsilon, noise_secret(spec, workspace, source)))
     noisy = rows_sha256(found)
     total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned, moving)
     frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)
