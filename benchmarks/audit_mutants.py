@@ -64,8 +64,8 @@ def main() -> None:
         "",
         "Made by `python benchmarks/audit_mutants.py` from a release of 3,000 records with its csv. Each is one "
         "change by a forger who makes all digests and sizes fit and signs again with a key of their own. With the "
-        "publisher's key (`funnel audit --key`) every change of a public file is noticed by the check *signature*, "
-        "those too that nothing else can tell.",
+        "publisher's key (`funnel audit --public-key`) every change of a public file is noticed by the check "
+        "*signature*, those too that nothing else can tell.",
         "",
         f"With audit/ {sum(bool(found) for _, found, _ in rows)} of {len(rows)} are noticed without any key, on the "
         f"public copy {sum(map(bool, public))} of {len(public)}.",

@@ -30,7 +30,7 @@ BINNED = (("age", "income"), ("hours-per-week", "sex"), ("age", "marital-status"
 
 def optima(joint: Joint, guarantee: Guarantee) -> dict[str, Any]:
     """Variance explained by the optimum of information, by that of variance, and by GRR."""
-    variance = funnel.Variance.of(joint.inputs)
+    variance = funnel.measures.Variance.of(joint.inputs)
     informed = funnel.optimal(joint, guarantee, GAP * joint.entropy, LIMIT)
     started = time.process_time()
     best = funnel.optimal(joint, guarantee, GAP, LIMIT, utility=variance)

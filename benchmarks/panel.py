@@ -242,7 +242,7 @@ def by_history(
 
     The effective channel meets the bound by itself, as it has to in published releases, or need not.
     """
-    book = funnel.History(guarantee, reserve=reserve, read_alone=read_alone, observers=["transitions"])
+    book = funnel.History(guarantee, budget_fraction=reserve, read_alone=read_alone, observers=["transitions"])
     versions, figures = [], []
     for case, version, table in releases:
         started = time.perf_counter()

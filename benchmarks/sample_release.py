@@ -20,9 +20,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.rows import RESULTS, Row, save, table
-from funnel import Joint, Protocol, open_release
+from funnel import Joint, Protocol, load_release
+from funnel.analysis.release import Release
 from funnel.release.documents import read_joint
-from funnel.release.reading import Release
 
 ROOT = Path(__file__).parents[1]
 LATEST = ROOT / "releases" / "adult-income" / "latest"
@@ -179,7 +179,7 @@ def main() -> None:
     asked = parser.parse_args()
     kept = RESULTS / "sample-release.json"
     if not asked.picture:
-        released = open_release(asked.release)
+        released = load_release(asked.release)
         assert isinstance(released, Release)
         protocol = released.protocol
         joint = read_joint(released.folder.joint.read_bytes())

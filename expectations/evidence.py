@@ -54,8 +54,6 @@ class Evidence:
         of all histories come to, and ``pair_counts`` are by the inputs of this one.
     drawn_from : Joint, optional
         Counts of (secret, what ``drawn_with`` reads).
-    public : Joint, optional
-        The law that everything public is about, where noise protects the counts, with what these may be.
     categories : mapping of column to sequence of str
         Of the columns of whole records, where these are published and the protocol is over their classes.
 
@@ -77,7 +75,6 @@ class Evidence:
     drawing: Drawing | None = None
     drawn_with: Protocol | None = None
     drawn_from: Joint | None = None
-    public: Joint | None = None
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +108,6 @@ class Evidence:
             "categories": self._category_table(),
             "outputs": self._output_table(),
             "channel": self._channel.table(),
-            "published": self._published.table(),
         }
         if self.drawing is not None:
             tables["drawing"] = JudgedDrawing(self.drawing, self._channel).table()
@@ -162,13 +158,6 @@ class Evidence:
     @cached_property
     def _channel(self) -> Channel:
         return Channel(self.sampled, self.joint if self.drawn_from is None else self.drawn_from, self.pair_counts)
-
-    @cached_property
-    def _published(self) -> Channel:
-        """The channel that public files tell of, whose level is that of the version alone."""
-        b, a = self.protocol.size
-        drawn = self.pair_counts if self.drawn_with is None else DrawnCounts.total((1, a + 1, b), [])
-        return Channel(self.protocol, self.joint if self.public is None else self.public, drawn)
 
     def _file_table(self) -> pd.DataFrame:
         found = self.reread

@@ -297,7 +297,13 @@ class Finished(FinishedFolder):
     def _protocol(self) -> list[Claim]:
         canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
         return protocol_claims(
-            self.protocol, canonical, self.laws, self.level, self.said, self._effective, self.frequencies
+            self.protocol,
+            canonical,
+            self.laws,
+            self.level,
+            self.said,
+            self.drawing_document is not None,
+            self.frequencies,
         )
 
     def _package(self) -> list[Claim]:

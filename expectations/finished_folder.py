@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,10 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from funnel.alphabet import Alphabet
-from funnel.bounds import Bounds
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import public_files
@@ -204,48 +200,6 @@ class FinishedFolder(FinishedVersion):
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
 
-    @property
-    def _effective(self) -> dict[tuple[str, ...], list[Fraction]] | None:
-        """Shares of outputs for every input, over all histories; None where nobody has one."""
-        found = self.drawing_document
-        if found is None:
-            return None
-        if self.frequencies is not None:
-            return self._effective_of_expected()
-        drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
-        columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
-        forgotten = {symbol for _, symbol in self._forgotten}
-        sums: dict[tuple[str, ...], list[int]] = {}
-        records: Counter[tuple[str, ...]] = Counter()
-        for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
-            count, x = sum(counts), symbol[1:]
-            records[x] += count
-            # Those who are forgotten draw from the law of the output, whatever they are.
-            column = drawn.marginal if symbol in forgotten else columns[symbol]
-            told = sums.setdefault(x, [0] * len(column))
-            sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
-        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
-
-    def _effective_of_expected(self) -> dict[tuple[str, ...], list[Fraction]] | None:
-        """The same with noise: what the register says, which `HistoryEvidence` holds to the people who are expected.
-
-        Where rows are taken over it is what a version before was published with.
-        """
-        if self._history_evidence is not None:
-            entry = self._history_evidence.entry
-            columns = zip(entry.chapter.inputs, zip(*entry.effective, strict=True), strict=True)
-            of_output = {x: dict(zip(entry.chapter.outputs, column, strict=True)) for x, column in columns}
-            return {x: [Fraction(told.get(y, 0), 2**63) for y in self.laws.outputs] for x, told in of_output.items()}
-        told = None
-        for one in self.before:
-            if one.protocol.is_file():
-                laws = Laws(self.public, ReleasedProtocol.parse(one.protocol.read_bytes()))
-                if laws.outputs == self.laws.outputs and (told is None or laws.weights == self.laws.weights):
-                    told = laws
-        if told is None:
-            raise DataError("rows are taken over, and no version is there that they were drawn for")
-        return {x: [Fraction(weight, told.denominator) for weight in column] for x, column in told.weights.items()}
-
     @cached_property
     def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
         """Records of people who are forgotten, by secret and by what the drawing says that they were drawn by.
@@ -294,21 +248,8 @@ class FinishedFolder(FinishedVersion):
             drawing=self._drawing(),
             drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
             drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
-            public=self._public_joint(),
             categories=self.values,
         )
-
-    def _public_joint(self) -> Joint | None:
-        public = self.frequencies
-        if public is None:
-            return None
-        box = public.possible
-        bounds = Bounds(np.array(box.lower), np.array(box.upper), np.array(box.totals), public.beta)
-        secret, inputs = (
-            Alphabet(public.secret_columns, public.secret),
-            Alphabet(public.published_columns, public.inputs),
-        )
-        return Joint(np.array(public.counts), secret, inputs, bounds)
 
     @cached_property
     def draws(self) -> DrawsDocument:

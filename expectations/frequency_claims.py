@@ -289,8 +289,10 @@ def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]
 def _spent(
     public: PublicFrequencies, said: Said, before: Sequence[Before], source: str, first: bool
 ) -> Iterator[Claim]:
-    total = said.frequencies.total
-    yield claim("total", total is None or public.spent <= total, f"is {public.spent!r}, beyond the total of {total!r}")
+    most = said.frequencies.max_epsilon
+    yield claim(
+        "spent", most is None or public.spent <= most, f"is {public.spent!r}, beyond the max_epsilon of {most!r}"
+    )
     # One source is one and the same people, whoever says that they are others.
     alike = [told.public for told in before if said.people == "same" or told.source == source]
     if first and not before and said.people != "same":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from funnel.errors import SpecError
@@ -15,7 +14,7 @@ from funnel.recount import PlainLevel, read_promise
 from funnel.recount.balance import alphabet_complaints, balance_complaints, is_invariant
 from funnel.recount.figures import NOISE, PARTS, figure_complaints
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.laws import Laws, Symbol, share_step
+from funnel.recount.laws import Laws, Symbol
 
 CLAIMS = (
     "canonical text",
@@ -37,7 +36,7 @@ def protocol_claims(
     laws: Laws,
     level: PlainLevel,
     said: Said,
-    effective: Mapping[Symbol, Sequence[Fraction]] | None = None,
+    has_histories: bool = False,
     public: PublicFrequencies | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``protocol.json``.
@@ -54,13 +53,13 @@ def protocol_claims(
         Of the same, for the bound of the spec.
     said : Said
         What the text of the spec says.
-    effective : mapping of input to b fractions, optional
-        What the channels of all histories come to, where people have histories.
+    has_histories : bool
+        Whether people have histories: then the channel is that of their register, rounded, which `HistoryEvidence` and
+        the audit hold it to.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
     """
     stated = content["guarantee"]
-    step = share_step(laws.recount.rows)
     figures = list(figure_complaints(content, laws))
     return [
         claim("canonical text", canonical, "holds more than its content"),
@@ -69,7 +68,11 @@ def protocol_claims(
         _columns(content, said, laws),
         same("records outside the alphabet", laws.outside, 0),
         *(all_of(part, (Claim(where, why) for one, where, why in figures if one == part)) for part in PARTS),
-        _effective(laws, effective, step, content["rounded"]),
+        claim(
+            "effective channel",
+            has_histories or content["rounded"] is None,
+            "is said to be rounded, and nobody has a history",
+        ),
         protection_claim("frequencies", content["frequencies"], public, said),
         *_invariant(content, laws, said),
     ]
@@ -87,67 +90,6 @@ def _invariant(content: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[C
         yield all_of("balance", (Claim("balance", why) for why in balance_complaints(content, symbols, counts)))
     else:
         yield from (Claim("outputs are the inputs"), Claim("balance"))
-
-
-def _effective(
-    laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None, step: float, rounded: float | None = None
-) -> Claim:
-    """Where people have histories: that the protocol is what their channels come to, rounded to the grid it is on.
-
-    Or nearer than it is said to be, which where there are none is not said.
-
-    `HistoryEvidence` holds it to the register, by the documented way of rounding; this is by the drawing alone.
-    """
-    if effective is None:
-        return claim("effective channel", rounded is None, "is said to be rounded, and nobody has a history")
-    if set(effective) != set(laws.weights):
-        return Claim("effective channel", "is about other values than people draw by")
-    weights = [weight for column in laws.weights.values() for weight in column]
-    # Weights of few bits may be on a coarser grid than they were rounded to: none is coarser than public shares.
-    unit = min(math.gcd(*weights), int(laws.denominator * min(step, 2**-8)))
-    law = [
-        sum((n * effective[x][y] for x, n in laws.inputs.items()), Fraction(0)) / laws.recount.rows
-        for y in range(len(laws.outputs))
-    ]
-    mixed = {x: _whole(_slightly_mixed(column, law)) for x, column in effective.items()}
-    wrong = [_far(laws, exact, unit) for exact in (effective, mixed)]
-    if None in wrong or (rounded is not None and _is_near(laws, effective, Fraction(rounded))):
-        return Claim("effective channel")
-    return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(wrong[0] or ())}")
-
-
-def _is_near(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]], rounded: Fraction) -> bool:
-    """Whether no probability is further off than that, nor possible where it is not, unless all are."""
-    pairs = [pair for x, column in laws.weights.items() for pair in zip(column, effective[x], strict=True)]
-    most = laws.denominator * rounded + len(laws.outputs)
-    near = all(abs(weight - laws.denominator * share) <= most for weight, share in pairs)
-    same_support = all(bool(weight) == bool(share) for weight, share in pairs)
-    return near and (same_support or all(weight for weight, _ in pairs))
-
-
-def _slightly_mixed(column: Sequence[Fraction], law: Sequence[Fraction]) -> list[Fraction]:
-    return [share + (q - share) / 1024 if share else share for share, q in zip(column, law, strict=True)]
-
-
-def _whole(column: list[Fraction]) -> list[Fraction]:
-    """The largest has what is left: the law of outputs that the input cannot have was not mixed in."""
-    rest = column.index(max(column))
-    return [share + (1 - sum(column) if y == rest else 0) for y, share in enumerate(column)]
-
-
-def _far(laws: Laws, exact: Mapping[Symbol, Sequence[Fraction]], unit: int) -> Symbol | None:
-    """The first input with a weight that is not one of its own, rounded; None if there is none."""
-    b = len(laws.outputs)
-    for x, column in laws.weights.items():
-        gaps = [abs(weight - laws.denominator * share) for weight, share in zip(column, exact[x], strict=True)]
-        # The largest has what is left. Whole numbers that the channels were added up in may each be off by one.
-        rest = exact[x].index(max(exact[x]))
-        others = [gap for y, gap in enumerate(gaps) if y != rest]
-        if any(gap > unit + b for gap in others) or gaps[rest] > b * (unit + b):
-            return x
-        if any(bool(weight) != bool(share) for weight, share in zip(column, exact[x], strict=True)):
-            return x
-    return None
 
 
 def guarantee_claim(name: str, stated: object, said: Said) -> Claim:

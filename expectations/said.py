@@ -173,7 +173,7 @@ class Said:
     @property
     def reserve(self) -> float:
         """The share of the budget that is used while frequencies may still move."""
-        return float(self.section("history").get("reserve", 1.0))
+        return float(self.section("history").get("budget_fraction", 1.0))
 
     @property
     def shuffled(self) -> bool:

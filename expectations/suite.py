@@ -7,7 +7,6 @@ from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret
-from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound
 from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, ExpectRowsInSourceOrder
 from funnel.pipeline.expectations.custom.released_table import (
     ExpectNoSecretOrUndeclaredColumn,
@@ -25,7 +24,7 @@ from funnel.pipeline.expectations.custom.words import ExpectRandomWordsNeverToRe
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.ordering import LABELS
-from funnel.wording import listed, plain_number
+from funnel.wording import listed
 
 
 def declare(evidence: Evidence) -> list[ReleaseExpectation]:
@@ -97,8 +96,7 @@ def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
-    guarantee, digest = evidence.guarantee, evidence.sampled.digest
-    outputs = evidence.protocol.outputs
+    digest, outputs = evidence.sampled.digest, evidence.protocol.outputs
     return [
         ExpectReleasedCountsToEqualDrawn(
             labels=list(outputs.labels),
@@ -113,15 +111,6 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
             significance=evidence.significance,
             protocol_digest=digest,
             description="For every input, the outputs drawn look like draws from the protocol.",
-        ),
-        ExpectProtocolLevelToMeetBound(
-            guarantee=str(guarantee),
-            budget=guarantee.budget,
-            protocol_digest=evidence.protocol.digest,
-            description=(
-                f"The protocol keeps {guarantee.title} within {guarantee} (level at most "
-                f"{plain_number(guarantee.budget)} nats), decided exactly on its integer weights."
-            ),
         ),
     ]
 

@@ -73,7 +73,7 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
         f"- **Folder**: `{told['folder']}`",
         f"- **Report**: `{told['report']}`",
         "",
-        "It passed its validation and is not published. `funnel approve SPEC --by NAME` publishes it; with",
+        "It passed its validation and is not published. `funnel approve SPEC --approver NAME` publishes it; with",
         "`--reject REASON` it is removed.",
     ]
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
@@ -88,7 +88,7 @@ def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:
         create_table_artifact(
             told.history,
             key="funnel-plan-history",
-            description="Shares kept given everything published before, by reserve",
+            description="Shares kept given everything published before, by fraction of the budget",
         )
     create_markdown_artifact(told.disclosure, key="funnel-plan-disclosure", description="Rules of disclosure control")
     if told.costs is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from funnel.cli import STOPPED, json_option, spec_argument
+from funnel.commands import STOPPED, json_option, renamed_option, spec_argument
 from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
@@ -64,14 +64,19 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
 
 @click.command("approve")
 @spec_argument
-@click.option("--by", required=True, metavar="NAME", help='Who approves, such as "A. Okafor, data protection officer".')
+@click.option(
+    "--approver", required=True, metavar="NAME", help='Who approves, such as "A. Okafor, data protection officer".'
+)
+@renamed_option("--by", "--approver")
 @click.option("--note", metavar="TEXT", help="What else is to be kept in the internal record.")
 @click.option(
     "--version", metavar="VERSION", help="The version that was looked at, such as 1.1.0; refused if another waits."
 )
 @click.option("--reject", metavar="REASON", help="Remove the version instead of publishing it.")
 @json_option
-def approve(spec: Path, by: str, note: str | None, version: str | None, reject: str | None, as_json: bool) -> None:
+def approve(
+    spec: Path, approver: str, note: str | None, version: str | None, reject: str | None, as_json: bool
+) -> None:
     """Publish the version of SPEC that waits for approval, or reject it.
 
     Where a spec says required = true in [approval], funnel release holds a version that passed its validation in a
@@ -87,7 +92,7 @@ def approve(spec: Path, by: str, note: str | None, version: str | None, reject: 
     click.get_current_context().meta[STOPPED] = "what was held waits still, unless it was published before"
     if reject is not None and note is not None:
         raise click.UsageError("--note goes with an approval; with --reject the reason is kept")
-    said = Approval.given(by, note if reject is None else reject)
+    said = Approval.given(approver, note if reject is None else reject)
     asked = asked_version(version)
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
@@ -124,7 +129,7 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:
-        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
+        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --public-key)")
     if (sizes := result.get("bytes")) is not None and sizes["protocol"] > sizes["records"]:
         click.echo(
             f"Size:    protocol.json has {sizes['protocol'] / 1000:,.0f} kB and data/records.parquet "
@@ -135,7 +140,7 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         click.echo(f"Release: {result['folder']}")
         click.echo(f"Report:  {result['report']}")
     if result["status"] == "held":
-        click.echo('Look at the report, then: funnel approve SPEC --by "NAME, OFFICE" (or --reject REASON)')
+        click.echo('Look at the report, then: funnel approve SPEC --approver "NAME, OFFICE" (or --reject REASON)')
 
 
 def _sentence(result: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from funnel.cli import json_option, spec_argument
+from funnel.commands import json_option, renamed_option, spec_argument
 from funnel.console import Console
 from funnel.errors import DataError, SpecError
 from funnel.pipeline import check_installed
@@ -101,22 +101,24 @@ def read_keys(path: Path) -> list[dict[str, str]]:
 def _keys(keys: Sequence[str], file: Path | None) -> list[dict[str, str]]:
     if (file is None) == (not keys):
         raise SpecError(
-            "say who is to be forgotten: --key 'COLUMN=VALUE' for each column of the record key, or --keys FILE"
+            "say who is to be forgotten: --id 'COLUMN=VALUE' for each column of the record key, or --ids FILE"
         )
     if file is not None:
         return read_keys(file)
     pairs = [key.partition("=") for key in keys]
     if not all(separator for _, separator, _ in pairs):
-        raise SpecError("a key is given as --key 'COLUMN=VALUE'")
+        raise SpecError("a person is named as --id 'COLUMN=VALUE'")
     return [{column: value for column, _, value in pairs}]
 
 
 @click.command("forget")
 @spec_argument
 @click.option(
-    "--key", "keys", multiple=True, metavar="COLUMN=VALUE", help="Who; once for each column of the record key."
+    "--id", "keys", multiple=True, metavar="COLUMN=VALUE", help="Who; once for each column of the record key."
 )
-@click.option("--keys", "file", type=click.Path(path_type=Path), help="A csv file with a line for every person.")
+@renamed_option("--key", "--id")
+@renamed_option("--keys", "--ids")
+@click.option("--ids", "file", type=click.Path(path_type=Path), help="A csv file with a line for every person.")
 @click.option(
     "--entirely",
     is_flag=True,

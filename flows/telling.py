@@ -42,7 +42,7 @@ def _done(told: Mapping[str, Any]) -> str:
     if told["status"] == "rejected":
         return f"rejected: version {version} was rejected by {told['by']} on {told['at']}"
     if told["status"] == "held":
-        return f"version {version} waits for approval: funnel approve SPEC --by NAME"
+        return f"version {version} waits for approval: funnel approve SPEC --approver NAME"
     by = f", approved by {told['approved_by']}" if "approved_by" in told else ""
     return (
         f"published version {version}: {told['rows']:,} records by {told['mechanism']} within {told['guarantee']}{by}"

@@ -1,88 +1,44 @@
-"""funnel: microdata released with a proven bound on what each record reveals about a secret."""
+"""funnel: microdata released with a proven bound on what each record discloses about a sensitive attribute."""
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
+from importlib import import_module as _import_module
 
 # Every command and every worker starts with `import funnel`, and few need all of it: a name is loaded when it is first
 # used (PEP 562). `__init__.pyi` says the same to type checkers.
-_ROOMS = {
+_MODULES = {
     "alphabet": ("Alphabet",),
+    "analysis.release": ("load_release",),
     "donors": ("fit_columns",),
-    "errors": (
-        "DataError",
-        "EntropyError",
-        "FunnelError",
-        "InfeasibleGuarantee",
-        "LeakageExceeded",
-        "LedgerError",
-        "OutputError",
-        "PipelineError",
-        "ReleaseRefused",
-        "SolverError",
-        "SpecError",
-    ),
+    "errors": ("FunnelError",),
+    "estimation": ("estimate",),
     "frequencies.library": ("protect",),
-    "guarantees": (
-        "ALIP",
-        "LDP",
-        "LIP",
-        "PML",
-        "RALIP",
-        "RLDP",
-        "RLIP",
-        "RPML",
-        "RSRLIP",
-        "SRLIP",
-        "AlphaLift",
-        "Attribute",
-        "Chi2Lift",
-        "Guarantee",
-        "L1Lift",
-        "Level",
-        "MutualInformation",
-        "PerfectPrivacy",
-        "RAttribute",
-        "Several",
-        "Witness",
-        "parse_guarantee",
-    ),
-    "estimation": (
-        "Estimate",
-        "NumberEstimate",
-        "OddsRatios",
-        "Trend",
-        "estimate",
-        "estimate_numbers",
-        "estimate_odds",
-        "estimate_trend",
-    ),
-    "estimation.weighted": ("WeightedEstimate", "estimate_weighted"),
+    "guarantees": ("ALIP", "LDP", "LIP", "PML", "RLIP", "SRLIP", "Attribute", "parse_guarantee"),
     "history": ("History",),
     "joint": ("Joint",),
-    "measures.utilities": ("Estimation", "Information", "Utility", "Variance"),
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
-    "release.reading": ("open_release",),
     "sampling": ("RecordKey", "sanitise"),
-    "release.within": ("draw_within",),
-    "solver": ("Solution", "optimal"),
+    "solver": ("optimal",),
 }
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+# Modules whose names are found here, too: every kind of guarantee and of error is funnel.NAME.
+_KINDS = ("guarantees", "errors")
 
-__all__ = [*_HOMES, "measures", "mechanisms"]
+__all__ = [*_HOMES, "errors", "guarantees", "measures", "mechanisms"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
     if not name.startswith("_"):
+        for kind in _KINDS if name[0].isupper() else ():
+            module = _import_module(f"{__name__}.{kind}")
+            if name in module.__all__:
+                return getattr(module, name)
         try:
-            return importlib.import_module(f"{__name__}.{name}")
+            return _import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
@@ -90,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

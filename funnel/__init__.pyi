@@ -1,129 +1,70 @@
-"""funnel: microdata released with a proven bound on what each record reveals about a secret."""
+"""funnel: microdata released with a proven bound on what each record discloses about a sensitive attribute."""
 
 from __future__ import annotations
 
-from funnel import measures, mechanisms
+from funnel import errors, guarantees, measures, mechanisms
 from funnel.alphabet import Alphabet
+from funnel.analysis.release import load_release
 from funnel.donors import fit_columns
-from funnel.errors import (
-    DataError,
-    EntropyError,
-    FunnelError,
-    InfeasibleGuarantee,
-    LeakageExceeded,
-    LedgerError,
-    OutputError,
-    PipelineError,
-    ReleaseRefused,
-    SolverError,
-    SpecError,
-)
-from funnel.estimation import (
-    Estimate,
-    NumberEstimate,
-    OddsRatios,
-    Trend,
-    estimate,
-    estimate_numbers,
-    estimate_odds,
-    estimate_trend,
-)
-from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
+from funnel.errors import DataError as DataError
+from funnel.errors import EntropyError as EntropyError
+from funnel.errors import FunnelError
+from funnel.errors import InfeasibleGuarantee as InfeasibleGuarantee
+from funnel.errors import LeakageExceeded as LeakageExceeded
+from funnel.errors import LedgerError as LedgerError
+from funnel.errors import NotChecked as NotChecked
+from funnel.errors import OutputError as OutputError
+from funnel.errors import PipelineError as PipelineError
+from funnel.errors import ReleaseRefused as ReleaseRefused
+from funnel.errors import SolverError as SolverError
+from funnel.errors import SpecError as SpecError
+from funnel.estimation import estimate
 from funnel.frequencies.library import protect
-from funnel.guarantees import (
-    ALIP,
-    LDP,
-    LIP,
-    PML,
-    RALIP,
-    RLDP,
-    RLIP,
-    RPML,
-    RSRLIP,
-    SRLIP,
-    AlphaLift,
-    Attribute,
-    Chi2Lift,
-    Guarantee,
-    L1Lift,
-    Level,
-    MutualInformation,
-    PerfectPrivacy,
-    RAttribute,
-    Several,
-    Witness,
-    parse_guarantee,
-)
+from funnel.guarantees import ALIP, LDP, LIP, PML, RLIP, SRLIP, Attribute, parse_guarantee
+from funnel.guarantees import RALIP as RALIP
+from funnel.guarantees import RLDP as RLDP
+from funnel.guarantees import RPML as RPML
+from funnel.guarantees import RSRLIP as RSRLIP
+from funnel.guarantees import AlphaLift as AlphaLift
+from funnel.guarantees import Chi2Lift as Chi2Lift
+from funnel.guarantees import Guarantee as Guarantee
+from funnel.guarantees import L1Lift as L1Lift
+from funnel.guarantees import Level as Level
+from funnel.guarantees import MutualInformation as MutualInformation
+from funnel.guarantees import PerfectPrivacy as PerfectPrivacy
+from funnel.guarantees import RAttribute as RAttribute
+from funnel.guarantees import Several as Several
+from funnel.guarantees import Witness as Witness
 from funnel.history import History
 from funnel.joint import Joint
-from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
-from funnel.release.reading import open_release
-from funnel.release.within import draw_within
 from funnel.sampling import RecordKey, sanitise
-from funnel.solver import Solution, optimal
+from funnel.solver import optimal
 
 __all__ = [
     "ALIP",
     "LDP",
     "LIP",
     "PML",
-    "RALIP",
-    "RLDP",
     "RLIP",
-    "RPML",
-    "RSRLIP",
     "SRLIP",
-    "AlphaLift",
     "Alphabet",
     "Attribute",
-    "Chi2Lift",
-    "DataError",
-    "EntropyError",
-    "Estimate",
-    "Estimation",
     "FunnelError",
-    "Guarantee",
     "History",
-    "InfeasibleGuarantee",
-    "Information",
     "Joint",
-    "L1Lift",
-    "LeakageExceeded",
-    "LedgerError",
-    "Level",
-    "MutualInformation",
-    "NumberEstimate",
-    "OddsRatios",
-    "OutputError",
-    "PerfectPrivacy",
-    "PipelineError",
     "Protocol",
-    "RAttribute",
     "RecordKey",
-    "ReleaseRefused",
-    "Several",
-    "Solution",
-    "SolverError",
-    "SpecError",
-    "Trend",
-    "Utility",
-    "Variance",
-    "WeightedEstimate",
-    "Witness",
-    "draw_within",
+    "errors",
     "estimate",
-    "estimate_numbers",
-    "estimate_odds",
-    "estimate_trend",
-    "estimate_weighted",
     "fit",
     "fit_columns",
+    "guarantees",
+    "load_release",
     "measures",
     "mechanisms",
-    "open_release",
     "optimal",
     "parse_guarantee",
     "plan",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from funnel.commands import STOPPED, json_option, main, spec_argument
+from funnel.commands import STOPPED, json_option, main, renamed_option, spec_argument
 from funnel.console import Console, frequencies_line, json_line
 from funnel.errors import PipelineError, SpecError
 from funnel.progress import WARNING
@@ -343,10 +343,12 @@ def share_command(release: Path, target: str, ckan: bool, organisation: str | No
 @main.command("audit")
 @click.argument("release")
 @click.option(
-    "--key",
+    "--public-key",
+    "key",
     metavar="KEY",
     help="The publisher's public key, from elsewhere than the release: hexadecimal, base64, PEM, or a file with one.",
 )
+@renamed_option("--key", "--public-key")
 @click.option(
     "--public",
     is_flag=True,
@@ -370,7 +372,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
     some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
-    public document cannot be read. Without --key the signature proves only that no file was changed since.
+    public document cannot be read. Without --public-key the signature proves only that no file was changed since.
     """
     from tempfile import TemporaryDirectory
 
@@ -448,12 +450,10 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
 
     Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
     """
-    from funnel.release.asked import Question
-    from funnel.release.layout import find_release
+    from funnel.analysis.question import Question
 
-    folders = [find_release(release) for release in releases]
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        found = Question(**asked).answer(folders)
+        found = Question(**asked).answer(releases)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -6,6 +6,7 @@ import os
 import select
 import sys
 import traceback
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NoReturn
@@ -180,6 +181,17 @@ def main() -> None:
     failed, 11 the random source failed, 12 the orchestrator, 13 an audit could not check everything; 130 interrupted,
     141 nobody read what was printed, 143 terminated.
     """
+
+
+def renamed_option(old: str, new: str) -> Callable[[Any], Any]:
+    """The former name of an option: whoever uses it reads the present one."""
+
+    def refuse(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+        if value:
+            raise click.UsageError(f"the option {old} is called {new} now", ctx)
+
+    name = f"former_{old.strip('-')}"
+    return click.option(old, name, multiple=True, is_eager=True, expose_value=False, hidden=True, callback=refuse)
 
 
 spec_argument = click.argument("spec", type=click.Path(path_type=Path))

@@ -14,6 +14,13 @@ _NAMED = 20
 # Problems that are told in full after the first.
 _TOLD = 5
 
+# Settings that were renamed, with their present names.
+_RENAMED = {
+    ("history", "reserve"): "budget_fraction",
+    ("groups", "people"): "min_records",
+    ("groups", "without"): "exclude",
+    ("frequencies", "total"): "max_epsilon",
+}
 _PHRASES = {
     "string_type": "must be text in quotes",
     "bool_type": "must be true or false",
@@ -60,9 +67,16 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
 
 def _unknown(detail: Any, model: type[BaseModel]) -> str:
     loc = detail["loc"]
+    hint = _hint(loc, model)
+    return _place(loc, model) + (f" ({hint})" if hint else "")
+
+
+def _hint(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """What may be meant by an unknown setting, as the end of a sentence; empty where that is not known."""
+    if loc in _RENAMED:
+        return f"it is called {_RENAMED[loc]} now"
     near, owner = _meant(loc, model), _owner(loc, model)
-    hint = f" (did you mean {near}?)" if near else f" (it belongs in {owner})" if owner else ""
-    return _place(loc, model) + hint
+    return f"did you mean {near}?" if near else f"it belongs in {owner}" if owner else ""
 
 
 def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
@@ -74,9 +88,8 @@ def _sentence(detail: Any, model: type[BaseModel]) -> str:
     loc, kind, context = detail["loc"], detail["type"], detail.get("ctx", {})
     place = _place(loc, model)
     if kind == "extra_forbidden":
-        near, owner = _meant(loc, model), _owner(loc, model)
-        hint = f"; did you mean {near}?" if near else f"; it belongs in {owner}" if owner else ""
-        return f"{place}: unknown setting{hint}"
+        hint = _hint(loc, model)
+        return f"{place}: unknown setting" + (f"; {hint}" if hint else "")
     if kind == "missing":
         return f"{place} is missing; every spec must state it"
     if kind == "value_error":

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "DataError",
+    "EntropyError",
+    "FunnelError",
+    "InfeasibleGuarantee",
+    "LeakageExceeded",
+    "LedgerError",
+    "NotChecked",
+    "OutputError",
+    "PipelineError",
+    "ReleaseRefused",
+    "SolverError",
+    "SpecError",
+]
+
 
 class FunnelError(Exception):
     """A failure the user can act on; its message is one clear sentence without any row of the source.

@@ -171,7 +171,7 @@ def follow(
     work = workspace / FOLDER
     key = secret.record_key(spec.record_key, read_from_vault)
     bound = parse_guarantee(spec.guarantee.canonical)
-    name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
+    name, reserve = f"{spec.name}/{decision.version}", spec.history.budget_fraction
     units = forecast = expected = None
     if spec.follows_units:
         if not isinstance(people, Units):

@@ -127,4 +127,4 @@ def _bounds(joint: Joint) -> tuple[object, ...]:
 
 def _reserve(spec: ReleaseSpec) -> float:
     """The share of the budget that is used while frequencies may still move."""
-    return 1.0 if spec.history is None else spec.history.reserve
+    return 1.0 if spec.history is None else spec.history.budget_fraction

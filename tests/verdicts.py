@@ -22,8 +22,7 @@ OUTPUTS = "expect_released_symbols_to_be_outputs"
 COUNTS = "expect_released_counts_to_equal_drawn"
 INPUTS = "expect_drawn_inputs_to_equal_snapshot"
 DRAWS = "expect_draws_to_follow_protocol"
-LEVEL = "expect_protocol_level_to_meet_bound"
-ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS, LEVEL}
+ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS}
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ def check_signature(
     if known is None:
         holds = (
             f"signed with key {shown}, which is in the release itself: this proves only that no file was changed since "
-            "it was signed; compare the key with the publisher's, or give it with --key"
+            "it was signed; compare the key with the publisher's, or give it with --public-key"
         )
     else:
         holds = f"signed with {whose}, {shown}"

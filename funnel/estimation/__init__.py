@@ -9,6 +9,7 @@ from funnel.estimation.odds import OddsRatios, estimate_odds
 from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
+from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
 __all__ = [
@@ -20,12 +21,14 @@ __all__ = [
     "TableErrors",
     "Together",
     "Trend",
+    "WeightedEstimate",
     "certain",
     "chi_square_ratio",
     "estimate",
     "estimate_numbers",
     "estimate_odds",
     "estimate_trend",
+    "estimate_weighted",
     "estimation_worth",
     "expected_errors",
     "tables_of",

@@ -57,7 +57,7 @@ class Trend:
     >>> import funnel, numpy as np
     >>> protocol = funnel.fit("grr", funnel.Joint.from_counts([[300, 100], [100, 500]]), funnel.LIP(0.5))
     >>> years = [funnel.estimate(np.array(counts), protocol) for counts in ([430, 570], [480, 520])]
-    >>> trend = funnel.estimate_trend(years, versions=["2020", "2021"])
+    >>> trend = funnel.estimation.estimate_trend(years, versions=["2020", "2021"])
     >>> trend.cells, bool(trend.whole.values[0] > 0)
     ((('X0',), ('X1',)), True)
     """
@@ -168,7 +168,7 @@ def estimate_trend(
     >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
     >>> years = [funnel.estimate(np.array(counts), protocol) for counts in ([430, 570], [4800, 5200])]
-    >>> trend = funnel.estimate_trend(years, same_people=False)
+    >>> trend = funnel.estimation.estimate_trend(years, same_people=False)
     >>> bool(trend.whole.lower[0] < trend.whole.values[0] < trend.whole.upper[0])
     True
     """

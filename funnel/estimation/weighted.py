@@ -60,7 +60,7 @@ class WeightedEstimate:
     >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
     >>> classes = {"low": (1, 0, 2), "high": (3, 2, 4)}
-    >>> found = funnel.estimate_weighted(np.array([380, 210, 200, 210]), protocol, "weight", classes)
+    >>> found = funnel.estimation.estimate_weighted(np.array([380, 210, 200, 210]), protocol, "weight", classes)
     >>> bool((found.least < found.frequencies).all()), bool((found.frequencies < found.largest).all())
     (True, True)
     """
@@ -190,7 +190,7 @@ def estimate_weighted(
     >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
     >>> counts = np.array([380, 210, 200, 210])
-    >>> found = funnel.estimate_weighted(counts, protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
+    >>> found = funnel.estimation.estimate_weighted(counts, protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
     >>> found.cells, bool(abs(found.frequencies.sum() - 1) < 1e-9)
     ((('a',), ('b',)), True)
     """

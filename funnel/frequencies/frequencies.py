@@ -207,11 +207,11 @@ def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     Raises
     ------
     SpecError
-        If that is more than the total that the settings allow.
+        If that is more than the max_epsilon of the settings.
     """
     spent = Decimal(repr(spent_before)) + Decimal(repr(settings.epsilon))
-    if settings.total is not None and spent > Decimal(repr(settings.total)):
-        raise SpecError(too_much(spent_before, settings.total, settings.epsilon))
+    if settings.max_epsilon is not None and spent > Decimal(repr(settings.max_epsilon)):
+        raise SpecError(too_much(spent_before, settings.max_epsilon, settings.epsilon))
     return float(spent)
 
 

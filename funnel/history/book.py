@@ -63,7 +63,7 @@ class History:
     guarantee : Guarantee
         Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.PML`, `funnel.LDP` or
         `funnel.PerfectPrivacy`.
-    reserve : float
+    budget_fraction : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.
     read_alone : bool
@@ -85,7 +85,7 @@ class History:
     Raises
     ------
     SpecError
-        If the guarantee is no bound on the posterior of the secret alone, or the reserve is not in (0, 1].
+        If the guarantee is no bound on the posterior of the secret alone, or budget_fraction is not in (0, 1].
 
     Examples
     --------
@@ -101,14 +101,14 @@ class History:
     def __init__(
         self,
         guarantee: Guarantee,
-        reserve: float = 1.0,
+        budget_fraction: float = 1.0,
         read_alone: bool = False,
         observers: Sequence[str] | None = None,
     ) -> None:
         self.guarantee = require_posterior(guarantee)
-        if not 0 < reserve <= 1:
-            raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
-        self.reserve, self.read_alone = reserve, read_alone
+        if not 0 < budget_fraction <= 1:
+            raise SpecError(f"budget_fraction is a share of the budget above 0 and at most 1, not {budget_fraction!r}")
+        self.budget_fraction, self.read_alone = budget_fraction, read_alone
         self.observers = None if observers is None else checked_observers(observers)
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
@@ -229,7 +229,7 @@ class History:
             self.guarantee,
             version,
             target=target,
-            reserve=self.reserve,
+            reserve=self.budget_fraction,
             read_alone=self.read_alone,
             progress=progress,
         )
@@ -282,7 +282,7 @@ class History:
             version,
             draw,
             target=target,
-            reserve=self.reserve,
+            reserve=self.budget_fraction,
             read_alone=self.read_alone,
             progress=progress,
         )

@@ -292,7 +292,7 @@ def _mean(
     if not declared.holds_for(law, weights):
         raise SpecError(
             "the mean over the rows of a unit leaves the bound for this version alone, by rounding; set a slightly "
-            "smaller reserve in [history]"
+            "smaller budget_fraction in [history]"
         )
     return Protocol(weights, marginal_weights(law, weights), law.inputs, target.outputs, "history", str(declared))
 

@@ -192,7 +192,7 @@ def follow_waves(
     if read_alone and not declared.holds_for(joint, whole.weights()):
         raise SpecError(
             "the rows of people who are forgotten would take the effective channel out of the bound for this version "
-            "alone; set a smaller reserve in [history]"
+            "alone; set a smaller budget_fraction in [history]"
         )
     together = _together(steps, target, joint, whole, before, xs)
     return Waves(together, past, outputs, before, after)

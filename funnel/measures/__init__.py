@@ -45,12 +45,17 @@ from funnel.measures.lifts import (
 from funnel.measures.orders import arimoto_information, sibson_information
 from funnel.measures.robust_lifts import RobustLifts, robust_lifts
 from funnel.measures.unchanged import Unchanged, unchanged
+from funnel.measures.utilities import Estimation, Information, Utility, Variance
 
 __all__ = [
     "Breach",
     "Counted",
+    "Estimation",
+    "Information",
     "RobustLifts",
     "Unchanged",
+    "Utility",
+    "Variance",
     "alpha_lift",
     "alpha_lift_inverse",
     "arimoto_information",

@@ -79,7 +79,7 @@ def plan_version(
         if target is None:
             outlooks.append(None)
             continue
-        limit, reserve = spec.mechanism.time_limit, spec.history.reserve
+        limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
         outlooks.append(outlook(past, observed, bound, target, reserve, time_limit=limit, progress=progress))
     return tuple(outlooks)
 
@@ -136,7 +136,7 @@ def _unit_outlooks(
                 spec.record_key,
                 bound,
                 target,
-                spec.history.reserve,
+                spec.history.budget_fraction,
                 rows=units.joint.n,
                 progress=progress,
             )

@@ -67,7 +67,7 @@ Count, tabulate and regress as usual. Every value is one of the source, and tabl
 Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square statistic is \
 divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. `funnel estimate` prints \
 it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
-`funnel.open_release(…).variance_ratio` gives it. About these records alone usual errors are long enough.
+`funnel.load_release(…).variance_ratio` gives it. About these records alone usual errors are long enough.
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
 are not right on average: {instead}"""

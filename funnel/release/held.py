@@ -142,7 +142,7 @@ class HeldVersions:
             reason = error.strerror if isinstance(error, OSError) else said
             raise LedgerError(
                 f"version {version}, held in {folder.root}, is not what was judged: {reason}; reject it with funnel "
-                "approve SPEC --by NAME --reject REASON, then release again"
+                "approve SPEC --approver NAME --reject REASON, then release again"
             ) from error
 
     def close(self, outcome: Outcome) -> None:

@@ -290,7 +290,7 @@ def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequen
     """SHA-256 (hex) of exact tables with what they are of, what they are protected with, and the counts beside them."""
     tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
     values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in versions]
-    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"}), counted]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -314,7 +314,7 @@ def _digest_of(spec: ReleaseSpec, counted: Joint, source: str | None) -> str:
 
     Other records with the same counts have other noise: the same noise would tell that no count has changed.
     """
-    settings = spec.frequencies.model_dump(mode="json", exclude={"total"})
+    settings = spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
     said = [joint_document(counted).content(), settings, source]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -430,9 +430,9 @@ def _spent(settings: FrequencySettings, before: Mapping[str, Decimal], own: Mapp
         If that is more than the settings allow.
     """
     spent = sum({**before, **own}.values(), Decimal(0))
-    if settings.total is not None and spent > Decimal(repr(settings.total)):
+    if settings.max_epsilon is not None and spent > Decimal(repr(settings.max_epsilon)):
         new = sum(cost for draw, cost in own.items() if draw not in before)
-        raise SpecError(too_much(float(spent - new), settings.total, float(new)))
+        raise SpecError(too_much(float(spent - new), settings.max_epsilon, float(new)))
     return float(spent)
 
 

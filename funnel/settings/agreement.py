@@ -23,7 +23,13 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect")
 # Which settings of [frequencies] mean anything with which protection.
-_PROTECTION_OF = {"epsilon": "noise", "beta": "noise", "delta": "noise", "total": "noise", "threshold": "threshold"}
+_PROTECTION_OF = {
+    "epsilon": "noise",
+    "beta": "noise",
+    "delta": "noise",
+    "max_epsilon": "noise",
+    "threshold": "threshold",
+}
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -249,7 +255,7 @@ def _history(spec: ReleaseSpec) -> Iterator[str]:
     """Settings about the same people where they are others."""
     if spec.history is None or spec.history.people == "same":
         return
-    for name in ("register", "reserve", "robust"):
+    for name in ("register", "budget_fraction", "robust"):
         if name in spec.history.model_fields_set:
             yield (
                 f'[history] gives a {name}, which is for people = "same"; take it out, or set people if versions are '
@@ -317,7 +323,7 @@ RULES = (
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),
-    Rule(("[history] people", "[history] register", "[history] reserve", "[history] robust"), _history),
+    Rule(("[history] people", "[history] register", "[history] budget_fraction", "[history] robust"), _history),
     Rule(("[frequencies] protection", *(f"[frequencies] {name}" for name in _PROTECTION_OF)), _protection),
     Rule(("[mechanism] weights", "mechanism"), _weights_of_values),
     Rule(("[engine] kind", "[engine] scheduler"), _engine),

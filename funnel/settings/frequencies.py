@@ -29,7 +29,7 @@ class FrequencySettings(Section):
         Probability, at most, that a value of one person alone is named; only where values are learned from the data.
     threshold : int
         With ``protection = "threshold"``: the smallest (secret, published) count that may be published.
-    total : float or None
+    max_epsilon : float or None
         What all versions about the same people may spend together.
     """
 
@@ -38,14 +38,14 @@ class FrequencySettings(Section):
     beta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.01
     delta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 1e-9
     threshold: Annotated[StrictInt, Field(ge=2)] = 10
-    total: Positive | None = None
+    max_epsilon: Positive | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        if self.total is not None and self.total < self.epsilon:
+        if self.max_epsilon is not None and self.max_epsilon < self.epsilon:
             raise ValueError(
-                f"total {self.total:g} is below epsilon {self.epsilon:g}, so that not one version could be made; "
-                "raise total or lower epsilon"
+                f"max_epsilon {self.max_epsilon:g} is below epsilon {self.epsilon:g}, so that not one version could be "
+                "made; raise max_epsilon or lower epsilon"
             )
         return self
 

@@ -45,8 +45,8 @@ with warnings.catch_warnings():
         register : str or None
             Name under which the people are known; series with the same register are about the same people. By default
             the name of the series.
-        reserve : float
-            Share of the budget, above 0 and at most 1, that is used while frequencies may still move.
+        budget_fraction : float
+            Share of the budget, above 0 and at most 1, that is used while frequencies may still change.
         on_drift : "fail" or "continue"
             What to do when categories come or go, or frequencies move by more than chance explains.
         robust : bool
@@ -57,7 +57,7 @@ with warnings.catch_warnings():
 
         people: Literal["same", "different"]
         register: StrictStr | None = None
-        reserve: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+        budget_fraction: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
         on_drift: Literal["fail", "continue"] = "continue"
         robust: StrictBool = False
 

@@ -80,9 +80,9 @@ def optimal(
         What the utility counts of a protocol that reads the secret: X, or (S, X) as in RLDP.
     utility : "information", "variance", "estimation", "unchanged" or Utility
         I(X;Y) in nats; or Var E[X|Y] / Var X of one column of numbers (METHOD section 9), where gap, utility and bound
-        are shares of the variance. Values that are no numbers are given theirs by `funnel.Variance`. Or the weighted
-        share of records unchanged, over the protocols whose outputs are the inputs and have the same distribution
-        (invariant post-randomisation, METHOD section 17), where gap, utility and bound are such shares.
+        are shares of the variance. Values that are no numbers are given theirs by `funnel.measures.Variance`. Or the
+        weighted share of records unchanged, over the protocols whose outputs are the inputs and have the same
+        distribution (invariant post-randomisation, METHOD section 17), where gap, utility and bound are such shares.
     weights : "root", "share" or "uniform"
         What an unchanged record with value x counts under ``utility="unchanged"``: in proportion to ``1/√p_x``, to 1 or
         to ``1/p_x``, so that all values together count by √p_x, p_x or alike. "share" leaves most records unchanged,

@@ -33,9 +33,21 @@ ROOMS = {
     "history": "Several versions about the same people",
     "frequencies": "Noise for what is published beside the records",
     "estimation": "From released records to true frequencies",
-    "release": "Reading what was published",
+    "analysis": "Reading what was published",
     "measures": "Information, leakage, and what protocols are chosen by",
     "errors": "What can go wrong; every error is one sentence and an exit status of the command",
+}
+# What `import funnel` does not list, and its page does.
+OTHER_NAMES = {
+    "analysis": ("release.Release",),
+    "errors": funnel.errors.__all__,
+    "estimation": tuple(
+        name for name in funnel.estimation.__all__ if name.startswith("estimate_") or name[0].isupper()
+    ),
+    "guarantees": tuple(name for name in funnel.guarantees.__all__ if name[0].isupper()),
+    "measures": funnel.measures.__all__,
+    "mechanisms": ("names", "mechanism", "Mechanism"),
+    "solver": ("Solution",),
 }
 
 
@@ -47,16 +59,17 @@ def room_of(name: str) -> str:
 def names_of(room: str) -> list[str]:
     """The public names of a room, each with the module that has it."""
     own = [f"funnel.{funnel._HOMES[name]}.{name}" for name in funnel._HOMES if room_of(name) == room]
-    if room == "measures":
-        own += [f"funnel.measures.{name}" for name in funnel.measures.__all__ if name not in funnel._HOMES]
-    if room == "mechanisms":
-        own += ["funnel.mechanisms.names", "funnel.mechanisms.mechanism", "funnel.mechanisms.Mechanism"]
-    return own
+    return own + [f"funnel.{room}.{name}" for name in OTHER_NAMES.get(room, ()) if name not in funnel._HOMES]
 
 
 def library() -> dict[str, str]:
     """A page for every room, and one that lists them."""
-    index = ["# The library", "", "Every public name, by its room. `import funnel` has all of them.", ""]
+    index = [
+        "# The library",
+        "",
+        "Every public name, by its package. `import funnel` has the common ones, and every kind of guarantee or error.",
+        "",
+    ]
     pages = {}
     for room, title in ROOMS.items():
         names = names_of(room)

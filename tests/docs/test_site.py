@@ -75,7 +75,7 @@ def test_every_public_name_has_its_place_in_the_reference(site: Path) -> None:
     reference = "".join(text_of(page) for page in (site / "reference" / "python").glob("*.html"))
     for name in funnel._HOMES:
         assert f'id="funnel.{funnel._HOMES[name]}.{name}"' in reference, name
-    for name in (*(f"measures.{name}" for name in funnel.measures.__all__), "mechanisms.names"):
+    for name in (*(f"measures.{name}" for name in funnel.measures.__all__), "mechanisms.names", "errors.SpecError"):
         assert re.search(rf'id="funnel\.{name}"|id="funnel\.measures\.\w+\.{name.partition(".")[2]}"', reference), name
 
 
@@ -90,7 +90,7 @@ def test_every_command_and_every_setting_is_in_the_reference(site: Path) -> None
         "time_limit",
         "weights",
         "minimum_cell",
-        "reserve",
+        "budget_fraction",
         "contact_email",
         "one_of",
     ):

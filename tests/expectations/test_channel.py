@@ -1,4 +1,4 @@
-"""The channel that records were drawn with: its level to the last bit, and its draws input by input."""
+"""The channel that records were drawn with, and its draws input by input."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ from funnel.pipeline.expectations.custom.drawn_inputs import (
     snapshot_inputs,
 )
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol, MeasuredDraws
-from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.protocol import Protocol
 from tests.verdicts import judge_evidence
 
 INPUTS = "expect_drawn_inputs_to_equal_snapshot"
 DRAWS = "expect_draws_to_follow_protocol"
-LEVEL = "expect_protocol_level_to_meet_bound"
 COUNTS = "expect_released_counts_to_equal_drawn"
 
 
@@ -50,66 +48,9 @@ class Counted:
         return self.function(*arguments)
 
 
-def shifted(evidence: Evidence, units: int) -> Protocol:
-    """The protocol with weight moved to the witness output, at the input that tells most of the witness secret."""
-    protocol, joint = evidence.protocol, evidence.joint
-    witness = evidence.guarantee.level(joint, protocol).witness
-    weights = protocol.weights.copy()
-    tells = joint.counts[witness.secret] / joint.counts.sum(axis=0)
-    order = np.argsort(tells if witness.upward else -tells)[::-1]
-    x = next(int(x) for x in order if (weights[:, x] > units).sum() - (weights[witness.output, x] > units) > 0)
-    others = np.where(np.arange(len(weights)) == witness.output, 0, weights[:, x])
-    weights[witness.output, x] += np.uint64(units)
-    weights[int(others.argmax()), x] -= np.uint64(units)
-    return replace(protocol, weights=weights)
-
-
-def barely_too_weak(evidence: Evidence, most: float) -> Protocol:
-    """A protocol whose level exceeds the bound by less than ``most``, by bisection on the integer weights."""
-    guarantee, joint = evidence.guarantee, evidence.joint
-    low, high = 0, 1 << 55
-    assert guarantee.level(joint, shifted(evidence, high)).value > guarantee.epsilon + most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if guarantee.level(joint, shifted(evidence, middle)).value > guarantee.epsilon + most:
-            high = middle
-        else:
-            low = middle
-    return shifted(evidence, low)
-
-
-def test_a_level_above_the_bound_by_a_trillionth_fails_and_says_so(adult: Evidence) -> None:
-    protocol = barely_too_weak(adult, 1e-12)
-    excess = adult.guarantee.level(adult.joint, protocol).value - 1
-    assert 0.9e-12 < excess < 1.1e-12
-    found = failures(replace(adult, protocol=protocol))
-    assert set(found) == {LEVEL}
-    assert found[LEVEL].startswith(f"level {1 + excess!r} exceeds the declared 1.0 by {excess:.2e} nats, at output ")
-
-
-def test_a_bound_that_is_far_exceeded_fails(adult: Evidence) -> None:
-    found = failures(replace(adult, guarantee=funnel.LIP(0.75)))
-    assert set(found) == {LEVEL}
-    assert found[LEVEL].startswith("level 1.000000 exceeds the declared 0.75 by 0.250000 nats, at output ")
-
-
-def test_an_infinite_level_fails(small: Evidence) -> None:
-    joint = funnel.Joint.from_counts(np.diag([60, 120, 120]), inputs=small.protocol.inputs)
-    found = failures(replace(small, joint=joint))
-    assert found[LEVEL].startswith("level is infinite instead of at most 2.0 nats, at output ")
-
-
-def test_a_level_that_prints_like_the_bound_is_not_said_to_exceed_it() -> None:
-    expectation = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", budget=1.0, protocol_digest="d")
-    found = expectation.find(MeasuredLevel(False, 1.0, "d", "y", "s"))
-    assert found.failure == "level 1.0 is not provably within the declared 1.0 nats, at output 'y' and secret 's'"
-
-
 def test_another_protocol_than_declared_fails() -> None:
-    level = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", budget=1.0, protocol_digest="a" * 64)
     draws = ExpectDrawsToFollowProtocol(significance=1e-9, protocol_digest="a" * 64)
     words = "the protocol has digest bbbbbbbbbbbb… instead of aaaaaaaaaaaa…"
-    assert level.find(MeasuredLevel(True, 0.5, "b" * 64, "y", "s")).failure == words
     assert draws.find(MeasuredDraws(1.0, 3, 0, None, "b" * 64)).failure == words
 
 
@@ -206,12 +147,10 @@ def test_a_channel_that_is_lost_on_the_way_fails_all_that_rests_on_it(
     small: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = small.tables
-    for name, resting in (("channel", {INPUTS, DRAWS}), ("published", {LEVEL})):
-        lost = tables | {name: tables[name].assign(channel=[None])}
-        monkeypatch.setitem(vars(small), "tables", lost)
-        found = failures(small)
-        assert set(found) == resting
-        assert set(found.values()) == {"it could not be judged because TypeError was raised"}
+    monkeypatch.setitem(vars(small), "tables", tables | {"channel": tables["channel"].assign(channel=[None])})
+    found = failures(small)
+    assert set(found) == {INPUTS, DRAWS}
+    assert set(found.values()) == {"it could not be judged because TypeError was raised"}
 
 
 def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:

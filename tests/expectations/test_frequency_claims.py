@@ -32,7 +32,7 @@ MARITAL = (
     '["Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Separated", '
     '"Widowed"]'
 )
-NOISE = 'frequencies.protection = "noise"\nfrequencies.total = 2.0\n'
+NOISE = 'frequencies.protection = "noise"\nfrequencies.max_epsilon = 2.0\n'
 TEXT = (
     SPEC.replace('frequencies.protection = "none"\n', NOISE).replace(
         'publish = ["relationship"]', 'publish = ["relationship", "race"]'

@@ -33,7 +33,6 @@ from tests.verdicts import (
     COLUMNS,
     DRAWS,
     HIDDEN,
-    LEVEL,
     NULLS,
     ROWS,
     TYPES,
@@ -49,9 +48,8 @@ def test_a_good_release_passes_every_expectation(adult_verdict: Verdict) -> None
     assert failures(adult_verdict) == {}
     assert {judgement.name for judgement in adult_verdict.results} == ALL
     assert all(judgement.description.endswith(".") for judgement in adult_verdict.results)
-    assert adult_verdict.sentence() == "all 12 expectations hold"
+    assert adult_verdict.sentence() == "all 11 expectations hold"
     judged = {judgement.name: judgement for judgement in adult_verdict.results}
-    assert 0.999999 < judged[LEVEL].observed <= 1.0 == judged[LEVEL].expected
     assert judged[DRAWS].expected == SHARES["draws"] <= judged[DRAWS].observed
 
 
@@ -90,7 +88,7 @@ def test_the_room_is_imported_without_great_expectations() -> None:
 # Great Expectations fails open; the judge must not.
 
 
-@pytest.mark.parametrize("position", [0, 5, 8, 11])
+@pytest.mark.parametrize("position", [0, 5, 8, 10])
 def test_an_expectation_dropped_silently_fails_the_verdict(adult: Evidence, position: int) -> None:
     dropped = declare(adult)[position]
     whole = ExpectationSuite.expectation_configurations
@@ -112,16 +110,16 @@ def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
     def loosened(suite: ExpectationSuite) -> list[Any]:
         configurations = whole.fget(suite)
         for one in configurations:
-            if one.type == LEVEL:
-                one.kwargs |= {"budget": 2.0, "guarantee": "lip:2.0"}
+            if one.type == DRAWS:
+                one.kwargs |= {"significance": 1e-30}
         return configurations
 
     monkeypatch.setattr(ExpectationSuite, "expectation_configurations", property(loosened))
     verdict = judge_evidence(adult)
     assert not verdict.passed
     assert [(judgement.name, judgement.failure) for judgement in verdict.failed] == [
-        (LEVEL, "it was declared but not evaluated, so it is not met"),
-        (LEVEL, "it was evaluated but not declared with these arguments"),
+        (DRAWS, "it was declared but not evaluated, so it is not met"),
+        (DRAWS, "it was evaluated but not declared with these arguments"),
     ]
 
 
@@ -131,8 +129,8 @@ def test_an_expectation_evaluated_twice_fails_the_verdict(adult: Evidence, monke
         ExpectationSuite, "expectation_configurations", property(lambda suite: whole.fget(suite) + whole.fget(suite))
     )
     verdict = judge_evidence(adult)
-    assert len(verdict.results) == 24
-    assert len(verdict.failed) == 12
+    assert len(verdict.results) == 22
+    assert len(verdict.failed) == 11
 
 
 def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(

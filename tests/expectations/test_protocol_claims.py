@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from funnel.pipeline.expectations.said import Said
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import figures
 from funnel.recount.laws import Laws
-from funnel.release.coarse import _rounded, _slightly_mixed
-from funnel.rounding import marginal_weights
 from tests.expectations.test_laws import laws_of
 
 JOINT = Joint.from_counts(
@@ -113,57 +110,3 @@ def test_shares_are_told_as_multiples_of_a_step_and_none_that_occurs_as_nothing(
     share: float, noise: float, told: float
 ) -> None:
     assert math.isclose(figures._told(share, 0.005, noise), told)
-
-
-def test_the_effective_channel_is_what_all_histories_come_to_up_to_its_grid() -> None:
-    held = laws(reads_secret=False)
-
-    def found(moved: Fraction) -> str | None:
-        told = {x: [Fraction(w, DENOMINATOR) for w in column] for x, column in held.weights.items()}
-        told["v",][0] += moved
-        told["v",][1] -= moved
-        return protocol_claims._effective(held, told, 2.0**-20).failure
-
-    assert found(Fraction(0)) is None
-    assert found(Fraction(1, 2**40)) is None
-    assert found(Fraction(1, 8)) == "is not what the channels of all histories come to, at 'v'"
-    assert protocol_claims._effective(held, {}, 2.0**-20).failure == "is about other values than people draw by"
-    assert protocol_claims._effective(held, None, 2.0**-20).failure is None
-    said = protocol_claims._effective(held, None, 2.0**-20, 0.0).failure
-    assert said == "is said to be rounded, and nobody has a history"
-
-
-@pytest.mark.parametrize("bits", [8, 14, 20])
-def test_a_little_of_the_law_may_be_mixed_in_but_where_nothing_was(bits: int) -> None:
-    """As `funnel.release.coarse.rounded_channel` does where a bound leaves no room: the largest has what is left."""
-    joint = Joint.from_counts([[40, 30, 30, 50], [20, 50, 60, 40]])
-    shares = np.array([[0.75, 0.0, 0.0, 0.0], [0.25, 0.625, 0.0, 0.5], [0.0, 0.375, 0.875, 0.25], [0, 0, 0.125, 0.25]])
-    weights = (shares * 2.0**63).astype(np.uint64)
-    exact = Protocol(weights, marginal_weights(joint, weights), joint.inputs, joint.inputs)
-    told = _rounded(_slightly_mixed(joint, exact), bits, 16)
-    assert told is not None
-    held = laws_of(joint, replace(exact, weights=told))
-    effective = {x: [Fraction(share) for share in shares[:, i]] for i, x in enumerate(joint.inputs.symbols)}
-    assert protocol_claims._effective(held, effective, 0.05).failure is None
-    # So much of it that the other outputs would show it, unless it is said to be off by so much.
-    unit = 2 ** (63 - bits)
-    moved = told.copy()
-    moved[0, 0] -= np.uint64(3 * unit)
-    moved[1, 0] += np.uint64(3 * unit)
-    held = laws_of(joint, replace(exact, weights=moved))
-    assert protocol_claims._effective(held, effective, 0.05).failure is not None
-    assert protocol_claims._effective(held, effective, 0.05, 2.0**-bits).failure is not None
-    assert protocol_claims._effective(held, effective, 0.05, 5 * 2.0**-bits + 2.0**-10).failure is None
-    # An output that no history gives, however rarely.
-    rarely = told.copy()
-    rarely[0, 1] += np.uint64(unit)
-    rarely[1, 1] -= np.uint64(unit)
-    held = laws_of(joint, replace(exact, weights=rarely))
-    assert protocol_claims._effective(held, effective, 0.05).failure is not None
-    assert protocol_claims._effective(held, effective, 0.05, 0.5).failure is not None
-    # Only all of them, however rarely.
-    every = np.where(told > 0, told, np.uint64(unit))
-    every[told.argmax(axis=0), np.arange(4)] -= np.uint64(unit) * (told == 0).sum(axis=0).astype(np.uint64)
-    held = laws_of(joint, replace(exact, weights=every))
-    assert protocol_claims._effective(held, effective, 0.05).failure is not None
-    assert protocol_claims._effective(held, effective, 0.05, 0.5).failure is None

@@ -72,7 +72,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     said = first.stdout.splitlines()
     assert said[0].startswith("Held version 1.0.0 for approval, unpublished: 3,000 records by grr")
     assert f"Release: {folder}" in said
-    assert said[-1].startswith("Look at the report, then: funnel approve SPEC --by")
+    assert said[-1].startswith("Look at the report, then: funnel approve SPEC --approver")
     assert seen(spec) == []
     before = tree(folder)
     assert "signature.json" not in before
@@ -124,7 +124,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     audited = funnel("audit", released.root.parent)
     assert audited.exit_code == 0, audited.output
 
-    late = funnel("approve", spec, "--by", "B. Second", "--json")
+    late = funnel("approve", spec, "--approver", "B. Second", "--json")
     assert late.exit_code == 9
     message = json.loads(late.stdout)["message"]
     assert message.startswith("no version waits for approval; version 1.0.0 was published on ")
@@ -168,7 +168,7 @@ def test_a_held_version_gives_way_to_what_is_newer(tmp_path: Path) -> None:
 def test_a_rejected_version_is_removed_and_not_drawn_again(tmp_path: Path) -> None:
     spec = make_project(tmp_path, ASKING)
     run(spec)
-    done = funnel("approve", spec, "--by", "A. Okafor", "--reject", "rare cells")
+    done = funnel("approve", spec, "--approver", "A. Okafor", "--reject", "rare cells")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("Version 1.0.0 was rejected by A. Okafor on ")
     assert done.stdout.splitlines()[0].endswith(": rare cells")
@@ -220,16 +220,16 @@ def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path, stage: Stage)
     spec = make_project(tmp_path, ASKING)
     run(spec)
     before = tree(tmp_path / "releases" / "people" / ".held-1.0.0")
-    stopped = stage.run("approve", spec, "--by", "A", dies="says taken from the cache", by=signal.SIGTERM)
+    stopped = stage.run("approve", spec, "--approver", "A", dies="says taken from the cache", by=signal.SIGTERM)
     assert stopped.stderr.splitlines()[-1] == (
         "funnel: terminated; what was held waits still, unless it was published before"
     )
-    killed = stage.run("approve", spec, "--by", "A", dies="says publishing")
+    killed = stage.run("approve", spec, "--approver", "A", dies="says publishing")
     assert killed.status == -signal.SIGKILL, killed.stderr
     assert seen(spec) == []
     assert tree(tmp_path / "releases" / "people" / ".held-1.0.0") == before
     assert run(spec)["status"] == "held"
-    done = funnel("approve", spec, "--by", "A. Okafor")
+    done = funnel("approve", spec, "--approver", "A. Okafor")
     assert done.stdout.startswith("Published version 1.0.0: 3,000 records by grr"), done.output
     assert done.stdout.splitlines()[0].endswith(", approved by A. Okafor.")
     assert sorted(path.name for path in (tmp_path / "releases" / "people").iterdir()) == ["1.0.0", "latest"]
@@ -329,13 +329,14 @@ def test_a_spec_that_misspells_it_publishes_nothing(tmp_path: Path, section: str
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ([], 2, "Missing option '--by'"),
-        (["--by", ""], 3, "the name of who approves or rejects must not be empty"),
-        (["--by", "A\nB"], 3, "must be one line without control characters"),
-        (["--by", "A", "--version", "latest"], 3, "such as 1.1.0"),
-        (["--by", "A", "--reject", ""], 3, "the note or reason must not be empty"),
-        (["--by", "A", "--reject", "no", "--note", "yes"], 2, "--note goes with an approval"),
-        (["--by", "A"], 9, "no version waits for approval; funnel release SPEC holds one where the spec says"),
+        ([], 2, "Missing option '--approver'"),
+        (["--by", "A"], 2, "the option --by is called --approver now"),
+        (["--approver", ""], 3, "the name of who approves or rejects must not be empty"),
+        (["--approver", "A\nB"], 3, "must be one line without control characters"),
+        (["--approver", "A", "--version", "latest"], 3, "such as 1.1.0"),
+        (["--approver", "A", "--reject", ""], 3, "the note or reason must not be empty"),
+        (["--approver", "A", "--reject", "no", "--note", "yes"], 2, "--note goes with an approval"),
+        (["--approver", "A"], 9, "no version waits for approval; funnel release SPEC holds one where the spec says"),
     ],
 )
 def test_a_command_that_is_wrong_is_told_so(tmp_path: Path, arguments: list[str], status: int, words: str) -> None:

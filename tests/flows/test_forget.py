@@ -54,13 +54,13 @@ def test_a_person_is_forgotten_between_versions(tmp_path: Path) -> None:
     register = Register.of(tmp_path / ".funnel", "adults")
     head = register.head_sha256
     # Whoever does not say yes changes nothing.
-    assert asked(path, "--key", "id=7", answer="n\n").exit_code == 1
+    assert asked(path, "--id", "id=7", answer="n\n").exit_code == 1
     assert Register.of(tmp_path / ".funnel", "adults").head_sha256 == head
-    done = asked(path, "--key", "id=7", "--yes")
+    done = asked(path, "--id", "id=7", "--yes")
     assert done.exit_code == 0, done.output
     assert done.output.startswith("1 person was erased from the register: 1 answers in 1 versions; the digest of every")
     (tmp_path / "keys.csv").write_text("id\n8\n9\n5000\n")
-    told = json.loads(asked(path, "--keys", str(tmp_path / "keys.csv"), "--json").output)
+    told = json.loads(asked(path, "--ids", str(tmp_path / "keys.csv"), "--json").output)
     assert (told["people"], told["unknown"], told["versions"]) == (2, 1, ["people/1.0.0"])
     found = Register.of(tmp_path / ".funnel", "adults")
     assert found.head is not None
@@ -91,9 +91,10 @@ def test_what_cannot_be_forgotten_is_said(tmp_path: Path) -> None:
     path = make_project(tmp_path, KEYED, people(0, 300))
     with pytest.raises(SpecError, match="nobody is known in this series"):
         forget(ReleaseSpec.load(path), [{"id": "1"}])
-    for arguments in ((), ("--key", "id=1", "--keys", "keys.csv")):
+    for arguments in ((), ("--id", "id=1", "--ids", "keys.csv")):
         assert "say who is to be forgotten" in str(asked(path, *arguments, "--yes").exception)
-    assert "COLUMN=VALUE" in str(asked(path, "--key", "17", "--yes").exception)
+    assert "COLUMN=VALUE" in str(asked(path, "--id", "17", "--yes").exception)
+    assert "the option --key is called --id now" in asked(path, "--key", "id=1").output
     keys = tmp_path / "keys.csv"
     with pytest.raises(DataError, match="cannot be read"):
         read_keys(keys)

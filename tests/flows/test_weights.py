@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from funnel.analysis.release import Release, load_release
+from funnel.analysis.weighted import weight_classes
 from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.errors import SpecError
 from funnel.pipeline.flows.release import release
 from funnel.release.layout import ReleaseFolder
-from funnel.release.reading import Release, open_release
-from funnel.release.weighted import weight_classes
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
 
@@ -59,9 +59,9 @@ def test_weighted_shares_are_those_of_the_classes(folder: ReleaseFolder) -> None
     means = np.array([60_000, 145_000, 205_000, 320_000])
     weights = means[np.searchsorted([100_000, 180_000, 240_000], rows["fnlwgt"].to_numpy(), side="right")]
     women = np.array(rows["sex"].to_pylist()) == "Female"
-    opened = open_release(folder.root)
+    opened = load_release(folder.root)
     assert isinstance(opened, Release)
-    found = opened.estimate_weighted()
+    found = opened.weighted()
     place = found.cells.index(("Female",))
     right = weights[women].sum() / weights.sum()
     # Six standard errors: this release is one drawing.

@@ -13,19 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.alphabet import CLASS_COLUMN
+from funnel.analysis.estimated import estimate_release
+from funnel.analysis.question import Question
+from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.console import unchanged_lines
 from funnel.errors import SpecError
 from funnel.pipeline.flows import way
-from funnel.release.asked import Question
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
-from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
-from funnel.release.reading import open_release
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
@@ -103,19 +103,19 @@ def test_shares_of_any_columns_are_counted_with_their_errors(folder: ReleaseFold
 
 def test_r_of_any_statistic_of_the_records_is_told(folder: ReleaseFolder) -> None:
     """Of all columns crossed, of odds, of means and of chi-square tests, and of a regression by its influence."""
-    released = open_release(folder.root)
+    released = load_release(folder.root)
     table = released.table()
-    every = released.estimate(COLUMNS)
+    every = released.shares(COLUMNS)
     assert len(every.cells) == len(set(zip(*(table[column].to_pylist() for column in COLUMNS), strict=True)))
     assert every.r is not None
     women = np.array(table["sex"].to_pylist()) == "Female"
-    shares = released.estimate("sex", sampling=True)
+    shares = released.shares("sex", sampling=True)
     assert shares.r is not None
     r = shares.r[[cell[0] for cell in shares.cells].index("Female")]
     assert float(released.variance_ratio(women)) == pytest.approx(float(r))
     numbers = {name: float(k) for k, name in enumerate(sorted(set(table["education"].to_pylist())))}
     years = np.array([numbers[name] for name in table["education"].to_pylist()])
-    means = released.estimate_numbers("education", "sex", numbers=numbers, quantiles=(0.5,), sampling=True)
+    means = released.mean("education", "sex", numbers=numbers, quantiles=(0.5,), sampling=True)
     assert means.means.tolist() == pytest.approx([years[women].mean(), years[~women].mean()])
     design = np.column_stack([np.ones(ROWS), women])
     residuals = years - design @ np.linalg.lstsq(design, years, rcond=None)[0]
@@ -124,16 +124,16 @@ def test_r_of_any_statistic_of_the_records_is_told(folder: ReleaseFolder) -> Non
     assert means.r is not None
     # The constant is the mean of men.
     assert slopes[0] == pytest.approx(means.r[1])
-    odds = released.estimate_odds("sex", "race")
+    odds = released.odds("sex", "race")
     assert ((odds.r >= 0) & (odds.r <= 1)).all()
     assert released.chi_square_ratio("sex", "race") == pytest.approx(
-        released.estimate(("sex", "race")).chi_square_r, abs=1e-12
+        released.shares(("sex", "race")).chi_square_r, abs=1e-12
     )
 
 
 def test_most_values_of_every_column_are_expected_to_stay(folder: ReleaseFolder) -> None:
     """In every column at least as many as whole records, and of these as many as the report says, nearly."""
-    released = open_release(folder.root)
+    released = load_release(folder.root)
     whole, told = released.unchanged(), PublicReport.read(folder.numbers).unchanged
     assert told is not None
     assert whole == pytest.approx(told.share, abs=0.02)
@@ -163,7 +163,7 @@ def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder
     assert told is not None
     assert told.whole is not None
     assert [one.column for one in told.whole.columns] == COLUMNS
-    released, table = open_release(folder.root), pq.read_table(folder.data)
+    released, table = load_release(folder.root), pq.read_table(folder.data)
     for one in told.whole.columns:
         # Rounded to a thousandth twice.
         agree = released.unchanged(one.column) - released.unchanged()

@@ -1,4 +1,4 @@
-"""What the tests of the source share: small sources with their specs, and how a refusal must look."""
+"""What tests of the library share: small sources with their specs, a release, and how a refusal must look."""
 
 from __future__ import annotations
 
@@ -16,8 +16,45 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
-from tests.projects import spec_of
+from tests.projects import adult_rows, make_project, spec_of
+from tests.releases import make_release
+
+# All that a spec can say of a release.
+SPEC = """
+name = "people"
+title = "People: a \\"test\\" & more"
+description = "People, some of them."
+secret = ["marital-status"]
+publish = ["relationship", "sex"]
+guarantee = "lip:1.0"
+frequencies.protection = "none"
+
+[source]
+path = "people.parquet"
+
+[history]
+people = "different"
+
+[disclosure]
+on_breach = "report"
+
+[output]
+csv = true
+
+[metadata]
+licence = "CC-BY-4.0"
+licence_url = "https://creativecommons.org/licenses/by/4.0/"
+keywords = ["people", "tests", "x", "a/b"]
+contact_name = "Office of Tests"
+contact_email = "office@example.org"
+
+[[metadata.sources]]
+title = "Census"
+path = "https://example.org/census"
+version = "1994"
+"""
 
 
 @dataclass
@@ -69,3 +106,8 @@ def refusal() -> Callable[..., str]:
         return message
 
     return message_of
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    return make_release(make_project(tmp_path_factory.mktemp("published"), SPEC, adult_rows(0, 1000)))

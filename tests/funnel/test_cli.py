@@ -21,9 +21,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint, estimate, estimate_numbers, fit
+from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
+from funnel.estimation import estimate_numbers
 from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
@@ -165,7 +166,7 @@ def test_warnings_stay_to_be_read(
 
 
 def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: Path) -> None:
-    spec = SPEC.replace('people = "different"', 'people = "same"\nreserve = 0.9') + "\n"
+    spec = SPEC.replace('people = "different"', 'people = "same"\nbudget_fraction = 0.9') + "\n"
     spec = spec.replace('guarantee = "lip:1.0"', 'guarantee = "lip:0.5"\nrecord_key = ["id"]')
     table = adult_rows(0, 500)
     project = make_project(tmp_path, spec, table.append_column("id", pa.array(range(500))))

@@ -91,20 +91,29 @@ def test_a_name_loads_its_own_room() -> None:
     assert "funnel.solver" not in modules
 
 
-def test_type_checkers_are_told_the_names_that_are_there() -> None:
-    told = {
+def test_type_checkers_know_the_names_that_are_there() -> None:
+    homes = {
         alias.name: node.module
         for node in STUB.body
         if isinstance(node, ast.ImportFrom) and node.module != "__future__"
         for alias in node.names
     }
     (listed,) = (ast.literal_eval(node.value) for node in STUB.body if isinstance(node, ast.Assign))
-    assert sorted(told) == sorted(listed) == sorted(funnel.__all__)
-    for name, home in told.items():
+    kinds = {*funnel.errors.__all__, *(name for name in funnel.guarantees.__all__ if name[0].isupper())}
+    assert sorted(listed) == sorted(funnel.__all__)
+    assert set(listed) <= set(homes) <= {*listed, *kinds}
+    assert set(funnel.errors.__all__) <= set(homes)
+    for name, home in homes.items():
         assert home
         same = importlib.import_module(f"funnel.{name}") if home == "funnel" else None
         assert getattr(funnel, name) is (same or getattr(importlib.import_module(home), name))
-    assert set(funnel.__all__) <= set(dir(funnel))
+
+
+def test_import_funnel_lists_its_public_names_and_leaks_no_other() -> None:
+    code = "import funnel; print(*sorted({*dir(funnel), *(n for n in vars(funnel) if not n.startswith('_'))}))"
+    done = python(code)
+    assert done.stdout.split() == sorted(funnel.__all__)
+    assert len(funnel.__all__) <= 30
 
 
 def test_rooms_are_attributes_and_other_names_are_not() -> None:

@@ -120,6 +120,14 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
     ("path", "value", "expected"),
     [
         ("source/pth", "a.parquet", "[source] pth: unknown setting; did you mean path?"),
+        (
+            "history",
+            {"people": "same", "reserve": 0.9},
+            "reserve: unknown setting; it is called budget_fraction now",
+        ),
+        ("groups", {"people": 100}, "[groups] people: unknown setting; it is called min_records now"),
+        ("groups", {"without": ["id"]}, "[groups] without: unknown setting; it is called exclude now"),
+        ("frequencies", {"total": 5.0}, "[frequencies] total: unknown setting; it is called max_epsilon now"),
         ("titel", "x", "titel: unknown setting; did you mean title?"),
         ("recode/age/bin", [1], "[recode.age] bin: unknown setting; did you mean bins?"),
         (
@@ -282,10 +290,14 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
             {"people": "different", "register": "panel"},
             '[history] gives a register, which is for people = "',
         ),
-        ("history", {"people": "different", "reserve": 1.0}, '[history] gives a reserve, which is for people = "same"'),
-        ("history", {"people": "same", "reserve": 0.0}, "[history] reserve must be above 0"),
-        ("history", {"people": "same", "reserve": 1.01}, "[history] reserve must be at most 1"),
-        ("history", {"people": "same", "reserve": "all"}, "[history] reserve must be a number"),
+        (
+            "history",
+            {"people": "different", "budget_fraction": 1.0},
+            "[history] gives a budget_fraction",
+        ),
+        ("history", {"people": "same", "budget_fraction": 0.0}, "[history] budget_fraction must be above 0"),
+        ("history", {"people": "same", "budget_fraction": 1.01}, "[history] budget_fraction must be at most 1"),
+        ("history", {"people": "same", "budget_fraction": "all"}, "[history] budget_fraction must be a number"),
         ("history", {"people": "same", "on_drift": "warn"}, "[history] on_drift must be 'fail' or 'continue'"),
         (
             "history",
@@ -328,9 +340,9 @@ def test_who_the_people_are() -> None:
     assert different.register is None
     same = ReleaseSpec.of({**keyed, "history": {"people": "same"}, "unit": ["id"]})
     assert same.history is not None
-    assert (same.register, same.history.reserve, same.history.on_drift) == (same.name, 1.0, "continue")
+    assert (same.register, same.history.budget_fraction, same.history.on_drift) == (same.name, 1.0, "continue")
     assert same.reading.publish == (*same.publish, "id")
-    named = ReleaseSpec.of({**keyed, "history": {"people": "same", "register": "panel", "reserve": 0.9}})
+    named = ReleaseSpec.of({**keyed, "history": {"people": "same", "register": "panel", "budget_fraction": 0.9}})
     assert named.register == "panel"
     assert len({spec.digest for spec in (alone, different, same, named)}) == 4
     # What is counted is the same.

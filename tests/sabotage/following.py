@@ -97,7 +97,7 @@ FOLLOWING = [
             ),
             (
                 "the effective channel optimised anew",
-                TOLD,
+                CAUGHT,
                 f"{TOOLS}.coarsened(joint, found.guarantee, effective)",
             ),
         )

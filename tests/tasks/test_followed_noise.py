@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.analysis.estimated import estimate_release
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
@@ -31,7 +32,6 @@ from funnel.recount.spent import own_draws, spent_complaints
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
 from funnel.release import protected, secret
-from funnel.release.estimated import estimate_release
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection

@@ -39,7 +39,7 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         "Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square "
         "statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. "
         "`funnel estimate` prints it for shares, means, odds ratios and tests of independence; for any other "
-        "statistic, such as a regression, `funnel.open_release(…).variance_ratio` gives it. About these records alone "
+        "statistic, such as a regression, `funnel.load_release(…).variance_ratio` gives it. About these records alone "
         "usual errors are long enough."
     )
     selected = (

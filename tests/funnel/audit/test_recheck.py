@@ -137,12 +137,15 @@ def test_the_key_tells_a_forged_release_from_a_true_one(public: ReleaseFolder, t
     (tmp_path / "key.hex").write_text(f"{key}\n")
     forms = (key, key.upper(), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="))
     for form in (*forms, pem.decode(), tmp_path / "key.pem", tmp_path / "key.hex"):
-        assert funnel_audit(public.root, "--public", "--key", form).exit_code == 0
+        assert funnel_audit(public.root, "--public", "--public-key", form).exit_code == 0
     for wrong in ("jane", "ab" * 31, tmp_path / "none", tmp_path):
-        assert funnel_audit(public.root, "--key", wrong).exit_code == 3
+        assert funnel_audit(public.root, "--public-key", wrong).exit_code == 3
+    former = funnel_audit(public.root, "--key", key)
+    assert former.exit_code == 2
+    assert "the option --key is called --public-key now" in former.output
     Forger(public).sign()
     assert funnel_audit(public.root, "--public").exit_code == 0
-    shown = funnel_audit(public.root, "--public", "--key", key)
+    shown = funnel_audit(public.root, "--public", "--public-key", key)
     assert shown.exit_code == 7
     assert "FAIL signature: it was signed with key" in shown.stdout
     assert "proves only that no file was changed" in funnel_audit(public.root, "--public").stdout

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel import LDP, DataError, Estimate, Joint, Protocol, SolverError, SpecError, estimate, fit
+from funnel import LDP, DataError, Joint, Protocol, SolverError, SpecError, estimate, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import expected_errors
+from funnel.estimation import Estimate, expected_errors
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights

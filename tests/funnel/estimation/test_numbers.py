@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel import LDP, LIP, Joint, NumberEstimate, Protocol, SpecError, estimate, estimate_numbers, fit
+from funnel import LDP, LIP, Joint, Protocol, SpecError, estimate, fit
 from funnel.alphabet import Alphabet
+from funnel.estimation import NumberEstimate, estimate_numbers
 from funnel.rounding import integer_weights
 
 AGES = ("19", "27", "33", "48", "61")

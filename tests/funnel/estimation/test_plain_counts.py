@@ -13,20 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel import (
-    LIP,
-    Alphabet,
-    DataError,
-    Joint,
-    Protocol,
-    SpecError,
-    estimate,
-    estimate_numbers,
-    estimate_odds,
-    estimate_weighted,
-    fit,
-)
-from funnel.estimation import chi_square_ratio, variance_ratio
+from funnel import LIP, Alphabet, DataError, Joint, Protocol, SpecError, estimate, fit
+from funnel.estimation import chi_square_ratio, estimate_numbers, estimate_odds, estimate_weighted, variance_ratio
 from funnel.estimation.plain_counts import PlainCounts
 from tests.invariant import IntTable, counts_of, exact_channel, flows, invariant_protocol, protocol_of_flow
 

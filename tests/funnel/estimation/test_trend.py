@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from funnel import LDP, Estimate, Joint, SpecError, estimate, estimate_trend, fit
+from funnel import LDP, Joint, SpecError, estimate, fit
+from funnel.estimation import Estimate, estimate_trend
 from funnel.protocol import Protocol
 
 JOINT = Joint.from_counts([[300, 100, 200], [100, 500, 100]], inputs=["u", "v", "w"])

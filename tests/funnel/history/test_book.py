@@ -51,7 +51,7 @@ def given_input(weights: np.ndarray, step: Step, output: int) -> dict[int, Fract
 def test_every_law_and_every_decision_against_all_trajectories(
     waves: list[Wave], guarantee: funnel.Guarantee, reserve: float, read_alone: bool, invariant: bool
 ) -> None:
-    observer, book = Observer(waves), funnel.History(guarantee, reserve=reserve, read_alone=read_alone)
+    observer, book = Observer(waves), funnel.History(guarantee, budget_fraction=reserve, read_alone=read_alone)
     told: dict[int, list[tuple[int, int, dict[int, Fraction]]]] = {}
     for version, wave in enumerate(waves):
         target = None
@@ -323,8 +323,8 @@ def test_what_is_no_bound_on_posteriors_is_refused(guarantee: funnel.Guarantee) 
 
 @pytest.mark.parametrize("reserve", [0.0, -1.0, 1.5, float("nan")])
 def test_a_reserve_is_a_share(reserve: float) -> None:
-    with pytest.raises(funnel.SpecError, match="reserve is a share"):
-        funnel.History(funnel.LIP(1.0), reserve=reserve)
+    with pytest.raises(funnel.SpecError, match="budget_fraction is a share"):
+        funnel.History(funnel.LIP(1.0), budget_fraction=reserve)
 
 
 def test_histories_that_are_none_are_refused() -> None:

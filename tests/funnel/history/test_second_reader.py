@@ -41,7 +41,7 @@ def panels(draw: st.DrawFn) -> list[dict[int, tuple[str, str]]]:
 @given(panels(), st.sampled_from([1.0, 0.8]))
 @settings(max_examples=8, deadline=None)
 def test_a_second_reader_believes_what_the_book_says(panel: list[dict[int, tuple[str, str]]], reserve: float) -> None:
-    book = funnel.History(LIP(BUDGET), reserve=reserve)
+    book = funnel.History(LIP(BUDGET), budget_fraction=reserve)
     waves: list[Wave] = []
     known: dict[int, History] = {}
     names = []

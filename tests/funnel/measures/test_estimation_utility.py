@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from funnel import LDP, Estimation, Joint, SpecError, fit
+from funnel import LDP, Joint, SpecError, fit
 from funnel.estimation import expected_errors, information
+from funnel.measures import Estimation
 from funnel.measures.utilities import utility_of
 from funnel.numbers import utility_for
 from tests.projects import spec_of

@@ -26,7 +26,7 @@ GONE = [CHANGING[0], {p: now for p, now in CHANGING[1].items() if CHANGING[0].ge
 
 
 def published(guarantee: str, people: list[Wave], reserve: float = 1.0) -> funnel.History:
-    book = funnel.History(funnel.parse_guarantee(guarantee), reserve=reserve)
+    book = funnel.History(funnel.parse_guarantee(guarantee), budget_fraction=reserve)
     for number, wave in enumerate(people):
         table = pa.table(
             {

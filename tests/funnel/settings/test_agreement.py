@@ -54,7 +54,10 @@ def refusal(**changes: Any) -> str:
             ["[groups] classes", "srlip:1.0 is no bound on what a class of records tells"],
         ),
         ({"groups": {"exclude": ["z"]}}, ["[groups] exclude", 'publish = "auto"', "take exclude out"]),
-        ({"history": {"people": "different", "reserve": 0.5}}, ["[history] gives a reserve", "take it out"]),
+        (
+            {"history": {"people": "different", "budget_fraction": 0.5}},
+            ["[history] gives a budget_fraction", "take it out"],
+        ),
         ({"engine": {"scheduler": "tcp://10.0.0.5:8786"}}, ["[engine] names a scheduler", "take scheduler out"]),
         ({"mechanism": {"name": "optimal", "weights": "share"}}, ['weights = "share"', "take weights out"]),
     ],

@@ -18,10 +18,12 @@ def spec(**changes: Any) -> ReleaseSpec:
 
 def test_what_is_said_is_kept() -> None:
     made = spec(
-        frequencies={"protection": "noise", "epsilon": 2, "beta": 0.05, "delta": 1e-6, "total": 5},
+        frequencies={"protection": "noise", "epsilon": 2, "beta": 0.05, "delta": 1e-6, "max_epsilon": 5},
         categories={"x": ["b", "a"]},
     )
-    assert made.frequencies == FrequencySettings(protection="noise", epsilon=2.0, beta=0.05, delta=1e-6, total=5.0)
+    assert made.frequencies == FrequencySettings(
+        protection="noise", epsilon=2.0, beta=0.05, delta=1e-6, max_epsilon=5.0
+    )
     assert made.categories == {"x": ("b", "a")}
     assert spec(frequencies={"protection": "threshold", "threshold": 5}).frequencies.threshold == 5
 
@@ -35,7 +37,7 @@ def test_what_is_said_is_kept() -> None:
         ({"frequencies": {"protection": "noise", "epsilon": "1"}}, "[frequencies] epsilon must be a number"),
         ({"frequencies": {"protection": "noise", "beta": 1.0}}, "[frequencies] beta must be below 1"),
         ({"frequencies": {"protection": "noise", "delta": 0.0}}, "[frequencies] delta must be above 0"),
-        ({"frequencies": {"protection": "noise", "total": 0.5}}, "total 0.5 is below epsilon 1"),
+        ({"frequencies": {"protection": "noise", "max_epsilon": 0.5}}, "max_epsilon 0.5 is below epsilon 1"),
         ({"frequencies": {"protection": "noise", "threshold": 5}}, 'threshold, which is for protection = "threshold"'),
         ({"frequencies": {"protection": "none", "epsilon": 1.0}}, 'epsilon, which is for protection = "noise"'),
         ({"frequencies": {"protection": "threshold", "beta": 0.1}}, 'beta, which is for protection = "noise"'),
@@ -84,7 +86,7 @@ def test_digests_change_with_what_decides_over_the_counts() -> None:
     assert len({one.coding_digest for one in coded}) == len(coded)
     assert len({one.digest for one in coded}) == len(coded)
     # What decides over nothing but the bounds and the budget makes no other counts, but another release.
-    for said in ({"beta": 0.2}, {"total": 3.0}):
+    for said in ({"beta": 0.2}, {"max_epsilon": 3.0}):
         other = spec(frequencies={**noise, **said})
         assert other.coding_digest == coded[3].coding_digest
         assert other.digest != coded[3].digest

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from funnel import LDP, LIP, Estimation, Joint, fit, optimal, protect
+from funnel import LDP, LIP, Joint, fit, optimal, protect
 from funnel.alphabet import Alphabet
 from funnel.estimation import certain, estimation_worth, expected_errors, wanted_shares
+from funnel.measures import Estimation
 from funnel.mechanisms import names
 from funnel.solver.budget import Budget
 from funnel.solver.design import optimal_design

@@ -15,7 +15,7 @@ from tests.strategies import joints
 kinds = st.sampled_from([LIP, LDP])
 
 
-def check(joint: Joint, guarantee: Guarantee) -> funnel.Solution:
+def check(joint: Joint, guarantee: Guarantee) -> funnel.solver.Solution:
     solution = funnel.optimal(joint, guarantee)
     assert guarantee.holds(joint, solution.protocol)
     assert solution.gap >= 0

@@ -127,7 +127,7 @@ def test_where_the_data_leave_little_open_it_begins_at_the_optimum_of_the_estima
 
 
 @pytest.fixture(scope="module")
-def by_limit() -> dict[float, funnel.Solution]:
+def by_limit() -> dict[float, funnel.solver.Solution]:
     guarantee = RLDP(1.0, set="chi2")
     return {
         limit: funnel.optimal(LARGER, guarantee, 1e-3, limit, reads_secret=True, counts="secret and inputs")
@@ -135,7 +135,7 @@ def by_limit() -> dict[float, funnel.Solution]:
     }
 
 
-def test_a_larger_limit_never_finds_less(by_limit: dict[float, funnel.Solution]) -> None:
+def test_a_larger_limit_never_finds_less(by_limit: dict[float, funnel.solver.Solution]) -> None:
     found = list(by_limit.values())
     for less, more in itertools.pairwise(found):
         assert more.utility >= less.utility - 1e-6
@@ -143,7 +143,7 @@ def test_a_larger_limit_never_finds_less(by_limit: dict[float, funnel.Solution])
     assert found[-1].utility > 0.3
 
 
-def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float, funnel.Solution]) -> None:
+def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float, funnel.solver.Solution]) -> None:
     guarantee = RLDP(1.0, set="chi2")
     found = by_limit[3.0]
     read = LARGER.with_secret()

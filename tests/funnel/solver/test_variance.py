@@ -134,13 +134,13 @@ def test_scale_and_origin_do_not_matter() -> None:
     (joint,) = laws(6, 1)
     plain = funnel.optimal(joint, funnel.LIP(0.4), utility="variance")
     moved = {label: 1e6 + 1000 * float(label) for label in joint.inputs}
-    other = funnel.optimal(joint, funnel.LIP(0.4), utility=funnel.Variance(moved))
+    other = funnel.optimal(joint, funnel.LIP(0.4), utility=funnel.measures.Variance(moved))
     assert other.utility == pytest.approx(plain.utility, abs=1e-6)
 
 
 def test_numbers_that_do_not_vary_leave_nothing_to_explain() -> None:
     joint = funnel.Joint.from_counts([[3, 5], [8, 2]])
-    best = funnel.optimal(joint, funnel.LIP(0.1), utility=funnel.Variance({"X0": 7, "X1": 7}))
+    best = funnel.optimal(joint, funnel.LIP(0.1), utility=funnel.measures.Variance({"X0": 7, "X1": 7}))
     assert (best.utility, best.status) == (0.0, "optimal")
     assert best.bound < 1e-12
 
@@ -227,16 +227,16 @@ def test_values_without_a_number_are_refused_by_name() -> None:
     with pytest.raises(funnel.SpecError, match="unknown utility 'variation'"):
         funnel.optimal(joint, funnel.LIP(1.0), utility="variation")
     with pytest.raises(funnel.SpecError, match="1 have none"):
-        funnel.optimal(joint, funnel.LIP(1.0), utility=funnel.Variance({"1": 1}))
+        funnel.optimal(joint, funnel.LIP(1.0), utility=funnel.measures.Variance({"1": 1}))
     with pytest.raises(funnel.SpecError, match="finite number"):
-        funnel.Variance({"1": np.nan})
+        funnel.measures.Variance({"1": np.nan})
     with pytest.raises(funnel.SpecError, match="leave counts out"):
         funnel.optimal(
             joint,
             funnel.RLDP(1.0),
             reads_secret=True,
             counts="secret and inputs",
-            utility=funnel.Variance({"1": 1, "many": 9}),
+            utility=funnel.measures.Variance({"1": 1, "many": 9}),
         )
     two = funnel.Joint.from_counts([[3, 5], [8, 2]], inputs=[("1", "2"), ("3", "4")])
     with pytest.raises(funnel.SpecError, match="one column of numbers"):

@@ -140,7 +140,7 @@ def estimate_numbers_of(
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> NumberEstimate:
-    """`funnel.estimate_numbers` of a whole release, by the intervals that its data package tells of the column.
+    """`funnel.estimation.estimate_numbers` of a whole release, by the intervals in its data package.
 
     Values are taken to be rare as `estimate_release` takes them for shares of the same columns.
 
@@ -148,7 +148,7 @@ def estimate_numbers_of(
     ----------
     folder : ReleaseFolder
     of, by, numbers, quantiles, method, sampling, confidence
-        As of `funnel.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
+        As of `funnel.estimation.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
 
     Raises
     ------

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from funnel.analysis.release import Release
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend, estimate_trend
+from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
 from funnel.estimation.methods import Method
 from funnel.estimation.numbers import QUARTILES
-from funnel.estimation.odds import plain_odds
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.readers.cells import number_in
-from funnel.release.counted_as_usual import counted_as_usual
-from funnel.release.estimated import estimate_numbers_of, estimate_release
-from funnel.release.layout import ReleaseFolder
-from funnel.release.reading import open_release
-from funnel.release.weighted import estimate_release_weighted
+from funnel.release.layout import find_release
 
 Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate
 
@@ -56,7 +53,7 @@ class Question:
     sampling: bool = False
     method: Method | None = None
 
-    def answer(self, folders: Sequence[ReleaseFolder]) -> Answer:
+    def answer(self, releases: Sequence[Path]) -> Answer:
         """The estimate that answers it.
 
         Raises
@@ -68,75 +65,37 @@ class Question:
         """
         if self.of is None and (self.quantiles or self.numbers):
             raise SpecError("--quantile and --number go with --of COLUMN: they are about a column of numbers")
-        if self.of is not None and (self.within or self.weighted or len(folders) > 1):
+        if self.of is not None and (self.within or self.weighted or len(releases) > 1):
             raise SpecError("--of is about the records of one release, and its cells are named with --by")
-        if self.weighted and (self.within or len(folders) > 1):
+        if self.weighted and (self.within or len(releases) > 1):
             raise SpecError("--weighted is about one release, and shares of all of its population")
         if self.weighted and self.method == "inverse":
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
-        method, by = self.method, self.by or None
+        release, *later = (Release(find_release(path)) for path in releases)
+        by = self.by or None
         if self.odds:
-            return self._odds(folders)
+            return self._odds(release, later)
         if self.of is not None:
-            return estimate_numbers_of(
-                folders[0],
+            return release.mean(
                 self.of,
                 self.by,
                 numbers=dict(map(_stands_for, self.numbers)),
                 quantiles=self.quantiles or QUARTILES,
-                method=method,
+                method=self.method,
                 sampling=self.sampling,
             )
         if self.weighted:
-            return estimate_release_weighted(folders[0], by, sampling=self.sampling)
-        if len(folders) > 1:
-            return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)
-        return estimate_release(folders[0], by, within=self.within, method=method, sampling=self.sampling)
+            return release.weighted(by, sampling=self.sampling)
+        if later:
+            return release.trend(later, by, within=self.within, method=self.method, sampling=self.sampling)
+        return release.shares(by, within=self.within, method=self.method, sampling=self.sampling)
 
-    def _odds(self, folders: Sequence[ReleaseFolder]) -> OddsRatios:
-        if self.of is not None or self.within or self.weighted or len(folders) > 1 or len(self.by) != 2:
+    def _odds(self, release: Release, later: Sequence[Release]) -> OddsRatios:
+        if self.of is not None or self.within or self.weighted or later or len(self.by) != 2:
             raise SpecError("--odds is about the records of one release and two columns: --by COLUMN --by COLUMN")
         if self.method not in (None, "count"):
             raise SpecError("--odds ratios are counted as usual; take --method out")
-        plain, _ = counted_as_usual(folders[0])
-        return plain_odds(plain, *self.by, sampling=self.sampling)
-
-
-def estimate_versions(
-    folders: Sequence[ReleaseFolder],
-    by: str | Sequence[str] | None = None,
-    *,
-    within: str | Sequence[str] = (),
-    method: Method | None = None,
-    sampling: bool = False,
-    confidence: float = 0.95,
-) -> Trend:
-    """`funnel.estimate_trend` of several versions.
-
-    They are taken to be about different people where they are of one series, and each says so; else answers may
-    depend on each other in any way.
-
-    Parameters
-    ----------
-    folders : sequence of ReleaseFolder
-        In order of time.
-    by, within, method, sampling, confidence
-        As of `funnel.estimate`.
-
-    Raises
-    ------
-    DataError, SpecError
-        As `estimate_release` and `funnel.estimate_trend`.
-    """
-    opened = [open_release(folder.root) for folder in folders]
-    found = [
-        estimate_release(folder, by, within=within, method=method, sampling=sampling, confidence=confidence)
-        for folder in folders
-    ]
-    names = {one.package.get("name") for one in opened}
-    different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
-    versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
-    return estimate_trend(found, same_people=not different, versions=versions)
+        return release.odds(*self.by, sampling=self.sampling)
 
 
 def _stands_for(text: str) -> tuple[str, float | tuple[float, float]]:

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel import LIP, Alphabet, Joint, Protocol, SpecError, estimate, fit
+from funnel.analysis import estimated
+from funnel.analysis.estimated import estimate_numbers_of, estimate_release, noisy_shares, published_limits
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.rows import NoisyRows
 from funnel.protocol import DENOMINATOR
-from funnel.release import estimated
-from funnel.release.estimated import estimate_numbers_of, estimate_release, noisy_shares, published_limits
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document

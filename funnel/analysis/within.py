@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError, SpecError
 from funnel.joint import FloatArray
 from funnel.readers.cells import number_in
-from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.sampling.words import WordArray, WordSource, WordStream
 
@@ -58,9 +56,7 @@ def below(limit: int, number: int, words: WordSource) -> WordArray:
     return np.asarray(found % np.uint64(limit))
 
 
-def draw_within(
-    release: str | os.PathLike[str], column: str | None = None, words: WordSource | None = None
-) -> pa.Table:
+def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSource | None = None) -> pa.Table:
     """The records of a published release with a number for each, drawn from what its published value stands for.
 
     First a true value, with the posterior of the published one as ``protocol.json`` has it; then, where that is a bin,
@@ -70,8 +66,7 @@ def draw_within(
 
     Parameters
     ----------
-    release : path
-        The folder of one version, or of a series, whose latest version is meant.
+    folder : ReleaseFolder
     column : str, optional
         The column of numbers, where several are published.
     words : callable, optional
@@ -90,15 +85,7 @@ def draw_within(
     DataError
         If there is no release, a file of it cannot be read, a value stands for no number, or a record has one that the
         protocol does not know.
-
-    Examples
-    --------
-    >>> import funnel
-    >>> funnel.draw_within("releases/none-of-this-name")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
-    folder = find_release(Path(release))
     document = ProtocolDocument.read(folder.protocol)
     published = document.outputs.columns
     if column is None and len(published) == 1:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from funnel.analysis.estimated import RARE, noisy_shares, published_limits, told_protocol
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.release.estimated import RARE, noisy_shares, published_limits, told_protocol
 from funnel.release.layout import ReleaseFolder
 
 
@@ -22,7 +22,7 @@ def estimate_release_weighted(
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> WeightedEstimate:
-    """`funnel.estimate_weighted` of a whole release that publishes classes of survey weights.
+    """`funnel.estimation.estimate_weighted` of a whole release that publishes classes of survey weights.
 
     Noisy counts and rare values are taken as `estimate_release` takes them.
 
@@ -30,7 +30,7 @@ def estimate_release_weighted(
     ----------
     folder : ReleaseFolder
     by, sampling, confidence
-        As of `funnel.estimate_weighted`.
+        As of `funnel.estimation.estimate_weighted`.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def estimate_release_weighted(
     weight, classes = weight_classes(folder)
     if folder.classes.is_file():
         raise SpecError(
-            f"shares are not weighted of whole records yet; weight them by {weight!r} as usual, and open_release(…)."
+            f"shares are not weighted of whole records yet; weight them by {weight!r} as usual, and load_release(…)."
             "variance_ratio gives r"
         )
     protocol, rounded = told_protocol(folder)

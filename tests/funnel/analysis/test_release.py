@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
+from funnel.analysis.estimated import estimate_numbers_of, estimate_release
 from funnel.errors import DataError, SpecError
-from funnel.release.asked import estimate_versions
 from funnel.release.document import dump
-from funnel.release.estimated import estimate_numbers_of, estimate_release
 from funnel.release.layout import ReleaseFolder
 
 
@@ -26,7 +25,7 @@ def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
 
 def test_a_release_is_opened_by_its_series_or_its_version(published: ReleaseFolder) -> None:
     for path in (published.root, published.root.parent, str(published.root.parent / "latest")):
-        released = funnel.open_release(path)
+        released = funnel.load_release(path)
         assert (released.version, released.privacy.guarantee, released.privacy.people) == (
             "1.0.0",
             "lip:1.0",
@@ -52,11 +51,11 @@ def test_a_release_that_cannot_be_read_says_why(copy: ReleaseFolder, change: Any
     change(package)
     copy.package.write_bytes(dump(package))
     with pytest.raises(DataError, match=said):
-        funnel.open_release(copy.root)
+        funnel.load_release(copy.root)
 
 
 def test_columns_that_there_are_not_and_files_that_are_damaged_are_named(copy: ReleaseFolder) -> None:
-    released = funnel.open_release(copy.root)
+    released = funnel.load_release(copy.root)
     with pytest.raises(DataError, match="has no column 'income'; its columns are relationship, sex"):
         released.table(["income"])
     copy.data.write_bytes(b"PAR1")
@@ -64,9 +63,9 @@ def test_columns_that_there_are_not_and_files_that_are_damaged_are_named(copy: R
         released.table()
     copy.package.write_bytes(b"[")
     with pytest.raises(DataError, match="is no data package of a release"):
-        funnel.open_release(copy.root)
+        funnel.load_release(copy.root)
     with pytest.raises(DataError, match="there is no release at"):
-        funnel.open_release(copy.root / "gone")
+        funnel.load_release(copy.root / "gone")
 
 
 @pytest.mark.parametrize(
@@ -85,37 +84,37 @@ def test_a_package_that_the_system_does_not_give_is_told_with_its_reason(
 
     monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(DataError, match=rf"datapackage\.json cannot be read: {said}$"):
-        funnel.open_release(published.root)
+        funnel.load_release(published.root)
 
 
 def test_a_release_estimates_from_itself(published: ReleaseFolder) -> None:
-    released = funnel.open_release(published.root)
-    found = released.estimate("relationship", within="sex")
+    released = funnel.load_release(published.root)
+    found = released.shares("relationship", within="sex")
     assert found.given == ("sex",)
     assert found.to_dict() == estimate_release(published, "relationship", within="sex").to_dict()
     with pytest.raises(funnel.SpecError, match="no value of 'sex' stands for a number"):
-        released.estimate_numbers("sex")
+        released.mean("sex")
 
 
 def test_versions_of_a_series_are_compared_as_their_promises_say(copy: ReleaseFolder) -> None:
     second = ReleaseFolder(copy.root.parent / "1.1.0")
     shutil.copytree(copy.root, second.root)
     changed(second, version="1.1.0")
-    trend = estimate_versions([copy, second], "sex")
+    trend = funnel.load_release(copy.root).trend([second.root], "sex")
     assert (trend.versions, trend.same_people) == (("1.0.0", "1.1.0"), False)
     assert trend.whole.values == pytest.approx(0)
     assert (trend.whole.errors > 0).all()
     # Another series, or one about the same people, may have answers that depend on these.
     changed(second, name="elsewhere")
-    other = estimate_versions([copy, second], "sex")
+    other = funnel.load_release(copy.root).trend([second.root], "sex")
     assert (other.versions[1], other.same_people) == ("elsewhere 1.1.0", True)
     assert (other.whole.errors > trend.whole.errors).all()
     changed(second, name=json.loads(copy.package.read_bytes())["name"])
-    assert not estimate_versions([copy, second], "sex").same_people
+    assert not funnel.load_release(copy.root).trend([second.root], "sex").same_people
     package = json.loads(second.package.read_bytes())
     package["funnel:privacy"]["people"] = "same"
     second.package.write_bytes(dump(package))
-    assert estimate_versions([copy, second], "sex").same_people
+    assert funnel.load_release(copy.root).trend([second.root], "sex").same_people
 
 
 def changed(folder: ReleaseFolder, **to: str) -> None:
@@ -129,9 +128,9 @@ def test_a_data_package_that_tells_no_intervals_is_refused(copy: ReleaseFolder) 
 
 
 def test_what_asks_for_plain_counts_is_refused_where_values_are_sets(published: ReleaseFolder) -> None:
-    released = funnel.open_release(published.root)
+    released = funnel.load_release(published.root)
     asked = (
-        lambda: released.estimate_odds("relationship", "sex"),
+        lambda: released.odds("relationship", "sex"),
         lambda: released.variance_ratio([1.0] * 1000),
         lambda: released.chi_square_ratio("relationship", "sex"),
         released.unchanged,
@@ -139,3 +138,20 @@ def test_what_asks_for_plain_counts_is_refused_where_values_are_sets(published: 
     for ask in asked:
         with pytest.raises(SpecError, match="not 'invariant'"):
             ask()
+
+
+def test_a_release_is_verified_and_a_change_or_another_key_is_not(copy: ReleaseFolder) -> None:
+    shutil.rmtree(copy.root / "audit")
+    released = funnel.load_release(copy.root)
+    key = json.loads((copy.root / "signature.json").read_bytes())["public_key"]
+    assert {check.name for check in released.verify(public_key=key) if check.passed} > {"signature", "guarantee"}
+    with pytest.raises(funnel.LeakageExceeded, match="signature"):
+        released.verify(public_key="00" * 32)
+    (copy.root / "README.md").write_text("Trust me.")
+    with pytest.raises(funnel.LeakageExceeded, match=r"README\.md"):
+        released.verify()
+
+
+def test_numbers_are_drawn_only_where_values_stand_for_some(published: ReleaseFolder) -> None:
+    with pytest.raises(DataError, match="stand for no numbers"):
+        funnel.load_release(published.root).draw_numbers("sex")

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
+from funnel import load_release
+from funnel.analysis.within import Interval, below, draw_within
 from funnel.errors import DataError, SpecError
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
-from funnel.release.within import Interval, below, draw_within
 from funnel.sampling.words import WordArray, WordStream
 from tests.public import UNPROTECTED, public_of
 
@@ -58,7 +59,7 @@ def posteriors_of(folder: ReleaseFolder) -> dict[str, dict[str, float]]:
 
 
 def test_numbers_follow_the_posterior_and_are_alike_within_an_interval(release: ReleaseFolder) -> None:
-    table = draw_within(release.root, words=words)
+    table = draw_within(release, words=words)
     assert table.column_names == ["X", "X (drawn)"]
     assert table["X"].to_pylist() == pq.read_table(release.data)["X"].to_pylist()
     posterior = posteriors_of(release)
@@ -105,7 +106,7 @@ def test_values_that_are_numbers_are_drawn_as_they_are_also_where_one_is_never_p
     shown = [text for (text,) in protocol.outputs.symbols[:2]]
     pq.write_table(pa.table({"X": shown * 1000}), folder.data)
     folder.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
-    table = draw_within(folder.root, words=words)
+    table = draw_within(folder, words=words)
     posterior = posteriors_of(folder)
     assert len(posterior) == 3
     drawn = Counter(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
@@ -117,18 +118,18 @@ def test_values_that_are_numbers_are_drawn_as_they_are_also_where_one_is_never_p
 
 def test_what_cannot_be_drawn_is_one_sentence(release: ReleaseFolder, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="one of X"):
-        draw_within(release.root, "Z")
+        draw_within(release, "Z")
     other = ReleaseFolder(tmp_path / "1.0.0")
     other.data.parent.mkdir(parents=True)
     other.protocol.write_bytes(release.protocol.read_bytes())
     with pytest.raises(DataError, match=r"lacks protocol\.json or datapackage\.json"):
-        draw_within(other.root)
+        load_release(other.root)
     other.package.write_text("{")
     with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
-        draw_within(other.root)
+        draw_within(other)
     other.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
     with pytest.raises(DataError, match="stand for no numbers"):
-        draw_within(other.root)
+        draw_within(other)
 
 
 def test_a_published_value_that_the_protocol_does_not_know_is_named(release: ReleaseFolder, tmp_path: Path) -> None:
@@ -136,4 +137,4 @@ def test_a_published_value_that_the_protocol_does_not_know_is_named(release: Rel
     texts = pq.read_table(folder.data)["X"].to_pylist()
     pq.write_table(pa.table({"X": [*texts[:-1], "5 to under 6"]}), folder.data)
     with pytest.raises(DataError, match="tells nothing of the published value '5 to under 6'"):
-        draw_within(folder.root, words=words)
+        draw_within(folder, words=words)

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel import LIP, Alphabet, Joint, Protocol
+from funnel.analysis import weighted
+from funnel.analysis.weighted import estimate_release_weighted, weight_classes
 from funnel.errors import DataError, SpecError
 from funnel.protocol import DENOMINATOR
-from funnel.release import weighted
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public_weighted import ClassWeights, public_weighted
-from funnel.release.weighted import estimate_release_weighted, weight_classes
 from tests.projects import spec_of
 from tests.public import UNPROTECTED, public_of
 

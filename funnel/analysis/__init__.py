@@ -1,0 +1,1 @@
+"""A published release as analysts read it: checked, counted, and estimated from."""

@@ -1,0 +1,367 @@
+"""`funnel.load_release`: a published release as analysts read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.protocol import Protocol
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.privacy_block import KEY, PrivacyBlock
+from funnel.tables import open_paged
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from funnel.audit.check import Check
+    from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
+    from funnel.estimation.methods import Method
+    from funnel.estimation.number_categories import StandFor
+    from funnel.estimation.plain_counts import PlainCounts
+    from funnel.estimation.weighted import WeightedEstimate
+    from funnel.joint import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published release.
+
+    Attributes
+    ----------
+    folder : ReleaseFolder
+        Where its files are, which are read when they are needed.
+    """
+
+    folder: ReleaseFolder
+
+    @cached_property
+    def package(self) -> Mapping[str, Any]:
+        """Content of ``datapackage.json``."""
+        try:
+            package = json.loads(self.folder.package.read_bytes())
+            return {**package, KEY: dict(package[KEY])}
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DataError(f"{self.folder.package} cannot be read: {reason}") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(f"{self.folder.package} is no data package of a release; the release is damaged") from error
+
+    @cached_property
+    def privacy(self) -> PrivacyBlock:
+        """What it promises."""
+        return PrivacyBlock.from_json(json.dumps(self.package[KEY]), f"in {self.folder.package}")
+
+    @cached_property
+    def document(self) -> ProtocolDocument:
+        """Content of ``protocol.json``."""
+        return ProtocolDocument.read(self.folder.protocol)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The channel that the records came through; shape (outputs, inputs)."""
+        return self.document.protocol
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return str(self.package["version"])
+
+    def verify(self, public_key: str | None = None, *, internal: bool = False) -> list[Check]:
+        """Check the release again, from its files alone, as ``funnel audit`` does.
+
+        Parameters
+        ----------
+        public_key : str, optional
+            The publisher's, from elsewhere than the release: hexadecimal, base64, PEM, or the path of a file with one.
+            Without it the signature proves only that no file was changed since.
+        internal : bool
+            Whether to check its internal files, too, which only the publisher has.
+
+        Returns
+        -------
+        list of Check
+            All of them passed.
+
+        Raises
+        ------
+        LeakageExceeded
+            If a check failed.
+        NotChecked
+            If none failed and some could not be made.
+        DataError
+            If a public document cannot be read at all.
+        """
+        from funnel.audit.check import complaint_of
+        from funnel.audit.recheck import Told, recheck
+        from funnel.release.signature import parse_public_key
+        from funnel.rendering import figures_again, page_renderer
+
+        key = None if public_key is None else parse_public_key(public_key)
+        checks = recheck(self.folder, Told(key, not internal, render=page_renderer(), figures=figures_again()))
+        if (complaint := complaint_of(str(self.folder.root), checks)) is not None:
+            raise complaint
+        return checks
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The records, as dictionary columns.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Of these columns; of all without it.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or the file cannot be read.
+
+        Notes
+        -----
+        O(records) memory, a byte or two for each and column.
+        """
+        try:
+            with open_paged(self.folder.data) as file:
+                names = file.schema_arrow.names
+                for column in columns or ():
+                    if column not in names:
+                        raise DataError(f"the release has no column {column!r}; its columns are {', '.join(names)}")
+                return file.read(columns=None if columns is None else list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
+
+    def shares(
+        self,
+        by: str | Sequence[str] | None = None,
+        *,
+        within: str | Sequence[str] = (),
+        method: Method | None = None,
+        sampling: bool = False,
+    ) -> Estimate:
+        """How common true values are, by `funnel.estimate`; rare values are taken to be as rare as is published.
+
+        Parameters
+        ----------
+        by, within : str or sequence of str, optional
+            Columns that are crossed, and columns in every cell of which shares are estimated.
+        method : "count", "em" or "inverse", optional
+            As of `funnel.estimate`.
+        sampling : bool
+            Whether errors are also those of a sample: then the estimates are of the population it is from.
+        """
+        from funnel.analysis.estimated import estimate_release
+
+        return estimate_release(self.folder, by, within=within, method=method, sampling=sampling)
+
+    def mean(
+        self,
+        column: str,
+        by: str | Sequence[str] = (),
+        *,
+        numbers: StandFor | None = None,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        method: Method | None = None,
+        sampling: bool = False,
+    ) -> NumberEstimate:
+        """Mean, total and quartiles of a column of numbers, in every cell of others.
+
+        Parameters
+        ----------
+        column : str
+        by : str or sequence of str, optional
+        numbers : mapping of str to float, pair of float or None, optional
+            What categories stand for, where the release does not say it.
+        quantiles : sequence of float
+            Between 0 and 1.
+        method, sampling
+            As of `shares`.
+        """
+        from funnel.analysis.estimated import estimate_numbers_of
+
+        return estimate_numbers_of(
+            self.folder, column, by, numbers=numbers, quantiles=quantiles, method=method, sampling=sampling
+        )
+
+    def odds(self, one: str, other: str, *, sampling: bool = False) -> OddsRatios:
+        """Odds ratios of two columns of an invariant release, each value against the commonest one.
+
+        Parameters
+        ----------
+        one, other : str
+        sampling : bool
+            As of `shares`.
+        """
+        from funnel.estimation.odds import plain_odds
+
+        return plain_odds(self._counted[0], one, other, sampling=sampling)
+
+    def weighted(self, by: str | Sequence[str] | None = None, *, sampling: bool = False) -> WeightedEstimate:
+        """Shares of the population, by the classes of survey weights that the release publishes.
+
+        Parameters
+        ----------
+        by : str or sequence of str, optional
+        sampling : bool
+            As of `shares`.
+        """
+        from funnel.analysis.weighted import estimate_release_weighted
+
+        return estimate_release_weighted(self.folder, by, sampling=sampling)
+
+    def trend(
+        self,
+        others: Sequence[Release | str | Path],
+        by: str | Sequence[str] | None = None,
+        *,
+        within: str | Sequence[str] = (),
+        method: Method | None = None,
+        sampling: bool = False,
+    ) -> Trend:
+        """How shares change from this release to later ones.
+
+        Releases of one series are taken to be about different people if each says so; the answers of others may depend
+        on each other in any way.
+
+        Parameters
+        ----------
+        others : sequence of Release or path
+            Later ones, in order of time.
+        by, within, method, sampling
+            As of `shares`.
+        """
+        from funnel.estimation import estimate_trend
+
+        opened = [self, *(one if isinstance(one, Release) else load_release(one) for one in others)]
+        found = [one.shares(by, within=within, method=method, sampling=sampling) for one in opened]
+        names = {one.package.get("name") for one in opened}
+        different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
+        versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
+        return estimate_trend(found, same_people=not different, versions=versions)
+
+    def draw_numbers(self, column: str | None = None) -> pa.Table:
+        """The records with a number for each, drawn at random from what its published value stands for.
+
+        Parameters
+        ----------
+        column : str, optional
+            The column of numbers, where several are published.
+
+        Returns
+        -------
+        pyarrow.Table
+            The published columns, and ``COLUMN (drawn)``: float64, null where the value has no number.
+        """
+        from funnel.analysis.within import draw_within
+
+        return draw_within(self.folder, column)
+
+    def variance_ratio(self, influence: npt.ArrayLike) -> FloatArray:
+        """r of any statistic of the records of an invariant release, whole records too.
+
+        Usual variances for the population are multiplied by 1 + r.
+
+        Parameters
+        ----------
+        influence : array, shape (records,) or (k, records)
+            The influence of every record of `table` on each of k statistics, as of
+            `funnel.estimation.variance_ratio`.
+
+        Returns
+        -------
+        ndarray, shape () or (k,)
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or influence does not fit the records.
+        """
+        from funnel.estimation.variance_ratios import influence_ratio
+
+        plain, places = self._counted
+        return influence_ratio(plain, influence, places)
+
+    def chi_square_ratio(self, one: str, other: str) -> float:
+        """r of the chi-square test of independence of two published columns: its statistic is divided by 1 + r.
+
+        Parameters
+        ----------
+        one, other : str
+            Columns of an invariant release, of whole records too.
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or these are not two of its columns.
+        """
+        from funnel.estimation.variance_ratios import table_ratio
+
+        return table_ratio(self._counted[0], one, other)
+
+    def unchanged(self, columns: str | Sequence[str] | None = None) -> float:
+        """The share of the records of an invariant release that are expected to be true in some columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            True in all of these at once; in every column without it.
+
+        Returns
+        -------
+        float
+            By the published records and the protocol: for every published record the probability that a true one
+            with these values was published so.
+
+        Raises
+        ------
+        SpecError
+            If the protocol is not invariant, or a column is not published.
+        """
+        from funnel.estimation.cells import published_columns
+
+        plain, _ = self._counted
+        named = (columns,) if isinstance(columns, str) else columns
+        return plain.stays(plain.values.columns if named is None else published_columns(plain.values, *named))
+
+    @cached_property
+    def _counted(self) -> tuple[PlainCounts, IntArray]:
+        from funnel.release.counted_as_usual import counted_as_usual
+
+        return counted_as_usual(self.folder)
+
+
+def load_release(path: str | Path) -> Release:
+    """Load a release from a folder.
+
+    Parameters
+    ----------
+    path : path
+        Of a version, or of a series, whose latest version is meant.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    DataError
+        If there is no release, it is damaged, or a newer funnel wrote it. `Release.verify` checks whether it is whole
+        and holds what it promises.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> funnel.load_release("releases/none-of-this-name")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
+    """
+    release = Release(find_release(Path(path)))
+    # What is damaged is an error here, and not where it is used first.
+    _ = release.document, release.privacy
+    return release
