@@ -45,7 +45,7 @@ SECRET_CHANGES = np.array([0.06, 0.12])
 
 @dataclass(frozen=True)
 class Found:
-    """One second version: the least p-value of all values and outputs, times their number, and the largest difference."""
+    """One second version: the least p-value, times the number of tests, and the largest difference of a share."""
 
     p: float
     off: float
@@ -127,9 +127,10 @@ def page(people: int, found: list[Found]) -> str:
         [
             "# Second versions about the same people",
             "",
-            f"By `python -m benchmarks.second_versions`: {len(found)} times a first and a second version about "
+            f"By `python -m benchmarks.second_versions`: {len(found)} times a first and a second version about",
             f"{people:,} people, LIP(1.0), noise of ε = 1 a version. Records of every published value are held to the",
-            "published channel by an exact binomial test of every output. p is the least of these, times how many they are.",
+            "published channel by an exact binomial test of every output; p is the least of these, times how many they",
+            "are. People change as the published tables of changes say, which is what that channel is for.",
             "",
             "| | |",
             "|---|---|",

@@ -23,7 +23,7 @@ from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.disclose import disclose
-from funnel.pipeline.tasks.estimate import Estimated, estimate
+from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
 from funnel.pipeline.tasks.hold import hold
@@ -31,6 +31,7 @@ from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
+from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.settled import settle
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -48,6 +49,7 @@ from funnel.release.decision import (
     Unchanged,
     Waiting,
     decide,
+    origin_of,
     told_of_withdrawn,
 )
 from funnel.release.known_keys import keep_keys, require_other_people
@@ -195,16 +197,15 @@ def _go(
     if estimated.wide:
         classified = classify(spec, snapshot, estimated, workspace)
         spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
-    prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
+    run = Run(spec, series, account, snapshot, estimated, secret, register, approval)
+    prepared = _prepare(run)
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
     decision = decide(
         spec,
-        snapshot,
-        prepared.optimised.protocol,
+        origin_of(spec, snapshot, prepared.optimised.protocol, fingerprint),
         earlier,
         protection=prepared.protected.record,
-        secret=fingerprint,
         again=again,
         rotate=rotate,
         submitted=submitted,
@@ -232,9 +233,7 @@ def _go(
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"{WARNING}{warning}")
-    told, done, late = _release(
-        spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
-    )
+    told, done, late = _release(run, prepared, decision)
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, taken, secret if done is not None else None)
@@ -265,19 +264,11 @@ class _Prepared:
     optimised: Optimised
 
 
-def _prepare(
-    spec: ReleaseSpec,
-    series: Series,
-    register: Register | None,
-    snapshot: Snapshot,
-    estimated: Estimated,
-    workspace: Path,
-) -> _Prepared:
+def _prepare(run: Run) -> _Prepared:
     """Protect the counts, and make the protocol."""
-    waiting = series.held.waiting
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
-    held = None if waiting is None else waiting.held
-    protected = protect(spec, estimated, series.earlier, workspace, held, register, snapshot.source_sha256)
+    spec, snapshot, series, workspace = run.spec, run.snapshot, run.series, run.workspace
+    protected = protect(run)
     if not series.earlier and not series.held.all:
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
@@ -302,111 +293,40 @@ def _doubtful(spec: ReleaseSpec, counted: Joint, prepared: _Prepared) -> list[st
 
 
 def _release(
-    spec: ReleaseSpec,
-    series: Series,
-    register: Register | None,
-    account: Account,
-    snapshot: Snapshot,
-    estimated: Estimated,
-    prepared: _Prepared,
-    decision: Draw | TakeOver,
-    approval: Approval | None,
-    secret: ReleaseSecret | None,
-    workspace: Path,
+    run: Run, prepared: _Prepared, decision: Draw | TakeOver
 ) -> tuple[dict[str, Any], Done | None, str | None]:
     """Draw or take over rows, describe, judge, and publish or hold them; what is told, and what the ledger missed."""
-    earlier, waiting = series.earlier, series.held.waiting
-    held_before = None if waiting is None else waiting.held
-    counted, protected, optimised = estimated.joint, prepared.protected, prepared.optimised
-    if earlier or series.held.all:
-        disclose(spec, protected.frequencies, workspace)
-    holding = spec.approval.required and approval is None
+    spec, series, snapshot = run.spec, run.series, run.snapshot
+    protected, optimised = prepared.protected, prepared.optimised
+    if run.earlier or series.held.all:
+        disclose(spec, protected.frequencies, run.workspace)
+    holding = spec.approval.required and run.approval is None
     published = late = None
-    people = look_up(spec, decision, snapshot, counted, register, workspace, secret)
-    source = snapshot.source_sha256
-    protected = protect_changes(
-        spec, decision, protected, people, estimated, earlier, register, workspace, held_before, source
-    )
+    people = look_up(run, decision)
+    protected = protect_changes(run, decision, protected, people)
     frequencies, protection = protected.frequencies, protected.protection
-    followed = follow(
-        spec,
-        decision,
-        snapshot,
-        counted,
-        frequencies,
-        optimised.protocol,
-        earlier,
-        register,
-        workspace,
-        secret,
-        people,
-    )
+    followed = follow(run, decision, frequencies, optimised.protocol, people)
     drawn = followed.drawn
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret, estimated.donors)
+        rows = sanitise(run, decision, drawn, folder)
         settled = snapshot.read_codings().settled(spec)
-        findings, audited = audit(settled, counted, frequencies, followed, rows, folder)
+        findings, audited = audit(settled, run.estimated.joint, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        content = describe(
-            spec,
-            decision,
-            snapshot,
-            counted,
-            protection,
-            drawn,
-            optimised.comparison,
-            rows,
-            findings,
-            audited,
-            series,
-            folder,
-            created,
-            approval,
-            None if estimated.units is None else estimated.units.first,
-            estimated.composition,
-        )
+        draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
+        content = describe(run, draft)
         sizes = {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size}
         # From here on no public file is touched: what is judged is what is published.
-        given = None if followed.step is None else drawn.snapshot
-        entry = entry_of(spec, decision, snapshot, followed, rows, frequencies, register, workspace, secret)
-        places = (None, None) if entry is None or register is None else (register.root, entry.folder)
-        with pending(register, entry, keep=not holding):
-            verdict = validate(spec, decision, snapshot, folder, earlier, secret, given, *places)
+        entry = entry_of(run, draft)
+        with pending(run.register, entry, keep=not holding):
+            verdict = validate(run, draft, entry)
             require_passed(verdict)
-            explain(
-                spec,
-                decision,
-                snapshot,
-                optimised.comparison,
-                content,
-                rows,
-                verdict,
-                series,
-                folder,
-                register,
-                followed.step,
-                people,
-            )
+            explain(run, draft, content, verdict)
             if holding:
-                hold(spec, decision, snapshot, verdict, series, folder, created, protected.record, drawn.record)
+                hold(run, draft, verdict)
         if not holding:
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
-            published = publish(
-                spec,
-                decision,
-                snapshot,
-                verdict,
-                series,
-                folder,
-                created,
-                account,
-                protected.record,
-                approval,
-                drawn.record,
-                entry,
-                register,
-            )
-            late = account.published()
+            published = publish(run, draft, verdict, entry)
+            late = run.account.published()
     told = {
         "guarantee": audited.law.guarantee,
         "level": audited.law.level,

@@ -7,7 +7,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.numbers import utility_for
-from funnel.pipeline.tasks.follow import Followed
+from funnel.pipeline.tasks.run import Followed
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.files import write_whole
 from funnel.release.findings import findings_document

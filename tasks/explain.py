@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from funnel.history import Step
+from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.register import Register
-from funnel.register.units import Units
-from funnel.release.comparison import ComparisonDocument
-from funnel.release.decision import Draw, TakeOver
-from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
 from funnel.release.records import Records
-from funnel.release.rows import Rows
-from funnel.release.series import Series
-from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.report import ReportContent
 from funnel.report.internal.history import Together
@@ -23,30 +16,8 @@ from funnel.spec import ReleaseSpec
 
 
 @step
-def explain(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    comparison: ComparisonDocument,
-    content: ReportContent,
-    rows: Rows,
-    verdict: Verdict,
-    series: Series,
-    folder: ReleaseFolder,
-    register: Register | None = None,
-    decided: Step | None = None,
-    people: People | Units | None = None,
-) -> None:
+def explain(run: Run, draft: Draft, content: ReportContent, verdict: Verdict) -> None:
     """Compute what attackers learn, and write it with all exact figures and the verdict into ``audit/``.
-
-    Parameters
-    ----------
-    register : Register, optional
-        Of the people of this version, where it is about the same ones as others.
-    decided : Step, optional
-        What was decided for every history; None where rows are taken over.
-    people : People or Units, optional
-        Who has which history, exactly.
 
     Raises
     ------
@@ -54,15 +25,13 @@ def explain(
         If the source is no longer the one that was counted.
     """
     tell("computing attacks")
-    together = (
-        None
-        if register is None
-        else Together(
-            register, decided, _noted(spec, register), people.observed if isinstance(people, People) else None
-        )
-    )
+    together = None
+    if run.register is not None:
+        observed = draft.people.observed if isinstance(draft.people, People) else None
+        together = Together(run.register, draft.followed.step, _noted(run.spec, run.register), observed)
+    comparison = draft.optimised.comparison
     write_internal_report(
-        content, verdict, spec, snapshot, comparison, decision, series.earlier, rows.data.sha256, folder, together
+        content, verdict, run.spec, run.snapshot, comparison, version_context(run, draft), draft.folder, together
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,14 @@ from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
 from funnel.history.drift import Drift, drift_between
-from funnel.history.expected import Attending, Expected, answered, expected_after
+from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.law import laws_before
 from funnel.history.possible_rows import share_that_is_open
-from funnel.history.waves import Waves
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import IntArray, Joint
 from funnel.naming import name_outputs
+from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.predicting import predicted_people
@@ -42,8 +41,6 @@ from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.inside import steps_off
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
-from funnel.release.rows import Rows
-from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
@@ -55,93 +52,24 @@ from funnel.spec import ReleaseSpec
 FOLDER = "followed"
 
 
-@dataclass(frozen=True, eq=False)
-class Followed:
-    """What a version is drawn from, and what the register needs to know of it.
-
-    Attributes
-    ----------
-    drawn : DrawnFrom
-    drift : mapping or None
-        How frequencies differ from the version before, where the spec says who its people are.
-    step : Step or None
-        What was decided for every history; None where nothing is added to a register.
-    people : People or None
-        Who has which history.
-    units : tuple of Units and Waves, or None
-        Where people have several rows: whose they are, and what was decided and drawn row by row.
-    forecast : Forecast or None
-        With noise: who was expected, which everything public was decided by.
-    """
-
-    drawn: DrawnFrom
-    drift: Mapping[str, Any] | None = None
-    step: Step | None = None
-    people: People | None = None
-    units: tuple[Units, Waves] | None = None
-    forecast: Forecast | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """Who is expected in a version, and with which history after it.
-
-    Attributes
-    ----------
-    who : Attending
-    nodes, outputs : ndarray of int64, each (k,)
-        Predicted histories after the version: the one before it, and the output.
-    people : ndarray of float64, shape (k,)
-        Expected to have each.
-    others : float
-        Expected to have another one.
-    """
-
-    who: Attending
-    nodes: IntArray
-    outputs: IntArray
-    people: FloatArray
-    others: float
-
-    def after(self, first: int) -> Expected:
-        """Who is expected to have which history then; the first of the new ones has this number."""
-        return expected_after(self.who, first, self.people, self.others)
-
-
 @step
 def follow(
-    spec: ReleaseSpec,
+    run: Run,
     decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    counted: Joint,
     frequencies: Frequencies,
     protocol: Protocol,
-    earlier: Sequence[Earlier],
-    register: Register | None,
-    workspace: Path,
-    secret: ReleaseSecret | None = None,
     people: People | Units | None = None,
 ) -> Followed:
     """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
 
     Parameters
     ----------
-    spec : ReleaseSpec
+    run : Run
     decision : Draw or TakeOver
-    snapshot : Snapshot
-    counted : Joint
-        Exact counts: who has which history, and how they changed, are counted with it.
     frequencies : Frequencies
         The public ones, which the prior of everybody and every document is made from.
     protocol : Protocol
         Of this version alone: what is aimed at.
-    earlier : sequence of Earlier
-        All versions before it.
-    register : Register or None
-        That the people are known by, held by this run.
-    workspace : Path
-        Private folder of the series.
-    secret : ReleaseSecret, optional
     people : People or Units, optional
         From `look_up`: who has which history.
 
@@ -154,6 +82,8 @@ def follow(
     LedgerError
         If a file of the register is gone or was changed.
     """
+    spec, snapshot, register, earlier = run.spec, run.snapshot, run.register, run.earlier
+    counted = run.estimated.joint
     if register is None:
         record = None if spec.history is None else History(people=spec.history.people)
         drift = None
@@ -164,12 +94,12 @@ def follow(
         if decision.rows_of.folder is None:
             raise ValueError("rows that are gone are not taken over")
         return Followed(DrawnFrom.taken_over(ReleaseFolder(decision.rows_of.folder), snapshot, known))
-    if secret is None or spec.record_key is None or snapshot.key_kinds is None or spec.history is None:
+    key = run.record_key
+    if key is None or snapshot.key_kinds is None or spec.history is None:
         raise ValueError("people who are followed have record keys")
     if protocol.inputs.columns != counted.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
-    work = workspace / FOLDER
-    key = secret.record_key(spec.record_key, read_from_vault)
+    work = run.workspace / FOLDER
     bound = parse_guarantee(spec.guarantee.canonical)
     name, reserve = f"{spec.name}/{decision.version}", spec.history.budget_fraction
     units = forecast = expected = None
@@ -258,15 +188,7 @@ def follow(
     return Followed(drawn, drift, found, people, units, forecast)
 
 
-def look_up(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    counted: Joint,
-    register: Register | None,
-    workspace: Path,
-    secret: ReleaseSecret | None = None,
-) -> People | Units | None:
+def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
     """Who has which history, and how people changed; None where nobody is followed.
 
     Raises
@@ -276,15 +198,15 @@ def look_up(
     LedgerError
         If a file of the register is gone or was changed.
     """
-    if register is None or secret is None or spec.record_key is None:
+    spec, snapshot, register, key = run.spec, run.snapshot, run.register, run.record_key
+    if register is None or key is None or spec.record_key is None:
         return None
     if isinstance(decision, TakeOver) and in_register(decision) is not None:
         return None
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     if spec.follows_units:
-        key = secret.record_key(spec.record_key, read_from_vault)
-        return observe_units(register, snapshot, counted, key, tell)
-    return observe(register, snapshot, counted, workspace / FOLDER, tell)
+        return observe_units(register, snapshot, run.estimated.joint, key, tell)
+    return observe(register, snapshot, run.estimated.joint, run.workspace / FOLDER, tell)
 
 
 def _forecast(who: Attending, predicted: Step) -> Forecast:
@@ -294,17 +216,7 @@ def _forecast(who: Attending, predicted: Step) -> Forecast:
     return Forecast(who, nodes, outputs, people, others)
 
 
-def entry_of(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    followed: Followed,
-    rows: Rows,
-    frequencies: Frequencies,
-    register: Register | None,
-    workspace: Path,
-    secret: ReleaseSecret | None,
-) -> Prepared | None:
+def entry_of(run: Run, draft: Draft) -> Prepared | None:
     """Write what is about to be published about everybody beside the register; None where nothing new is.
 
     Answers are derived once more from the secret and what was decided, and have to be those that were drawn.
@@ -314,16 +226,18 @@ def entry_of(
     DataError
         If they are not.
     """
+    spec, snapshot, register, secret = run.spec, run.snapshot, run.register, run.secret
+    followed, rows, frequencies = draft.followed, draft.rows, draft.protected.frequencies
     if register is None or secret is None or followed.step is None or followed.people is None:
         return None
-    if spec.record_key is None or snapshot.key_kinds is None:
+    key, work = run.record_key, run.workspace / FOLDER
+    if key is None or spec.record_key is None or snapshot.key_kinds is None:
         raise ValueError("people who are followed have record keys")
     tell("noting what is published about whom")
     drawn, found = followed.drawn, followed.step
-    key = secret.record_key(spec.record_key, read_from_vault)
     words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
     if followed.units is not None:
-        noted = drawn_units(*followed.units, found, rows.pairs.pairs, workspace / FOLDER)
+        noted = drawn_units(*followed.units, found, rows.pairs.pairs, work)
     else:
         forecast = followed.forecast
         noted = drawn_people(
@@ -333,14 +247,14 @@ def entry_of(
             found,
             words,
             rows.pairs.pairs,
-            workspace / FOLDER,
+            work,
             tell,
             predicted=None if forecast is None else (forecast.nodes, forecast.outputs),
         )
     return register.prepare(
         noted,
         series=spec.name,
-        version=str(decision.version),
+        version=str(draft.decision.version),
         reserve=found.reserve,
         key_columns=spec.record_key,
         key_kinds=snapshot.key_kinds,

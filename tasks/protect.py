@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from funnel.pipeline.tasks.estimate import Estimated
+from funnel.pipeline.tasks.run import Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
-from funnel.register.register import Register
 from funnel.register.units import Units
-from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.decision import Draw, TakeOver
 from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies, require_records
 from funnel.release.protected_rows import public_rows
-from funnel.spec import ReleaseSpec
 
 
 @step
 def protect(
-    spec: ReleaseSpec,
-    estimated: Estimated,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
-    register: Register | None = None,
-    source: str | None = None,
+    run: Run,
 ) -> Protected:
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
     The one place of the way where counts become public ones. Noise is drawn once for a counted table and its settings,
     and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again. Where units have
     several rows these are counts of their first rows, with other noise for how the next ones follow.
-
-    Parameters
-    ----------
-    register : Register, optional
-        That the people are known by.
-    source : str, optional
-        SHA-256 (hex) of the source.
 
     Raises
     ------
@@ -47,31 +29,30 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
+    spec, estimated, register, earlier = run.spec, run.estimated, run.register, run.earlier
     moving = register is not None and len(register.entries) > 0
     units, learned = estimated.units, estimated.learned
     counted = estimated.joint if units is None else units.first
     if register is not None:
         require_records(spec, earlier, [one.name for one in register.entries])
     found = public_frequencies(
-        spec, counted, learned, earlier, workspace, estimated.values, held, moving, units is not None, source
+        spec,
+        counted,
+        learned,
+        run.drawn_before,
+        estimated.values,
+        moving,
+        units is not None,
+        run.snapshot.source_sha256,
     )
     if units is not None:
-        found = public_rows(spec, found, units, learned, earlier, workspace, held, moving, source)
+        found = public_rows(spec, found, units, learned, run.drawn_before, moving, run.snapshot.source_sha256)
     tell("taken from before" if found.reused else "done")
     return found
 
 
 def protect_changes(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    protected: Protected,
-    people: People | Units | None,
-    estimated: Estimated,
-    earlier: Sequence[Earlier],
-    register: Register | None,
-    workspace: Path,
-    held: Earlier | None = None,
-    source: str | None = None,
+    run: Run, decision: Draw | TakeOver, protected: Protected, people: People | Units | None
 ) -> Protected:
     """Make public how people changed since earlier versions, once it is decided that there will be another one.
 
@@ -81,21 +62,23 @@ def protect_changes(
     ----------
     people : People, Units or None
         Who has which history, where they are followed.
-    source : str, optional
-        SHA-256 (hex) of the source.
 
     Raises
     ------
     SpecError, LedgerError
         As `protect`.
     """
+    spec, register = run.spec, run.register
     if register is None:
         return protected
     if people is None:
-        return changes_of(protected, decision.rows_of, spec, earlier) if isinstance(decision, TakeOver) else protected
+        return (
+            changes_of(protected, decision.rows_of, spec, run.earlier) if isinstance(decision, TakeOver) else protected
+        )
     tell("protecting changes")
     moves = people.moves(register)
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
-    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held, source)
+    source = run.snapshot.source_sha256
+    return public_changes(spec, protected, moves, laws, run.estimated.learned, run.drawn_before, source)

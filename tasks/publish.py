@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from funnel.audit.recheck import require_audited
 from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.ledger.account import Account
+from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.progress import WARNING
-from funnel.register.register import Prepared, Register
+from funnel.register.register import Prepared
 from funnel.release.accounted import require_accounted
-from funnel.release.approval import Approval
-from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.decision import TakeOver
 from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
-from funnel.release.layout import ReleaseFolder
-from funnel.release.protection import ProtectedCounts
 from funnel.release.provenance import software
 from funnel.release.record import History, Record
-from funnel.release.series import Series
 from funnel.release.signature import sign_release, signer_of
-from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.rendering import page_renderer
-from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True)
@@ -49,21 +43,7 @@ class Published:
 
 
 @step
-def publish(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    verdict: Verdict,
-    series: Series,
-    folder: ReleaseFolder,
-    created: str,
-    account: Account,
-    frequencies: ProtectedCounts,
-    approval: Approval | None = None,
-    history: History | None = None,
-    entry: Prepared | None = None,
-    register: Register | None = None,
-) -> Published:
+def publish(run: Run, draft: Draft, verdict: Verdict, entry: Prepared | None = None) -> Published:
     """Sign, write the record, audit, force everything to disk, rename the folder into place, switch ``latest`` last.
 
     Every check of ``funnel audit`` is made of the version as it will be, once it is signed and its record is written.
@@ -81,15 +61,11 @@ def publish(
 
     Parameters
     ----------
-    account : Account
-        This run's part in the ledger.
-    history : History or None
-        Who the people are, for the record.
+    run : Run
+    draft : Draft
+    verdict : Verdict
     entry : Prepared, optional
         Of this version in the register of its people, as it was judged.
-    register : Register, optional
-    frequencies : ProtectedCounts, optional
-        What protects the frequencies, for the record.
 
     Raises
     ------
@@ -99,22 +75,21 @@ def publish(
         If the ledger cannot be told; nothing is published then.
     """
     # Only what was judged is signed.
+    folder, version, series = draft.folder, draft.decision.version, run.series
     require_judged(folder.root, verdict)
-    version = decision.version
-    files = sign_release(spec, folder, str(version), created, verdict.files)
+    files = sign_release(run.spec, folder, str(version), draft.created, verdict.files)
+    history = draft.followed.drawn.record
     if entry is not None and history is not None:
         history = history.model_copy(
             update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
         )
-    record = complete(
-        decision, snapshot, verdict, files, series.earlier, folder, created, approval, history, frequencies
-    )
-    require_own_audit(spec, decision, series, folder, record, entry, register)
+    record = complete(run, draft, verdict, files, history)
+    require_own_audit(run, draft, record, entry)
     tell("publishing")
-    account.publishing(folder)
+    run.account.publishing(folder)
     series.publish(folder, version, verdict, tell, files[folder.signature.name])
-    if entry is not None and register is not None:
-        register.settle(entry)
+    if entry is not None and run.register is not None:
+        run.register.settle(entry)
     return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
 
 
@@ -130,18 +105,7 @@ def require_passed(verdict: Verdict) -> None:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
 
 
-def complete(
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    verdict: Verdict,
-    files: Mapping[str, str],
-    earlier: Sequence[Earlier],
-    folder: ReleaseFolder,
-    created: str,
-    approval: Approval | None,
-    history: History | None,
-    frequencies: ProtectedCounts,
-) -> Record:
+def complete(run: Run, draft: Draft, verdict: Verdict, files: Mapping[str, str], history: History | None) -> Record:
     """Write what a judged version still lacks, all of it internal: the verdict and the record, which is returned.
 
     Raises
@@ -152,34 +116,28 @@ def complete(
         If the record would not be true.
     """
     require_passed(verdict)
+    decision, folder = draft.decision, draft.folder
     write_whole(folder.verdict, verdict.to_bytes())
     record = Record(
         version=str(decision.version),
-        created=created,
+        created=draft.created,
         origin=decision.origin,
-        rows=snapshot.rows,
+        rows=run.snapshot.rows,
         fresh=decision.fresh,
         rotated=decision.rotated,
         files=dict(files),
         software=software(),
-        approval=approval,
+        approval=run.approval,
         history=history,
-        frequencies=frequencies,
+        frequencies=draft.protected.record,
     )
-    require_accounted(record, folder, earlier)
+    require_accounted(record, folder, run.earlier)
     folder.record.write_bytes(record.to_bytes())
     return record
 
 
 def require_own_audit(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    series: Series,
-    folder: ReleaseFolder,
-    record: Record,
-    entry: Prepared | None = None,
-    register: Register | None = None,
-    held: bool = False,
+    run: Run, draft: Draft, record: Record, entry: Prepared | None = None, held: bool = False
 ) -> None:
     """Make every check of ``funnel audit``, public and internal, of a version as it will be.
 
@@ -189,7 +147,6 @@ def require_own_audit(
         As it was written.
     entry : Prepared, optional
         In the register of its people.
-    register : Register, optional
     held : bool
         Whether it is held for approval: signature and register are then left to the audit of the approved one.
 
@@ -200,13 +157,13 @@ def require_own_audit(
     """
     tell("auditing the release")
     coming = Coming(
-        place=series.folder(decision.version).root,
-        workspace=spec.workspace_folder,
+        place=run.series.folder(draft.decision.version).root,
+        workspace=run.spec.workspace_folder,
         record=record,
         entry=None if entry is None else entry.folder,
-        taken_over=isinstance(decision, TakeOver),
+        taken_over=isinstance(draft.decision, TakeOver),
         held=held,
     )
-    place = None if register is None else register.root
-    for unchecked in require_audited(folder, Told(render=page_renderer(), register=place, coming=coming)):
+    place = None if run.register is None or held else run.register.root
+    for unchecked in require_audited(draft.folder, Told(render=page_renderer(), register=place, coming=coming)):
         tell(f"{WARNING}{unchecked}")

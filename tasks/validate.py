@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
-from funnel.pipeline.tasks.vault import read_from_vault
-from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.register.register import Prepared as Entry
+from funnel.release.decision import Earlier, TakeOver
 from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.secret import ReleaseSecret
-from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
-from funnel.spec import ReleaseSpec
 
 
 @step
-def validate(
-    spec: ReleaseSpec,
-    decision: Draw | TakeOver,
-    snapshot: Snapshot,
-    folder: ReleaseFolder,
-    earlier: Sequence[Earlier],
-    secret: ReleaseSecret | None = None,
-    followed: Snapshot | None = None,
-    register: Path | None = None,
-    coming: Path | None = None,
-) -> Verdict:
+def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
     Nothing that the steps before computed is taken over: counts are counted again from the source, the bound is read
@@ -37,10 +24,10 @@ def validate(
 
     Parameters
     ----------
-    followed : Snapshot, optional
-        The same records with the channel of each history and keys of decisions, where rows are drawn from these.
-    register, coming : Path, optional
-        Folders of the register of these people, and of the entry that is prepared for the version.
+    run : Run
+    draft : Draft
+    entry : Prepared, optional
+        That is prepared for the version in the register of these people.
 
     Raises
     ------
@@ -54,24 +41,22 @@ def validate(
 
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.
-    files = public_digests(folder.root)
-    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
-    taken_over = isinstance(decision, TakeOver)
+    files = public_digests(draft.folder.root)
+    earlier, taken_over = run.earlier, isinstance(draft.decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
     there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
     before = () if taken_over else there
-    prepared = None if register is None or coming is None else Prepared(register, coming)
     previous = _newest(earlier)
     finished = Finished(
-        spec=spec,
-        folder=folder,
-        version=str(decision.version),
-        snapshot=snapshot,
+        spec=run.spec,
+        folder=draft.folder,
+        version=str(draft.decision.version),
+        snapshot=run.snapshot,
         taken_over=taken_over,
         earlier=before,
-        key=key,
-        followed=followed,
-        prepared=prepared,
+        key=run.record_key,
+        followed=None if draft.followed.step is None else draft.followed.drawn.snapshot,
+        prepared=None if run.register is None or entry is None else Prepared(run.register.root, entry.folder),
         before=there,
         previous=None if previous is None else str(previous),
     )

@@ -218,8 +218,8 @@ def spent_with(settings: FrequencySettings, spent_before: float) -> float:
 def too_much(before: float, total: float, more: float) -> str:
     """What is said where more epsilon (nats) would be spent than is allowed in all."""
     return (
-        f"earlier versions about these people have spent {before:g} of the total of {total:g} in "
-        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise total"
+        f"earlier versions about these people have spent {before:g} of max_epsilon = {total:g} in "
+        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise max_epsilon"
     )
 
 

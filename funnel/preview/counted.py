@@ -20,7 +20,7 @@ from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
 from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import Protected, public_frequencies
+from funnel.release.protected import DrawnBefore, Protected, public_frequencies
 from funnel.release.protected_rows import public_rows
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
@@ -96,9 +96,10 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     earlier = () if series is None else series.earlier
     waiting = None if series is None else series.held.waiting
     held = None if waiting is None else waiting.held
+    drawn_before = DrawnBefore(earlier, workspace, held)
     digest = source.files.digest() if noisy else ""
     if noisy:
-        recall_values((*earlier, *([] if held is None else [held])), workspace)
+        recall_values(drawn_before.versions, workspace)
     key = _unit_key(spec, read) if noisy and spec.follows_units else None
     codings = learned_codings(spec, source, digest, workspace, progress, key)
     unfit = tuple(misfits(spec, codings))
@@ -112,13 +113,13 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
     learned = codings.learned
     if key is None:
-        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving, source=digest)
+        protected = public_frequencies(spec, counted, learned, drawn_before, values, moving, source=digest)
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
-    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True, digest)
-    protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving, digest)
+    protected = public_frequencies(spec, units.first, learned, drawn_before, values, moving, True, digest)
+    protected = public_rows(spec, protected, units, learned, drawn_before, moving, digest)
     return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
 
 

@@ -24,7 +24,7 @@ from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
-from funnel.release.protected import public_changes
+from funnel.release.protected import DrawnBefore, public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
@@ -213,10 +213,10 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     if preview.protected.frequencies.noise is None:
         return preview.protected.frequencies
     laws = [law for _, law in register.laws]
-    workspace = spec.workspace_folder / spec.name
-    moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    drawn_before = DrawnBefore(preview.earlier, spec.workspace_folder / spec.name, preview.held)
+    moves = people.moves(register)
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     return public_changes(
-        spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held, preview.source
+        spec, preview.protected, moves, laws, preview.learned, drawn_before, preview.source
     ).frequencies

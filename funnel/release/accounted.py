@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow.parquet as pq
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import LedgerError
 from funnel.recount import declared_promise, read_promise
 from funnel.release.decision import Earlier
@@ -37,15 +38,17 @@ def require_same_spec(spec: ReleaseSpec, record: Record) -> None:
     promises = (declared_promise(spec.text), read_promise(origin.guarantee))
     # Numbers are told as the doubles they are read as.
     declared, kept = ((one.kind, {k: v and float(v) for k, v in one.numbers.items()}) for one in promises)
+    # Whole records have their class besides, which no spec names.
+    columns = tuple(column for column in origin.fields if column != CLASS_COLUMN)
     for what, same in (
-        ("bound", declared == kept),
-        ("columns", origin.fields == spec.released),
-        ("spec", origin.spec == spec.digest),
+        ("has another bound", declared == kept),
+        ("has other columns", columns == spec.whole.publish),
+        ("is of another spec", origin.spec == spec.digest),
     ):
         if not same:
             raise LedgerError(
-                f"version {record.version} was taken for this release, but it is of another {what}; remove the cached "
-                "files in the workspace and run the release again"
+                f"version {record.version} was taken for this release, but it {what}; remove the cached files in the "
+                "workspace and run the release again"
             )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
@@ -157,14 +158,66 @@ class Rejected:
 Decision = Unchanged | Waiting | Rejected | TakeOver | Draw
 
 
+@dataclass(frozen=True)
+class VersionContext:
+    """Where a version stands among those of its series.
+
+    Attributes
+    ----------
+    decision : Draw or TakeOver
+        How its rows came about.
+    created : str
+        Time, ISO 8601.
+    earlier : tuple of Earlier
+        All versions before it.
+    rows_sha256 : str
+        Digest of its rows.
+    approval : Approval or None
+        Who approved; the note stays internal.
+    """
+
+    decision: Draw | TakeOver
+    created: str
+    earlier: tuple[Earlier, ...]
+    rows_sha256: str
+    approval: Approval | None = None
+
+
+def origin_of(spec: ReleaseSpec, snapshot: Snapshot, protocol: Protocol, secret: str | None) -> Origin:
+    """What a version of a spec is made of.
+
+    Parameters
+    ----------
+    secret : str or None
+        Fingerprint of the release secret, where the spec has a record key.
+
+    Raises
+    ------
+    ValueError
+        If there is a record key without a secret, or the reverse.
+    """
+    if (spec.record_key is None) != (secret is None):
+        raise ValueError("a release secret goes with a record key")
+    return Origin(
+        spec=spec.digest,
+        source=snapshot.source_sha256,
+        snapshot=snapshot.content_sha256,
+        protocol=protocol.digest,
+        fields=spec.released if isinstance(protocol, Protocol) else protocol.columns,
+        guarantee=spec.guarantee.canonical,
+        shuffle=spec.output.shuffle,
+        record_key=spec.record_key,
+        secret=secret,
+        key_kinds=snapshot.key_kinds,
+    )
+
+
 def decide(
     spec: ReleaseSpec,
-    snapshot: Snapshot,
-    protocol: Protocol,
+    origin: Origin,
     earlier: Sequence[Earlier],
     *,
     protection: ProtectedCounts,
-    secret: str | None = None,
     again: bool = False,
     rotate: bool = False,
     submitted: Sequence[Submitted] = (),
@@ -181,18 +234,16 @@ def decide(
     Parameters
     ----------
     spec : ReleaseSpec
-    snapshot : Snapshot
-    protocol : Protocol
+    origin : Origin
+        What this run is made of.
     earlier : sequence of Earlier
         All versions, oldest first; versions that were not published in full may stand anywhere.
     protection : ProtectedCounts
         Of the frequencies that the protocol was made for.
-    secret : str, optional
-        Fingerprint of the release secret, where the spec has a record key.
     again : bool
         Draw although nothing may have changed.
     rotate : bool
-        Whether ``secret`` was taken knowingly in place of the one before.
+        Whether the release secret was taken knowingly in place of the one before.
     submitted : sequence of Submitted
         All versions that were ever held for approval, oldest first; at most one of them waits.
     head : str, optional
@@ -202,23 +253,7 @@ def decide(
     ------
     SpecError
         If a further draw is asked for and the spec does not say who its people are, or what it says cannot be.
-    ValueError
-        If there is a record key without a secret, or the reverse.
     """
-    if (spec.record_key is None) != (secret is None):
-        raise ValueError("a release secret goes with a record key")
-    origin = Origin(
-        spec=spec.digest,
-        source=snapshot.source_sha256,
-        snapshot=snapshot.content_sha256,
-        protocol=protocol.digest,
-        fields=spec.released if isinstance(protocol, Protocol) else protocol.columns,
-        guarantee=spec.guarantee.canonical,
-        shuffle=spec.output.shuffle,
-        record_key=spec.record_key,
-        secret=secret,
-        key_kinds=snapshot.key_kinds,
-    )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     there = [one for one in published if not one.withdrawn]
     asked = again or rotate

@@ -55,14 +55,36 @@ class Protected:
         return self.record.public
 
 
+@dataclass(frozen=True)
+class DrawnBefore:
+    """Where noise is looked for that was drawn before, so that none is drawn twice.
+
+    Attributes
+    ----------
+    earlier : sequence of Earlier
+        All versions of the series whose rows were published or may have been seen.
+    workspace : Path
+        Private folder of the series.
+    held : Earlier or None
+        A version that waits for approval: its noise is used, but nothing was spent for it.
+    """
+
+    earlier: Sequence[Earlier]
+    workspace: Path
+    held: Earlier | None = None
+
+    @property
+    def versions(self) -> tuple[Earlier, ...]:
+        """All of these, the one that waits first."""
+        return (*([] if self.held is None else [self.held]), *self.earlier)
+
+
 def public_frequencies(
     spec: ReleaseSpec,
     counted: Joint,
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
+    drawn_before: DrawnBefore,
     values: str | None = None,
-    held: Earlier | None = None,
     moving: bool = False,
     several: bool = False,
     source: str | None = None,
@@ -80,14 +102,9 @@ def public_frequencies(
         Exact counts, over all combinations of values where they are to have noise.
     learned : Share
         What it cost to learn these values.
-    earlier : sequence of Earlier
-        All versions of the series whose rows were published or may have been seen.
-    workspace : Path
-        Private folder of the series.
+    drawn_before : DrawnBefore
     values : str, optional
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
-    held : Earlier, optional
-        A version that waits for approval: its noise is used, but nothing was spent for it.
     moving : bool
         Whether there are earlier versions about the same people, so that a part of epsilon is for `public_changes`.
     several : bool
@@ -105,7 +122,7 @@ def public_frequencies(
     LedgerError
         If the published frequencies of an earlier version are gone or were changed.
     """
-    settings = spec.frequencies
+    settings, earlier = spec.frequencies, drawn_before.earlier
     key = _digest_of(spec, counted, source)
     if settings.protection != "noise":
         frequencies = protect(counted, settings)
@@ -114,7 +131,7 @@ def public_frequencies(
             **numbers_of(frequencies), unprotected=open_before, counted=key, noisy=None, values=None
         )
         return Protected(frequencies, record, False)
-    document = _known((*([] if held is None else [held]), *earlier), key)
+    document = _known(drawn_before.versions, key)
     before = _draws(spec, earlier, source)
     if document is None:
         spent = float(sum(before.values()))
@@ -125,7 +142,7 @@ def public_frequencies(
             learned=learned,
             moving=moving,
             several=several,
-            secret=noise_secret(spec, workspace, source),
+            secret=noise_secret(spec, drawn_before.workspace, source),
         )
         document = frequencies_document(frequencies)
         reused = False
@@ -159,9 +176,7 @@ def public_changes(
     exact: Sequence[Moves],
     versions: Sequence[Joint],
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
+    drawn_before: DrawnBefore,
     source: str | None = None,
 ) -> Protected:
     """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
@@ -175,7 +190,7 @@ def public_changes(
         Of the people whose last version each one is, since every version of the register; none of a first version.
     versions : sequence of Joint
         Published counts of these.
-    learned, earlier, workspace, held, source
+    learned, drawn_before, source
         As of `public_frequencies`.
 
     Raises
@@ -189,15 +204,15 @@ def public_changes(
     if settings.protection != "noise" or not exact:
         return protected
     key = _digest_of_moves(spec, exact, (*versions, protected.frequencies.joint), protected.record.counted)
-    found = _known_changes((*([] if held is None else [held]), *earlier), key)
+    found = _known_changes(drawn_before.versions, key)
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned)
-        secret = noise_secret(spec, workspace, source)
+        spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned)
+        secret = noise_secret(spec, drawn_before.workspace, source)
         found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
     noisy = changes_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
+    total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, epsilon, learned)
     frequencies = with_changes(protected.frequencies, found.changes, total, spent)
     record = protected.record.model_copy(
         update={

@@ -6,14 +6,20 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
 from funnel.release.decision import Earlier
 from funnel.release.frequencies_document import RowsPart
-from funnel.release.protected import Protected, noise_secret, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import (
+    DrawnBefore,
+    Protected,
+    noise_secret,
+    other_noise,
+    published_frequencies,
+    spent_in_all,
+)
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
 
@@ -23,9 +29,7 @@ def public_rows(
     protected: Protected,
     units: UnitCounts,
     learned: Share,
-    earlier: Sequence[Earlier],
-    workspace: Path,
-    held: Earlier | None = None,
+    drawn_before: DrawnBefore,
     moving: bool = False,
     source: str | None = None,
 ) -> Protected:
@@ -38,7 +42,7 @@ def public_rows(
         The counts of first rows.
     units : UnitCounts
         Exact.
-    learned, earlier, workspace, held, moving, source
+    learned, drawn_before, moving, source
         As of `funnel.release.protected.public_frequencies`.
 
     Raises
@@ -52,15 +56,15 @@ def public_rows(
     if settings.protection != "noise":
         return protected
     key = _digest_of(spec, units, protected.record.counted)
-    found = _known((*([] if held is None else [held]), *earlier), key)
+    found = _known(drawn_before.versions, key)
     reused = found is not None
     if found is None:
         epsilon = part_for(settings, learned)
         # Refused before anything is drawn.
-        spent_in_all(spec, protected, earlier, "", epsilon, learned, moving)
-        found = RowsPart.of(units.with_noise(epsilon, noise_secret(spec, workspace, source)))
+        spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, moving)
+        found = RowsPart.of(units.with_noise(epsilon, noise_secret(spec, drawn_before.workspace, source)))
     noisy = rows_sha256(found)
-    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned, moving)
+    total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned, moving)
     frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), "rows": tables})

@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies
-from funnel.guarantees import Guarantee
+from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
 from funnel.release.classes_document import classes_document
 from funnel.release.csv_cells import guarded, guarded_column
@@ -32,14 +32,24 @@ from funnel.tables import open_paged
 BATCH_ROWS = 1 << 17
 
 
+def require_drawn(folder: ReleaseFolder, rows: FileRef) -> None:
+    """Make sure that the rows of a version are those that were drawn.
+
+    Raises
+    ------
+    ReleaseRefused
+        If they were changed.
+    """
+    if file_digest(folder.data) != rows.sha256:
+        raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
+
+
 def write_documents(
     spec: ReleaseSpec,
     protocol: Protocol,
-    guarantee: Guarantee,
     public: PublicRelease,
     frequencies: Frequencies,
     protection: Protection,
-    drawn: FileRef,
     folder: ReleaseFolder,
     rounded: float | None = None,
     classes: RecordClasses | None = None,
@@ -48,18 +58,12 @@ def write_documents(
 
     So are numbers that are drawn within intervals, by a spec with the recoding that the values were made by. Without
     noise there are no counts to publish: rounding is all that protects the exact ones.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the rows are no longer those that were drawn.
     """
-    if file_digest(folder.data) != drawn.sha256:
-        raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
     if protection.protection == "noise":
         folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
     if classes is not None:
         folder.classes.write_bytes(classes_document(classes, different=spec.groups.classes is not None).to_bytes())
+    guarantee = parse_guarantee(spec.guarantee.canonical)
     document = protocol_document(protocol, guarantee, public, protection, rounded)
     folder.protocol.write_bytes(document.to_bytes())
     if spec.output.csv:

@@ -9,20 +9,19 @@ from pathlib import Path
 
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
-from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
 from funnel.release.drawing_document import drawing_document
+from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import FileRef, private_folder, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
-from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of
-from funnel.settings.work import EngineSettings
+from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,47 +55,32 @@ class Rows:
 
 
 def draw_rows(
-    snapshot: Snapshot,
-    protocol: Protocol,
+    spec: ReleaseSpec,
+    drawn_from: DrawnFrom,
     folder: ReleaseFolder,
     workspace: Path,
     *,
-    shuffle: bool,
     record_key: RecordKey | None,
-    decided: bool = False,
     secret: Alphabet,
-    engine: EngineSettings,
     progress: Progress,
-    counts: Joint | None = None,
-    target: Protocol | None = None,
     donors: Donors | None = None,
 ) -> Rows:
     """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
     Parameters
     ----------
-    snapshot : Snapshot
-    protocol : Protocol
+    spec : ReleaseSpec
+        Says in which order rows come and who does the work.
+    drawn_from : DrawnFrom
     folder : ReleaseFolder
         Of the coming version.
     workspace : Path
         Private folder of the series, where work that a killed run with record keys has finished waits for the next.
-    shuffle : bool
-        Whether rows come in random order.
     record_key : RecordKey or None
         To give every record the answer that it gets whenever the same is decided about it.
-    decided : bool
-        Whether the snapshot is one that `funnel.register.following.follow_snapshot` made.
     secret : Alphabet
         The values of the secret, by which draws are counted.
-    engine : EngineSettings
-        Who does the work.
     progress : callable
-    counts : Joint, optional
-        Records by secret and by what the protocol reads, where people have histories: what they were drawn with is then
-        internal, and becomes evidence.
-    target : Protocol, optional
-        Of this version alone, in that case.
     donors : Donors, optional
         Where whole records are published for classes that are drawn.
 
@@ -105,26 +89,29 @@ def draw_rows(
     EntropyError
         If the random source fails; nothing is written from it.
     """
+    snapshot, protocol = drawn_from.snapshot, drawn_from.drawing
+    counts, target = drawn_from.counts, drawn_from.target
     data = snapshot.data.checked()
     plan = plan_rows(
         data,
         snapshot.data.sha256,
         protocol,
         fresh_folder(folder),
-        shuffle=shuffle,
+        shuffle=spec.output.shuffle,
         record_key=record_key,
-        decided=decided,
+        decided=counts is not None,
         secret=secret,
         donors=donors,
         sizes=snapshot.sizes,
     )
     with working_folder(plan, folder, workspace, record_key is not None) as placed:
         progress("drawing", 0, snapshot.rows)
-        with workers_of(engine) as workers:
+        with workers_of(spec.engine) as workers:
             drawn = release_rows(placed, folder.data, workers, progress)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
+    # What people with histories were drawn with is internal.
     if counts is not None and target is not None:
         write_whole(folder.drawing, drawing_document(protocol, counts, target).to_bytes())
     return rows

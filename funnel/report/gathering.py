@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import disclosure_content, public_sentence
 from funnel.donors.composition import Composition
 from funnel.findings import Audited, Findings
-from funnel.guarantees import Guarantee
+from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.counted_as_usual import WholeStays
-from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
+from funnel.release.decision import Earlier, VersionContext, fresh_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
@@ -40,24 +40,40 @@ KEYED_SOURCE = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What the steps made of a version.
+
+    Attributes
+    ----------
+    joint : Joint
+        The exact counts, for the internal report alone.
+    protocol : Protocol
+        The published channel.
+    findings : Findings
+        Under the exact counts, for the internal report alone.
+    audited : Audited
+        Under the public frequencies, for the public report.
+    protection : Protection
+        Of these frequencies.
+    comparison : ComparisonDocument
+        Of all mechanisms.
+    """
+
+    joint: Joint
+    protocol: Protocol
+    findings: Findings
+    audited: Audited
+    protection: Protection
+    comparison: ComparisonDocument
+
+
 def report_content(
     spec: ReleaseSpec,
     snapshot: Snapshot,
-    joint: Joint,
-    protocol: Protocol,
-    guarantee: Guarantee,
-    findings: Findings,
-    audited: Audited,
-    protection: Protection,
-    comparison: ComparisonDocument,
+    results: Results,
+    context: VersionContext,
     judged: Sequence[tuple[str, str]],
-    *,
-    version: str,
-    created: str,
-    earlier: Sequence[Earlier],
-    decision: Draw | TakeOver,
-    rows_sha256: str,
-    approval: Approval | None = None,
     composition: Composition | None = None,
     whole: WholeStays | None = None,
 ) -> ReportContent:
@@ -65,36 +81,23 @@ def report_content(
 
     Parameters
     ----------
-    joint : Joint
-        The exact counts, for the internal report alone, as ``findings``.
-    audited : Audited
-        What was found under the public frequencies, for the public report.
-    protection : Protection
-        Of these frequencies.
     judged : sequence of (name, description)
         What is judged before it is published.
-    earlier : sequence of Earlier
-        All versions before it.
-    decision : Draw or TakeOver
-        How its rows came about.
-    rows_sha256 : str
-        Digest of its rows.
-    approval : Approval, optional
-        Who approved; the note stays internal.
     composition : Composition, optional
         Of the classes of whole records; nothing of it is public where there is noise.
     whole : WholeStays, optional
         What stays of the whole records that are published.
     """
     metadata = spec.metadata
+    protection, comparison, earlier = results.protection, results.comparison, context.earlier
     noisy = protection.protection == "noise"
-    disclosure = Disclosure(audited.frequencies.joint, spec.rules)
+    disclosure = Disclosure(results.audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,
         description=spec.description,
-        version=version,
-        created=created,
+        version=str(context.decision.version),
+        created=context.created,
         contact=Contact(name=metadata.contact_name, email=metadata.contact_email),
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
@@ -104,12 +107,12 @@ def report_content(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),
         ),
-        mechanism=MechanismNote.of(protocol.mechanism),
-        joint=joint,
-        protocol=protocol,
-        guarantee=guarantee,
-        findings=findings,
-        audited=audited,
+        mechanism=MechanismNote.of(results.protocol.mechanism),
+        joint=results.joint,
+        protocol=results.protocol,
+        guarantee=parse_guarantee(spec.guarantee.canonical),
+        findings=results.findings,
+        audited=results.audited,
         protection=protection,
         random_source=random_source_of(spec),
         software=software_name(),
@@ -123,13 +126,13 @@ def report_content(
         disclosure=disclosure_content(disclosure, protection.protection),
         weights=None if spec.weight is None else ClassWeights.of(snapshot.read_codings().settled(spec)),
         shuffled=spec.output.shuffle,
-        earlier_releases=fresh_draws(earlier, rows_sha256),
+        earlier_releases=fresh_draws(earlier, context.rows_sha256),
         people=None if spec.history is None else spec.history.people,
         unit=(spec.unit or ()) if spec.follows_units else (),
         covers_versions=spec.is_robust_over_versions,
-        kept_before=() if findings.history is None else _kept_before(earlier),
-        change=change_of(earlier, decision, rows_sha256),
-        approval=None if approval is None else Approved(by=approval.by, at=approval.at),
+        kept_before=() if results.findings.history is None else _kept_before(earlier),
+        change=change_of(context),
+        approval=None if context.approval is None else Approved(by=context.approval.by, at=context.approval.at),
         released=spec.released if spec.is_by_class else (),
         # Exact counts, which noise would not protect.
         composition=None if noisy else composition,
@@ -238,9 +241,9 @@ def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
     return tuple(found)
 
 
-def change_of(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256: str) -> Change | None:
+def change_of(context: VersionContext) -> Change | None:
     """What is public of the version before, and what differs from it; None for a first one."""
-    published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
+    published = sorted((one for one in context.earlier if one.published), key=lambda one: one.version)
     if not published:
         return None
     before = published[-1]
@@ -250,16 +253,14 @@ def change_of(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256
         guarantee=before.record.origin.guarantee,
         columns=before.record.origin.fields,
         records=before.record.rows,
-        rows=_rows(before, decision, rows_sha256),
+        rows=_rows(before, context),
         # What the number of the version says as well.
-        new_data=before.record.origin.snapshot != decision.origin.snapshot,
+        new_data=before.record.origin.snapshot != context.decision.origin.snapshot,
         withdrawn=tuple(str(one.version) for one in published if one.withdrawn),
     )
 
 
-def _rows(
-    before: Earlier, decision: Draw | TakeOver, rows_sha256: str
-) -> Literal["the same rows", "the same answers", "a fresh draw"]:
-    if before.rows_sha256 == rows_sha256:
+def _rows(before: Earlier, context: VersionContext) -> Literal["the same rows", "the same answers", "a fresh draw"]:
+    if before.rows_sha256 == context.rows_sha256:
         return "the same rows"
-    return "a fresh draw" if decision.fresh else "the same answers"
+    return "a fresh draw" if context.decision.fresh else "the same answers"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.decision import VersionContext
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
@@ -44,9 +42,7 @@ def write_internal_report(
     spec: ReleaseSpec,
     snapshot: Snapshot,
     comparison: ComparisonDocument,
-    decision: Draw | TakeOver,
-    earlier: Sequence[Earlier],
-    rows_sha256: str,
+    context: VersionContext,
     folder: ReleaseFolder,
     together: Together | None = None,
 ) -> None:
@@ -61,11 +57,7 @@ def write_internal_report(
     snapshot : Snapshot
         Of the source as it was counted.
     comparison : ComparisonDocument
-    decision : Draw or TakeOver
-    earlier : sequence of Earlier
-        All versions before this one.
-    rows_sha256 : str
-        Digest of the rows.
+    context : VersionContext
     folder : ReleaseFolder
     together : Together, optional
         Everything published about these people, where the versions of a register are about the same ones.
@@ -82,19 +74,21 @@ def write_internal_report(
     classes = ClassesDocument.read(folder.classes).classes if folder.classes.is_file() else None
     known = look_beside(spec, joint, snapshot.read_codings(), classes)
     if together is None:
-        linked = attacks.versions(joint, protocol, earlier, decision.origin, rows_sha256)
+        linked = attacks.versions(joint, protocol, context.earlier, context.decision.origin, context.rows_sha256)
     else:
         linked = () if together.step is None else guesses_of_all(together.step)
     numbers = internal_report(
         content,
         verdict,
         comparison.rows,
-        alone=attacks.alone(joint, protocol),
-        beside=attacks.beside(joint, protocol, known),
-        versions=linked,
-        learned=attacks.learned(known, joint, protocol),
+        attacks.Attacks(
+            attacks.alone(joint, protocol),
+            attacks.beside(joint, protocol, known),
+            linked,
+            attacks.learned(known, joint, protocol),
+        ),
         software=software(),
-        history=history_figures(content.findings, together, earlier, f"{spec.name}/{decision.version}"),
+        history=history_figures(content.findings, together, context.earlier, f"{spec.name}/{context.decision.version}"),
         drift=drift_figures(content.findings),
         set_aside=tuple(one.sentence for one in set_aside(spec.whole, snapshot.read_codings())),
     )

@@ -23,7 +23,7 @@ _LACK = 30.0
 _TANGENTS = np.array([0.003, 0.1, 0.4, 0.7, 0.87, 0.95, 1.0, 1.05, 1.15, 1.4, 2.2, 6.0, 50.0])
 _LEAST_UNIT = 1e-3
 # Conditions that a point breaks by more are added, so many at once, and so often.
-_BROKEN, _AT_ONCE, _ROUNDS = 1e-6, 6, 12
+_BROKEN, _AT_ONCE, _ROUNDS = 1e-6, 20, 12
 # No entry is looked at beyond so many times the upper threshold.
 _FARTHEST = 1e4
 # What a level must be worth, so that nothing of it is left in a proof.

@@ -17,10 +17,15 @@ from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 from funnel.solver.split import Split
 from funnel.solver.tangents import pricer_of
+from funnel.solver.threshold_pricing import ThresholdPricer
 
 # Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.
 _LEAST_TARGET = 0.05
 _STARTS = 48
+# Where no bound is asked for, fewer: rounds of cutting planes climb again after each.
+_STARTS_OF_ROUNDS = 12
+# Of the prices of a search, what is taken from those of the best bound so far, where a search takes long.
+_KEPT = 0.5
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
 
@@ -82,6 +87,7 @@ class ColumnGeneration(MixtureSearch):
         self._prove(float(self.region.counts(self.region.law) @ first), first)
         target = PROOF_SHARE * gap
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
+        centre: FloatArray | None = None
         while True:
             try:
                 mass, prices = self._master.solve(bounded=True)
@@ -101,7 +107,8 @@ class ColumnGeneration(MixtureSearch):
             patience = STILL + (0 if near else self.region.inputs)
             if still > 2 * patience:
                 return near
-            climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)))
+            starts = _STARTS if proving else _STARTS_OF_ROUNDS
+            climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)), starts)
             if climbed and still <= patience:
                 continue
             if not proving:
@@ -110,9 +117,12 @@ class ColumnGeneration(MixtureSearch):
                 # Any prices give a bound, so those of the columns will do where this has none.
                 with suppress(SolverError):
                     _, prices = self._relaxed.solve(bounded=True)
+            if centre is not None and not near and isinstance(pricer, ThresholdPricer):
+                prices = (1 - _KEPT) * prices + _KEPT * centre
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
-            self._prove(float(prices @ self.region.law) + priced.bound, prices)
+            if self._prove(float(prices @ self.region.law) + priced.bound, prices):
+                centre = prices
             self._add(pricer, priced.columns)
             mixed = self._mix(priced)
             if not len(priced.columns) and not mixed and not self._budget.expired:
@@ -142,11 +152,11 @@ class ColumnGeneration(MixtureSearch):
             self._relaxed.add(mixture, float(worth))
         return len(priced.worth)
 
-    def _climb(self, pricer: _AnyPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
+    def _climb(self, pricer: _AnyPricer, prices: FloatArray, mass: FloatArray, least: float, most: int) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]
-        first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))
+        first, second = self._random.integers(len(used), size=(2, min(most, 3 * self.region.inputs)))
         starts = np.vstack([used, (used[first] + used[second]) / 2])
         found, values = pricer.climb(starts, prices)
         _, places = np.unique(np.round(values, 9), return_index=True)

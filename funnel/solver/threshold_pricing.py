@@ -18,7 +18,7 @@ from funnel.solver.region import Region
 # Points of cells before they are tried as columns.
 _ROUND = 32
 # New prices would change the bound by about what the best column gains: until it is this share, go on.
-_WORTHWHILE = 0.05
+_WORTHWHILE = 0.5
 # Nats by which a bound must fall for a cell to be solved once more.
 _GAINED = 1e-9
 # Units of work for a cell that is cut.

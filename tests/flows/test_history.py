@@ -22,6 +22,7 @@ from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
 from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.way import go, go_approved
+from funnel.pipeline.tasks.run import Draft
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.documents import ProtocolDocument
@@ -261,7 +262,7 @@ def test_a_run_that_is_stopped_draws_the_same_again(
     seen: list[bytes] = []
 
     def stop(*arguments: object) -> None:
-        folder = next(one for one in arguments if isinstance(one, ReleaseFolder))
+        folder = next(one.folder for one in arguments if isinstance(one, Draft))
         seen.append(folder.data.read_bytes())
         raise KeyboardInterrupt
 

@@ -22,6 +22,7 @@ from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import way
 from funnel.pipeline.tasks.optimise import Optimised, optimise
+from funnel.pipeline.tasks.run import Run
 from funnel.protocol import Protocol
 from funnel.recount.balance import TOLERANCE
 from funnel.release.document import dump
@@ -155,9 +156,9 @@ def sabotaged(monkeypatch: pytest.MonkeyPatch, change: Callable[[Joint, Joint], 
     counted: list[Joint] = []
     prepare = way._prepare
 
-    def remembered(spec: Any, series: Any, register: Any, snapshot: Any, estimated: Any, workspace: Any) -> Any:
-        counted.append(estimated.joint)
-        return prepare(spec, series, register, snapshot, estimated, workspace)
+    def remembered(run: Run) -> Any:
+        counted.append(run.estimated.joint)
+        return prepare(run)
 
     class Other:
         def __init__(self, frequencies: Frequencies) -> None:

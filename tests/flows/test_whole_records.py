@@ -19,13 +19,15 @@ from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.console import unchanged_lines
-from funnel.errors import SpecError
+from funnel.errors import LedgerError, SpecError
 from funnel.pipeline.flows import way
+from funnel.release.accounted import require_same_spec
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
+from funnel.release.record import Record
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
@@ -51,6 +53,15 @@ def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolde
     for checks in (recheck(folder), recheck(folder, Told(public=True))):
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
         assert "classes" in {check.name for check in checks}
+
+
+def test_the_same_release_again_is_told_to_be_unchanged(folder: ReleaseFolder) -> None:
+    spec = ReleaseSpec.load(folder.root.parents[2] / "people.toml")
+    require_same_spec(spec, Record.read(folder.record))
+    fewer = Record.read(folder.record)
+    fewer = fewer.model_copy(update={"origin": fewer.origin.model_copy(update={"fields": tuple(COLUMNS[1:])})})
+    with pytest.raises(LedgerError, match="it has other columns;"):
+        require_same_spec(spec, fewer)
 
 
 def test_records_have_the_columns_and_values_of_the_source(folder: ReleaseFolder) -> None:
@@ -186,13 +197,13 @@ def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_pat
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
     with pytest.raises(SpecError, match="name columns to estimate shares of"):
-        Question().answer([folder])
+        Question().answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
-        Question(by=("sex",), method="em").answer([folder])
+        Question(by=("sex",), method="em").answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
-        Question(of="education", method="em").answer([folder])
+        Question(of="education", method="em").answer([folder.root])
     with pytest.raises(SpecError, match="'region' is no column"):
-        Question(by=("region", "sex"), odds=True).answer([folder])
+        Question(by=("region", "sex"), odds=True).answer([folder.root])
 
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:

@@ -15,6 +15,7 @@ from funnel.audit.check import State
 from funnel.errors import ReleaseRefused
 from funnel.findings import of_release as findings
 from funnel.pipeline.flows import way
+from funnel.pipeline.tasks.run import Draft
 from funnel.release.document import dump
 from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -116,7 +117,7 @@ def test_what_is_spoilt_is_refused_and_found(
 
     def described_wrongly(*arguments: Any, **named: Any) -> Any:
         content = described(*arguments, **named)
-        spoiled(next(one for one in arguments if isinstance(one, ReleaseFolder)), spoil)
+        spoiled(next(one.folder for one in arguments if isinstance(one, Draft)), spoil)
         return content
 
     with pytest.MonkeyPatch.context() as patch:

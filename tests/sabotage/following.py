@@ -66,9 +66,9 @@ FOLLOWING = [
     Mutant(
         "the register not judged",
         "nobody looks at what all versions tell together",
-        "funnel.pipeline.flows.way",
-        "places = (None, None) if entry is None or register is None else (register.root, entry.folder)",
-        "places = (None, None)",
+        "funnel.pipeline.tasks.validate",
+        "prepared=None if run.register is None or entry is None else",
+        "prepared=None if entry is None or entry else",
         CAUGHT,
         SECOND_YEAR,
     ),

@@ -19,7 +19,7 @@ from funnel.protocol import Protocol
 from funnel.release.record import History
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.fitted import FittedRows
-from tests.funnel.release.test_decision import earlier, origin_of
+from tests.funnel.release.test_decision import earlier, expected_origin
 from tests.funnel.release.test_decision_people import followed
 from tests.projects import spec_of
 
@@ -41,7 +41,7 @@ def test_rows_that_were_held_are_published_given_the_register_they_were_drawn_fr
 
 
 def test_a_version_without_counts_tells_of_no_drift() -> None:
-    one = earlier(origin_of(False), "1.0.0")
+    one = earlier(expected_origin(False), "1.0.0")
     assert follow._drift_of_others([one], JOINT) is None
     assert follow._drift_of_others([], JOINT) is None
 
@@ -65,7 +65,7 @@ def test_first_rows_are_compared_with_those_of_the_newest_version_of_the_same_na
 
 def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> None:
     for reserve in (1.0, 0.5):
-        history = {**SAME, "reserve": reserve}
+        history = {**SAME, "budget_fraction": reserve}
         spec = spec_of("x.parquet", tmp_path, record_key=["id"], history=history, guarantee="lip:0.6")
         protocol = Protocol.from_json(_fitted(spec, tmp_path)[optimise.PROTOCOL].decode())
         assert protocol.guarantee == "lip:0.6"

@@ -339,7 +339,7 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     spec = place / "people.toml"
     text = spec.read_text(encoding="utf-8")
     # Nothing is spent once more, so that what is spent already may be all that is allowed.
-    all_spent = text.replace("epsilon = 2.0", "epsilon = 2.0\ntotal = 6.0")
+    all_spent = text.replace("epsilon = 2.0", "epsilon = 2.0\nmax_epsilon = 6.0")
     spec.write_text(all_spent.replace('title = "A panel"', 'title = "The panel"'), encoding="utf-8")
     told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
     assert told["version"] == "1.2.1"
@@ -348,8 +348,8 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     assert one.frequencies.read_bytes() == other.frequencies.read_bytes()
     assert [check for check in recheck(other) if check.failed] == []
     # Drawn once more, people changed since this version too: other tables, which cost what they cost.
-    spec.write_text(text.replace("epsilon = 2.0", "epsilon = 2.0\ntotal = 6.2"), encoding="utf-8")
-    with pytest.raises(SpecError, match=r"total"):
+    spec.write_text(text.replace("epsilon = 2.0", "epsilon = 2.0\nmax_epsilon = 6.2"), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"max_epsilon"):
         go(ReleaseSpec.load(spec), again=True, rotate=False)
     assert not (place / "releases" / "panel" / "1.2.2").exists()
 

@@ -209,7 +209,7 @@ def test_rows_that_are_taken_over_keep_first_rows_and_noise(
     shutil.copytree(made[0], place, symlinks=True)
     spec = place / "people.toml"
     # Nothing is spent once more, so that what is spent already may be all that is allowed.
-    text = spec.read_text(encoding="utf-8").replace("epsilon = 4.0", "epsilon = 4.0\ntotal = 8.0")
+    text = spec.read_text(encoding="utf-8").replace("epsilon = 4.0", "epsilon = 4.0\nmax_epsilon = 8.0")
     spec.write_text(text.replace('"Encounters of a test"', '"Other words"'), encoding="utf-8")
     judged: list[Finished] = []
     as_it_is = Finished.table

@@ -18,6 +18,7 @@ from funnel.guarantees import LIP
 from funnel.pipeline.flows import way
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.tasks import settled
+from funnel.pipeline.tasks.run import Draft
 from funnel.pipeline.tasks.validate import validate
 from funnel.release import publication
 from funnel.release.layout import ReleaseFolder
@@ -67,7 +68,7 @@ def test_a_level_that_is_no_number_is_refused_and_does_not_crash(
 def exchange_after(step: Callable[..., Any], change: Callable[[ReleaseFolder], None]) -> Callable[..., Any]:
     def changed(*arguments: Any) -> Any:
         result = step(*arguments)
-        change(next(one for one in arguments if isinstance(one, ReleaseFolder)))
+        change(next(one.folder for one in arguments if isinstance(one, Draft)))
         return result
 
     return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +22,16 @@ from funnel.source.beside import Beside
 # 256 MB of counts.
 _MOST_CELLS = 1 << 25
 _TOO_LARGE = "there are too many combinations to compute it in the time of a release"
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """What attackers learn who know nothing else, another column, other versions; and what a forest learns."""
+
+    alone: AttackFigures
+    beside: tuple[AttackFigures, ...]
+    versions: tuple[AttackFigures, ...]
+    learned: LearnedFigures
 
 
 def alone(joint: Joint, protocol: Protocol) -> AttackFigures:

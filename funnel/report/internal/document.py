@@ -16,7 +16,6 @@ from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
-    AttackFigures,
     DisclosureFigures,
     DriftFigures,
     ExactFigures,
@@ -25,7 +24,6 @@ from funnel.release.internal_report import (
     HistoryFigures,
     InPopulationFigures,
     InternalReport,
-    LearnedFigures,
     RareCombination,
     Sparse,
 )
@@ -34,6 +32,7 @@ from funnel.release.public_report import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
 from funnel.report.estimated import estimated
+from funnel.report.internal.attacks import Attacks
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -45,17 +44,14 @@ def internal_report(
     content: ReportContent,
     verdict: Verdict,
     compared: Sequence[ComparedMechanism],
+    attacks: Attacks,
     *,
-    alone: AttackFigures,
-    beside: tuple[AttackFigures, ...],
-    versions: tuple[AttackFigures, ...],
-    learned: LearnedFigures,
     software: Mapping[str, str],
     history: HistoryFigures | None = None,
     drift: DriftFigures | None = None,
     set_aside: tuple[str, ...] = (),
 ) -> InternalReport:
-    """Every figure of the internal report; the attacks are those of `funnel.report.internal.attacks`.
+    """Every figure of the internal report.
 
     What all versions come to is of `funnel.report.internal.history`.
     """
@@ -75,13 +71,13 @@ def internal_report(
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
         population=_population(content),
-        alone=alone,
-        beside=beside,
-        versions=versions,
+        alone=attacks.alone,
+        beside=attacks.beside,
+        versions=attacks.versions,
         people=content.people,
         history=history,
         drift=drift,
-        learned=learned,
+        learned=attacks.learned,
         verdict=verdict.results,
         compared=tuple(compared),
         frequencies=protected_frequencies(content),

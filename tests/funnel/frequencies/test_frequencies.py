@@ -82,14 +82,14 @@ def test_the_counts_get_what_learning_values_has_left(drawn: list[tuple[int, flo
 
 
 def test_a_draw_beyond_the_total_is_refused(drawn: list[tuple[int, float]]) -> None:
-    settings = FrequencySettings(protection="noise", epsilon=0.1, total=1.0)
+    settings = FrequencySettings(protection="noise", epsilon=0.1, max_epsilon=1.0)
     spent = 0.0
     for _ in range(10):
         spent = protect(JOINT, settings, spent_before=spent).spent
     # Ten times 0.1 is 1, as everybody who wrote the spec thinks.
     assert spent == 1.0
     drawn.clear()
-    with pytest.raises(SpecError, match=r"have spent 1 of the total of 1 in .* would spend 0\.1 more") as caught:
+    with pytest.raises(SpecError, match=r"have spent 1 of max_epsilon = 1 in .* would spend 0\.1 more") as caught:
         protect(JOINT, settings, spent_before=spent)
     assert "\n" not in str(caught.value)
     assert drawn == []

@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "output": {"workspace": "work"},
     "metadata": {"licence": "CC0-1.0"},
     "frequencies": {"protection": "none"},
-    "history": {"people": "same", "register": REGISTER, "reserve": 0.9},
+    "history": {"people": "same", "register": REGISTER, "budget_fraction": 0.9},
 }
 
 

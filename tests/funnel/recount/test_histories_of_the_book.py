@@ -94,7 +94,7 @@ def found_in(book: funnel.History) -> list[Found]:
     for chapter, laws in PathLaws(tree).versions():
         step = book.steps[chapter.ordinal]
         promise = read_promise(chapter.guarantee)
-        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.reserve)))
+        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.budget_fraction)))
         observed = step.observed
         people: dict[int, int] = {}
         for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):

@@ -51,10 +51,10 @@ def test_a_bound_is_the_same_however_it_is_written(made: ReleaseFolder, record: 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"guarantee": "lip:0.9"}, "bound"),
-        ({"guarantee": "alip:1.0,1.0"}, "bound"),
-        ({"fields": ("education",)}, "columns"),
-        ({"spec": 64 * "0"}, "spec"),
+        ({"guarantee": "lip:0.9"}, "has another bound"),
+        ({"guarantee": "alip:1.0,1.0"}, "has another bound"),
+        ({"fields": ("education",)}, "has other columns"),
+        ({"spec": 64 * "0"}, "is of another spec"),
     ],
     ids=["bound", "kind", "columns", "spec"],
 )
@@ -62,7 +62,7 @@ def test_unchanged_is_not_said_of_another_release(
     made: ReleaseFolder, record: Record, change: dict[str, object], what: str
 ) -> None:
     other = record.model_copy(update={"origin": record.origin.model_copy(update=change)})
-    with pytest.raises(LedgerError, match=f"version 1.0.0 .* another {what};"):
+    with pytest.raises(LedgerError, match=f"version 1.0.0 .* but it {what};"):
         require_same_spec(spec_of(made), other)
 
 

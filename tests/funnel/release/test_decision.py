@@ -22,6 +22,7 @@ from funnel.release.decision import (
     Unchanged,
     decide,
     fresh_draws,
+    origin_of,
     secret_before,
     told_of_withdrawn,
 )
@@ -59,7 +60,7 @@ OTHERS: dict[str, Any] = {
 }
 
 
-def origin_of(keyed: bool) -> Origin:
+def expected_origin(keyed: bool) -> Origin:
     """The origin of this run."""
     spec = SPECS[keyed]
     return Origin(
@@ -86,7 +87,7 @@ def origins(keyed: bool) -> Iterator[Origin]:
         for record_key, secret in keys:
             kinds = None if secret is None else KINDS
             said = {"record_key": record_key, "secret": secret, "key_kinds": kinds}
-            yield origin_of(keyed).model_copy(update={**update, **said})
+            yield expected_origin(keyed).model_copy(update={**update, **said})
 
 
 def earlier(
@@ -112,12 +113,13 @@ def earlier(
 
 def run(keyed: bool, before: Sequence[Earlier], **flags: bool) -> Any:
     secret = SECRET if keyed else None
-    return decide(SPECS[keyed], SNAPSHOTS[keyed], PROTOCOL, before, protection=OPEN_COUNTS, secret=secret, **flags)
+    origin = origin_of(SPECS[keyed], SNAPSHOTS[keyed], PROTOCOL, secret)
+    return decide(SPECS[keyed], origin, before, protection=OPEN_COUNTS, **flags)
 
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
-    mine = origin_of(keyed)
+    mine = expected_origin(keyed)
     for origin, published, again in product(origins(keyed), (True, False), (False, True)):
         found = run(keyed, [earlier(origin, published=published)], again=again)
         if published and not again and origin == mine:
@@ -160,7 +162,7 @@ def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_version_that_was_withdrawn_counts_as_if_it_were_there(keyed: bool) -> None:
     """But it is not what is published, and its rows are taken over only where they still are."""
-    mine = origin_of(keyed)
+    mine = expected_origin(keyed)
     for origin, kept, again in product(origins(keyed), (True, False), (False, True)):
         found = run(keyed, [earlier(origin, withdrawn=True, kept=kept)], again=again)
         there = run(keyed, [earlier(origin)], again=again)
@@ -182,7 +184,7 @@ def test_a_version_that_was_withdrawn_counts_as_if_it_were_there(keyed: bool) ->
 
 
 def test_a_number_is_not_used_twice_and_an_older_version_may_be_this_release() -> None:
-    mine = origin_of(False)
+    mine = expected_origin(False)
     other = mine.model_copy(update={"snapshot": SHA(13)})
     gone = earlier(other, "1.1.0", withdrawn=True, kept=False)
     assert run(False, [earlier(mine), gone]) == Unchanged(Version(1, 0, 0))
@@ -191,7 +193,7 @@ def test_a_number_is_not_used_twice_and_an_older_version_may_be_this_release() -
 
 
 def test_it_is_told_which_versions_were_withdrawn() -> None:
-    mine = origin_of(False)
+    mine = expected_origin(False)
     before = [earlier(mine), earlier(mine, "1.10.0", withdrawn=True), earlier(mine, "1.9.0", withdrawn=True)]
     assert told_of_withdrawn(before[:1]) is None
     assert told_of_withdrawn(before[:2]) == (
@@ -204,13 +206,13 @@ def test_it_is_told_which_versions_were_withdrawn() -> None:
 
 def test_keys_of_another_kind_are_other_keys() -> None:
     """7 as a number and as a text: every record is drawn afresh, and that is said."""
-    other = origin_of(True).model_copy(update={"snapshot": SHA(13), "key_kinds": ("number",)})
+    other = expected_origin(True).model_copy(update={"snapshot": SHA(13), "key_kinds": ("number",)})
     assert run(True, [earlier(other)]).fresh is True
     assert run(True, [earlier(other.model_copy(update={"key_kinds": KINDS}))]).fresh is False
 
 
 def test_another_protocol_gives_every_record_another_answer() -> None:
-    other = origin_of(True).model_copy(update={"snapshot": SHA(13)})
+    other = expected_origin(True).model_copy(update={"snapshot": SHA(13)})
     assert run(True, [earlier(other)]).fresh is False
     assert run(True, [earlier(other.model_copy(update={"protocol": SHA(15)}))]).fresh is True
     assert run(True, [earlier(other.model_copy(update={"guarantee": "lip:2.0"}))]).fresh is False
@@ -259,7 +261,7 @@ def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) 
         assert not again
         assert newest is not None
         assert found.version == newest.version
-        assert newest.record.origin == origin_of(True)
+        assert newest.record.origin == expected_origin(True)
         return
     assert all(found.version > one.version for one in published)
     if isinstance(found, TakeOver):
@@ -287,7 +289,7 @@ def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) 
     assert found.rotated == expected
     assert secret_before(before) == (expected if rotate else secret_before(published))
     # Nothing counts as fresh that records with this key and secret had answered in these columns.
-    assert not (found.fresh and any(one.record.origin == origin_of(True) for one in published))
+    assert not (found.fresh and any(one.record.origin == expected_origin(True) for one in published))
 
 
 @given(histories(), st.integers(1, 3))
@@ -301,6 +303,6 @@ def test_fresh_draws_are_counted_but_for_these_very_rows(before: list[Earlier], 
 
 def test_a_secret_goes_with_a_record_key() -> None:
     with pytest.raises(ValueError, match="goes with a record key"):
-        decide(SPECS[True], SNAPSHOT, PROTOCOL, [], protection=OPEN_COUNTS)
+        origin_of(SPECS[True], SNAPSHOT, PROTOCOL, None)
     with pytest.raises(ValueError, match="goes with a record key"):
-        decide(SPECS[False], SNAPSHOT, PROTOCOL, [], protection=OPEN_COUNTS, secret=SECRET)
+        origin_of(SPECS[False], SNAPSHOT, PROTOCOL, SECRET)

@@ -20,6 +20,7 @@ from funnel.release.decision import (
     Waiting,
     decide,
     fresh_draws,
+    origin_of,
 )
 from funnel.release.layout import Version
 from funnel.release.record import Origin
@@ -31,7 +32,7 @@ from tests.funnel.release.test_decision import (
     SNAPSHOTS,
     SPECS,
     earlier,
-    origin_of,
+    expected_origin,
     origins,
 )
 from tests.projects import spec_of
@@ -41,7 +42,7 @@ ASKING = {
     keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {}), **{"approval": {"required": True}})
     for keyed in (False, True)
 }
-ONE = earlier(origin_of(False).model_copy(update={"snapshot": SHA(13)}), "1.0.0")
+ONE = earlier(expected_origin(False).model_copy(update={"snapshot": SHA(13)}), "1.0.0")
 
 
 def held(origin: Origin, version: str = "1.1.0", waits: bool = True, rejected: bool = False) -> Submitted:
@@ -54,9 +55,8 @@ def run(
 ) -> Any:
     spec = (ASKING if asks else SPECS)[keyed]
     secret = SECRET if keyed else None
-    return decide(
-        spec, SNAPSHOTS[keyed], PROTOCOL, before, protection=OPEN_COUNTS, secret=secret, submitted=submitted, **flags
-    )
+    origin = origin_of(spec, SNAPSHOTS[keyed], PROTOCOL, secret)
+    return decide(spec, origin, before, protection=OPEN_COUNTS, submitted=submitted, **flags)
 
 
 def test_asking_for_approval_changes_no_digest() -> None:
@@ -64,27 +64,27 @@ def test_asking_for_approval_changes_no_digest() -> None:
 
 
 def test_what_waits_is_neither_drawn_again_nor_published_by_itself() -> None:
-    mine = held(origin_of(False))
+    mine = held(expected_origin(False))
     for asks in (True, False):
         # Even beside a published version of this very origin: it was drawn again on demand.
-        for before in ([], [ONE], [earlier(origin_of(False), "1.0.0")]):
+        for before in ([], [ONE], [earlier(expected_origin(False), "1.0.0")]):
             assert run(before, [mine], asks=asks) == Waiting(
-                TakeOver(Version(1, 1, 0), origin_of(False), mine.held, True, None)
+                TakeOver(Version(1, 1, 0), expected_origin(False), mine.held, True, None)
             )
     # Asked for, a draw is made, and has a number of its own.
     for flags in ({"again": True},):
-        assert run([ONE], [mine], **flags) == Draw(Version(1, 1, 1), origin_of(False), True)
+        assert run([ONE], [mine], **flags) == Draw(Version(1, 1, 1), expected_origin(False), True)
 
 
 def test_what_waits_from_another_source_or_spec_is_not_it() -> None:
     for origin in origins(False):
-        if origin == origin_of(False):
+        if origin == expected_origin(False):
             continue
         found = run([ONE], [held(origin)])
         assert found.version > Version(1, 1, 0)
         same_rows = (origin.snapshot, origin.protocol, origin.shuffle) == (
-            origin_of(False).snapshot,
-            origin_of(False).protocol,
+            expected_origin(False).snapshot,
+            expected_origin(False).protocol,
             True,
         )
         # Rows that nobody outside saw are a first draw still, when they are published after all.
@@ -93,28 +93,28 @@ def test_what_waits_from_another_source_or_spec_is_not_it() -> None:
 
 
 def test_what_was_rejected_is_not_drawn_until_somebody_likes_it() -> None:
-    gone = held(origin_of(False), waits=False, rejected=True)
+    gone = held(expected_origin(False), waits=False, rejected=True)
     assert run([ONE], [gone]) == Rejected(Version(1, 1, 0))
-    drawn = Draw(Version(1, 1, 1), origin_of(False), True)
+    drawn = Draw(Version(1, 1, 1), expected_origin(False), True)
     assert run([ONE], [gone], again=True) == drawn
     assert run([ONE], [gone], asks=False) == drawn
     assert run([ONE], [replace(gone, rejected=False)]) == drawn
-    other = held(origin_of(False).model_copy(update={"source": SHA(12)}), waits=False, rejected=True)
+    other = held(expected_origin(False).model_copy(update={"source": SHA(12)}), waits=False, rejected=True)
     assert run([ONE], [other]) == drawn
     # What is published since, or was before, is what it is.
-    assert run([earlier(origin_of(False), "1.0.0")], [gone]) == Unchanged(Version(1, 0, 0))
-    newer = earlier(origin_of(False).model_copy(update={"source": SHA(12)}), "1.2.0")
+    assert run([earlier(expected_origin(False), "1.0.0")], [gone]) == Unchanged(Version(1, 0, 0))
+    newer = earlier(expected_origin(False).model_copy(update={"source": SHA(12)}), "1.2.0")
     assert isinstance(run([newer], [gone]), TakeOver)
 
 
 def test_a_first_version_that_was_rejected_has_used_its_number() -> None:
-    gone = held(origin_of(False).model_copy(update={"guarantee": "lip:2.0"}), "1.0.0", waits=False, rejected=True)
-    assert run([], [gone]) == Draw(Version(1, 0, 1), origin_of(False), True)
+    gone = held(expected_origin(False).model_copy(update={"guarantee": "lip:2.0"}), "1.0.0", waits=False, rejected=True)
+    assert run([], [gone]) == Draw(Version(1, 0, 1), expected_origin(False), True)
 
 
 def test_a_secret_that_was_rotated_for_what_waits_is_told_when_it_is_published() -> None:
-    before = earlier(origin_of(True).model_copy(update={"secret": OTHER_SECRET}), "1.0.0")
-    waiting = held(origin_of(True))
+    before = earlier(expected_origin(True).model_copy(update={"secret": OTHER_SECRET}), "1.0.0")
+    waiting = held(expected_origin(True))
     record = waiting.held.record.model_copy(update={"rotated": OTHER_SECRET})
     waiting = Submitted(replace(waiting.held, record=record))
     found = run([before], [waiting], keyed=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from funnel.errors import SpecError
-from funnel.release.decision import Draw, Earlier, Submitted, TakeOver, Unchanged, Waiting, decide
+from funnel.release.decision import Draw, Earlier, Submitted, TakeOver, Unchanged, Waiting, decide, origin_of
 from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.snapshot import Snapshot
@@ -26,7 +26,7 @@ def spec_with(history: dict[str, Any] | None, **more: Any) -> ReleaseSpec:
 
 
 def run(spec: ReleaseSpec, before: list[Earlier], **flags: Any) -> Any:
-    return decide(spec, SNAPSHOTS[True], PROTOCOL, before, protection=OPEN_COUNTS, secret=SECRET, **flags)
+    return decide(spec, origin_of(spec, SNAPSHOTS[True], PROTOCOL, SECRET), before, protection=OPEN_COUNTS, **flags)
 
 
 def origin(spec: ReleaseSpec, snapshot: Snapshot = SNAPSHOTS[True]) -> Origin:

@@ -12,11 +12,11 @@ import pytest
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies.selection import NOTHING
 from funnel.joint import Joint
-from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide
+from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide, origin_of
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.protected import Protected, public_frequencies, require_records
+from funnel.release.protected import DrawnBefore, Protected, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
 from funnel.release.record import History, Origin, Record
 from funnel.release.records import Records
@@ -53,7 +53,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
 def made(
     spec: ReleaseSpec, counted: Joint = COUNTED, earlier: tuple[Earlier, ...] = (), held: Earlier | None = None
 ) -> Protected:
-    return public_frequencies(spec, counted, NOTHING, earlier, spec.workspace_folder / spec.name, None, held)
+    return public_frequencies(spec, counted, NOTHING, DrawnBefore(earlier, spec.workspace_folder / spec.name, held))
 
 
 def published(
@@ -97,7 +97,7 @@ def test_the_same_counts_have_the_same_noise_and_others_have_their_own(tmp_path:
     assert again.record == first.record
     # What says nothing about the noise changes nothing; what does is another draw, or another account of the same.
     assert made(spec_in(tmp_path, title="Another", guarantee="lip:2.0")).record == first.record
-    assert made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], "total": 3.0})).record == first.record
+    assert made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], "max_epsilon": 3.0})).record == first.record
     for changes in ({"epsilon": 0.6}, {"beta": 0.02}, {"delta": 1e-8}):
         other = made(spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes}))
         assert (noisy(other) == noisy(first)) == ("epsilon" not in changes)
@@ -178,11 +178,13 @@ def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path
     """Another beta, another epsilon, another series of values: each is a further look at the same people."""
     spec = spec_in(tmp_path)
     place, source = spec.workspace_folder / spec.name, SHA(6)
-    one = published(public_frequencies(spec, COUNTED, NOTHING, (), place, source=source), tmp_path / "releases")
+    one = published(
+        public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), place), source=source), tmp_path / "releases"
+    )
 
     def again(source: str, **changes: Any) -> float:
         other = spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes})
-        found = public_frequencies(other, COUNTED, NOTHING, (one,), place, source=source).frequencies.spent
+        found = public_frequencies(other, COUNTED, NOTHING, DrawnBefore((one,), place), source=source).frequencies.spent
         assert found is not None
         return found
 
@@ -192,10 +194,10 @@ def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path
     assert again(source) == 0.5
     assert again(SHA(99), beta=0.011) == 0.5
     # The same counts in another source have noise of their own, or it would tell that no count has changed.
-    assert not public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=SHA(98)).reused
-    assert public_frequencies(spec, COUNTED, NOTHING, (one,), place, source=source).reused
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9"):
-        again(source, beta=0.012, total=0.9)
+    assert not public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), place), source=SHA(98)).reused
+    assert public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), place), source=source).reused
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9"):
+        again(source, beta=0.012, max_epsilon=0.9)
 
 
 def test_other_series_of_the_same_register_are_counted(tmp_path: Path) -> None:
@@ -223,11 +225,11 @@ def test_what_another_series_has_spent_is_not_guessed(tmp_path: Path) -> None:
 def test_more_than_the_total_is_refused_before_anything_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = spec_in(tmp_path, **SAME, frequencies={**NOISE["frequencies"], "total": 0.9})
+    spec = spec_in(tmp_path, **SAME, frequencies={**NOISE["frequencies"], "max_epsilon": 0.9})
     one = published(made(spec), tmp_path / "releases", "1.0.0", FOLLOWED)
     drawn: list[int] = []
     monkeypatch.setattr("funnel.frequencies.frequencies.draw_noise", lambda size, epsilon, **_: drawn.append(size))
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.9 in \[frequencies\]"):
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9 in \[frequencies\]"):
         made(spec, OTHER, (one,))
     assert not drawn
     # The same counts again spend nothing.
@@ -235,7 +237,7 @@ def test_more_than_the_total_is_refused_before_anything_is_drawn(
 
 
 def test_ten_times_a_tenth_is_one(tmp_path: Path) -> None:
-    tenth = {"protection": "noise", "epsilon": 0.1, "total": 1.0}
+    tenth = {"protection": "noise", "epsilon": 0.1, "max_epsilon": 1.0}
     spec = spec_in(tmp_path, **SAME, frequencies=tenth)
     earlier: tuple[Earlier, ...] = ()
     for number in range(10):
@@ -259,7 +261,8 @@ def test_versions_without_noise_are_counted_as_such(tmp_path: Path) -> None:
 
 
 def run(protected: Protected, before: list[Earlier], **flags: Any) -> Any:
-    return decide(spec_of("x.parquet", "/"), SNAPSHOT, PROTOCOL, before, protection=protected.record, **flags)
+    spec = spec_of("x.parquet", "/")
+    return decide(spec, origin_of(spec, SNAPSHOT, PROTOCOL, None), before, protection=protected.record, **flags)
 
 
 def test_other_protection_or_other_noise_is_another_version(tmp_path: Path) -> None:

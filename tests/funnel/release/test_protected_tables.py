@@ -19,7 +19,7 @@ from funnel.release.decision import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, RowsPart
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
+from funnel.release.protected import DrawnBefore, Protected, changes_of, public_changes, public_frequencies
 from funnel.release.protected_rows import public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
@@ -55,10 +55,9 @@ class Tables:
         others: bool = False,
     ) -> Protected:
         """Public counts, and these tables beside them."""
-        workspace = spec.workspace_folder / spec.name
-        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, None, held, **self.options)
-        exact = self.others if others else self.exact
-        return self.add(spec, counts, exact, earlier, workspace, held)
+        before = DrawnBefore(earlier, spec.workspace_folder / spec.name, held)
+        counts = public_frequencies(spec, COUNTED, NOTHING, before, **self.options)
+        return self.add(spec, counts, self.others if others else self.exact, before)
 
     def told(self, found: Protected) -> Any:
         """The noisy tables, as documents hold them."""
@@ -82,9 +81,7 @@ CHANGES = Tables(
     "changes",
     MOVES,
     OTHER_MOVES,
-    lambda spec, counts, exact, earlier, workspace, held: public_changes(
-        spec, counts, [exact], [COUNTED], NOTHING, earlier, workspace, held
-    ),
+    lambda spec, counts, exact, before: public_changes(spec, counts, [exact], [COUNTED], NOTHING, before),
     _changes,
     {"moving": True},
 )
@@ -92,9 +89,7 @@ ROWS = Tables(
     "rows",
     UNITS,
     OTHER_UNITS,
-    lambda spec, counts, exact, earlier, workspace, held: public_rows(
-        spec, counts, exact, NOTHING, earlier, workspace, held
-    ),
+    lambda spec, counts, exact, before: public_rows(spec, counts, exact, NOTHING, before),
     _rows,
     {"several": True},
 )
@@ -167,11 +162,11 @@ def test_a_version_before_of_other_counts_or_of_none_has_none_of_them(tables: Ta
     first = tables.made(spec)
     one = published(first, tmp_path / "releases", "1.0.0", FOLLOWED)
     workspace = spec.workspace_folder / spec.name
-    plain = public_frequencies(spec, COUNTED, NOTHING, (one,), workspace)
+    plain = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), workspace))
     two = published(plain, tmp_path / "releases", "1.1.0", FOLLOWED)
     three = published(tables.made(spec, (one,), others=True), tmp_path / "releases", "1.2.0", FOLLOWED)
     open_spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
-    bare = public_frequencies(open_spec, COUNTED, NOTHING, (), workspace)
+    bare = public_frequencies(open_spec, COUNTED, NOTHING, DrawnBefore((), workspace))
     four = published(bare, tmp_path / "releases", "1.3.0", FOLLOWED)
     remove_tree(spec.workspace_folder)
     assert tables.told(tables.made(spec, (one, two, three, four))) == tables.told(first)
@@ -183,10 +178,10 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
 ) -> None:
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
-    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.6})
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
     for module in ("moves", "rows"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
-    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.6 .* would spend 0\.125 more"):
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)
     # The same tables again cost nothing more.
     assert tables.made(spec, (one,)).frequencies.spent == 0.5
@@ -198,7 +193,7 @@ def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables:
     for epsilon in (0.5, 0.1, 0.7):
         spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": epsilon})
         workspace = spec.workspace_folder / spec.name
-        alone = public_frequencies(spec, COUNTED, NOTHING, (), workspace)
+        alone = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), workspace))
         found = tables.made(spec, held=published(alone, tmp_path / str(epsilon)))
         assert found.frequencies.noise == alone.frequencies.noise
         assert alone.frequencies.noise is not None
@@ -215,19 +210,19 @@ def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -
         assert tables.told(tables.made(spec)) is None
         assert tables.of_record(tables.made(spec)) is None
     noisy = spec_in(tmp_path, **SAME)
-    counts = public_frequencies(noisy, COUNTED, NOTHING, (), tmp_path / "workspace")
-    assert public_changes(noisy, counts, [], [], NOTHING, (), tmp_path / "workspace") is counts
+    counts = public_frequencies(noisy, COUNTED, NOTHING, DrawnBefore((), tmp_path / "workspace"))
+    assert public_changes(noisy, counts, [], [], NOTHING, DrawnBefore((), tmp_path / "workspace")) is counts
 
 
 def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     # All that is allowed is spent by it.
-    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.5})
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.5})
     workspace = spec.workspace_folder / spec.name
 
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
-        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, moving=True, several=True)
-        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, moving=True)
-        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, earlier, workspace)
+        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore(earlier, workspace), moving=True, several=True)
+        rows = public_rows(spec, counts, units, NOTHING, DrawnBefore(earlier, workspace), moving=True)
+        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, DrawnBefore(earlier, workspace))
 
     found = together(())
     assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
@@ -236,7 +231,7 @@ def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     assert together(before).record == found.record
     # One more table of either kind is too much, whichever is asked for first.
     for others in ({"units": OTHER_UNITS}, {"moves": OTHER_MOVES}):
-        with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.5 .* would spend 0\.125 more"):
+        with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.5 .* would spend 0\.125 more"):
             together(before, **others)
 
 
@@ -247,7 +242,7 @@ class TestTakingOver:
         spec = spec_in(tmp_path, **SAME)
         first = CHANGES.made(spec)
         before = published(first, tmp_path / "releases", history=FOLLOWED)
-        counts = public_frequencies(spec, COUNTED, NOTHING, (before,), spec.workspace_folder / spec.name)
+        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((before,), spec.workspace_folder / spec.name))
         found = changes_of(counts, before, spec, (before,))
         assert CHANGES.told(found) == CHANGES.told(first)
         assert (found.frequencies.epsilon, found.frequencies.spent) == (0.5, 0.5)
@@ -256,7 +251,7 @@ class TestTakingOver:
     def test_a_version_without_them_or_of_other_counts_gives_none(self, tmp_path: Path) -> None:
         spec = spec_in(tmp_path, **SAME)
         workspace = spec.workspace_folder / spec.name
-        counts = public_frequencies(spec, COUNTED, NOTHING, (), workspace)
+        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), workspace))
         before = published(counts, tmp_path / "releases", history=FOLLOWED)
         assert changes_of(counts, before, spec, (before,)) is counts
         bare = replace(before, record=before.record.model_copy(update={"frequencies": OPEN_COUNTS}))
@@ -268,7 +263,7 @@ class TestTakingOver:
     def test_changes_that_are_not_those_of_the_record_are_refused(self, tmp_path: Path) -> None:
         spec = spec_in(tmp_path, **SAME)
         before = published(CHANGES.made(spec), tmp_path / "releases", history=FOLLOWED)
-        counts = public_frequencies(spec, COUNTED, NOTHING, (before,), spec.workspace_folder / spec.name)
+        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((before,), spec.workspace_folder / spec.name))
         assert before.folder is not None
         path = ReleaseFolder(before.folder).frequencies
         document = FrequenciesDocument.read(path)

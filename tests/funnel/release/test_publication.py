@@ -20,7 +20,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.publication import write_documents, write_package
+from funnel.release.publication import require_drawn, write_documents, write_package
 from funnel.release.series import Series, open_series
 from funnel.settings.publication import OutputSettings
 from funnel.spec import ReleaseSpec
@@ -39,18 +39,15 @@ def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
     # The first page is overwritten; or nothing of the file is left but its name.
     for content in (whole[:4] + bytes(20) + whole[24:], b"PAR1"):
         folder.data.write_bytes(content)
-        rows = FileRef.of(folder.data)
         spec = spec_of("x.parquet", tmp_path, output={"csv": True})
         protocol = fit("grr", joint, LIP(1.0))
         with pytest.raises(ReleaseRefused, match="the drawn rows cannot be read back"):
             write_documents(
                 spec,
                 protocol,
-                LIP(1.0),
                 public_of(joint, protocol, LIP(1.0)),
                 counted(joint),
                 UNPROTECTED,
-                rows,
                 folder,
             )
 
@@ -64,9 +61,9 @@ def test_a_csv_that_cannot_be_written_is_told_as_what_it_is(tmp_path: Path) -> N
     folder.csv.symlink_to("gone/records.csv")
     pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
     spec = spec_of("x.parquet", tmp_path, output={"csv": True})
-    public, rows = public_of(joint, protocol, LIP(1.0)), FileRef.of(folder.data)
+    public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(FileNotFoundError):
-        write_documents(spec, protocol, LIP(1.0), public, counted(joint), UNPROTECTED, rows, folder)
+        write_documents(spec, protocol, public, counted(joint), UNPROTECTED, folder)
 
 
 @pytest.mark.parametrize("share", [math.nan, math.inf])
@@ -96,20 +93,14 @@ def test_a_figure_that_is_no_number_is_not_published(tmp_path: Path, share: floa
 
 
 def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:
-    joint = Joint.from_counts([[3, 1], [1, 3]])
-    protocol = fit("grr", joint, LIP(1.0))
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
-    folder.audit.mkdir(mode=0o700)
     folder.data.write_bytes(b"drawn")
     rows = FileRef.of(folder.data)
+    require_drawn(folder, rows)
     folder.data.write_bytes(b"exchanged")
-    public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(ReleaseRefused, match="changed after they were drawn"):
-        write_documents(
-            spec_of("x.parquet", tmp_path), protocol, LIP(1.0), public, counted(joint), UNPROTECTED, rows, folder
-        )
-    assert not folder.protocol.exists()
+        require_drawn(folder, rows)
 
 
 def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(

@@ -17,12 +17,12 @@ from funnel.mechanisms import fit
 from funnel.progress import quiet
 from funnel.protocol import Protocol
 from funnel.release.documents import read_draws
+from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import forget_rows
 from funnel.release.rows import Rows, draw_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling import RecordKey
-from funnel.settings.work import EngineSettings
 from tests.projects import spec_of
 from tests.schemas import validated_file
 
@@ -45,17 +45,9 @@ def drawn_from(tmp_path: Path) -> tuple[Snapshot, Snapshot, Protocol]:
 
 
 def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | None, work: Path) -> Rows:
-    return draw_rows(
-        snapshot,
-        protocol,
-        ReleaseFolder(folder),
-        work,
-        shuffle=False,
-        record_key=key,
-        secret=SECRET,
-        engine=EngineSettings(workers=1),
-        progress=quiet,
-    )
+    spec = spec_of("source.parquet", folder, output={"shuffle": False}, engine={"workers": 1})
+    drawn_from = DrawnFrom.alone(protocol, snapshot, None)
+    return draw_rows(spec, drawn_from, ReleaseFolder(folder), work, record_key=key, secret=SECRET, progress=quiet)
 
 
 def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(

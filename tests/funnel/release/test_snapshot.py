@@ -106,7 +106,7 @@ def test_what_was_selected_under_noise_stays_selected(tmp_path: Path) -> None:
 
     first = taken()
     before = (first.parent / CODINGS).read_bytes(), first.stat().st_mtime_ns
-    for frequencies in ({}, {"beta": 0.2}, {"total": 40.0}):
+    for frequencies in ({}, {"beta": 0.2}, {"max_epsilon": 40.0}):
         assert taken(frequencies=frequencies) == first
     assert ((first.parent / CODINGS).read_bytes(), first.stat().st_mtime_ns) == before
     others = [

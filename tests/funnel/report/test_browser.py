@@ -189,10 +189,12 @@ def internal(adult: ReportContent) -> str:
         adult,
         Verdict.of((judged,)),
         comparison_document(plan(adult.joint, LIP(1.0), mechanisms=["agglomeration", "identity"])).rows,
-        alone=attacks.alone(adult.joint, adult.protocol),
-        beside=attacks.beside(adult.joint, adult.protocol, known),
-        versions=(attacks.alone(adult.joint, adult.protocol),),
-        learned=attacks.learned(known, adult.joint, adult.protocol),
+        attacks.Attacks(
+            attacks.alone(adult.joint, adult.protocol),
+            attacks.beside(adult.joint, adult.protocol, known),
+            (attacks.alone(adult.joint, adult.protocol),),
+            attacks.learned(known, adult.joint, adult.protocol),
+        ),
         software=software(),
     )
     return render_internal(document)

@@ -182,7 +182,9 @@ def internal_of(content: ReportContent, **changes: Any) -> InternalReport:
         "learned": NO_FOREST,
         "software": {"funnel": "0.1.0"},
     }
-    made = internal_report(content, Verdict.of((PASSED,)), (), **{**settings, **changes})
+    settings.update(changes)
+    found = attacks.Attacks(*(settings.pop(name) for name in ("alone", "beside", "versions", "learned")))
+    made = internal_report(content, Verdict.of((PASSED,)), (), found, **settings)
     assert validated(json.loads(made.to_bytes())) == "internal"
     assert render_internal(InternalReport.from_json(made.to_bytes())) == render_internal(made)
     return made

@@ -51,7 +51,8 @@ def document(content: ReportContent, **changes: Any) -> InternalReport:
         "compared": (),
     }
     settings.update(changes)
-    return internal_report(content, settings.pop("verdict"), settings.pop("compared"), **settings)
+    found = attacks.Attacks(*(settings.pop(name) for name in ("alone", "beside", "versions", "learned")))
+    return internal_report(content, settings.pop("verdict"), settings.pop("compared"), found, **settings)
 
 
 @pytest.fixture(scope="module")
