@@ -19,7 +19,7 @@ from scipy.stats import binom
 from benchmarks.rows import RESULTS, Row, save
 from funnel.confidence import confidence_radius
 from funnel.guarantees.binomial_limits import UNIT
-from funnel.guarantees.law_box import LawBox, law_box
+from funnel.guarantees.distribution_box import LawBox, law_box
 from funnel.joint import FloatArray, Joint
 
 ALPHA = 0.05

@@ -25,8 +25,8 @@ from benchmarks.rows import Row, save_as_they_come
 from funnel import LDP, LIP, Joint, Protocol, fit, optimal
 from funnel.estimation import estimate, expected_errors
 from funnel.estimation.combined import NoisyShares
-from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.public_counts import of_noisy
 
 SHARES = (0.32, 0.22, 0.17, 0.11, 0.08, 0.05, 0.03, 0.012, 0.006, 0.002)
 

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from funnel import Joint, parse_guarantee
-from funnel.frequencies.outlook import Cost, noise_outlook
+from funnel.frequencies.noise_forecast import Cost, noise_outlook
 from funnel.sample_size import grouped
 
 HERE = Path(__file__).parent

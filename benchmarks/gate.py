@@ -43,7 +43,7 @@ from funnel.release.coarse import coarsened
 from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.verdict import Verdict
-from funnel.release.words import WordsDocument
+from funnel.release.words_document import WordsDocument
 from funnel.sampling import KEY_COLUMN, KeyColumn, plan_rows, release_rows
 from funnel.sampling.engine import Drawn
 
@@ -356,7 +356,7 @@ def whole(releases: int, folder: Path) -> list[dict[str, Any]]:
     The p-values are computed once more from the evidence that is left in the folder, as `p_values` does: what the gate
     judges statistically are these numbers.
     """
-    from funnel.pipeline.flows.way import go
+    from funnel.pipeline.flows.pipeline import go
     from funnel.spec import ReleaseSpec
 
     pq.write_table(_adult(3000).append_column("id", pa.array(range(3000))), folder / "people.parquet")

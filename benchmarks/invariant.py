@@ -27,8 +27,8 @@ from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import IntArray
 from funnel.recount.count_box import CountBox
 from funnel.recount.levels import plain_level
-from funnel.settings.frequencies import FrequencySettings
-from funnel.solver.balance import imbalance
+from funnel.settings.protection_settings import FrequencySettings
+from funnel.solver.integer_balance import imbalance
 from funnel.solver.invariant import counted
 
 ADULT = Path("data/adult.parquet")

@@ -17,7 +17,7 @@ import numpy as np
 import funnel
 from funnel import Guarantee, Joint
 from funnel.binning import Cells, chosen_edges
-from funnel.binning.choice import Tried, judged
+from funnel.binning.cut_points import Tried, judged
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

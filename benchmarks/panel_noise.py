@@ -21,26 +21,26 @@ from typing import Any
 import numpy as np
 
 from funnel.frequencies import protect
-from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
+from funnel.history.distributions import laws_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
-from funnel.history.law import laws_before
 from funnel.history.move_limits import MoveLimits
 from funnel.history.past import Chapter
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.measures.unchanged import unchanged
+from funnel.measures.unchanged_shares import unchanged
 from funnel.mechanisms import fit
 from funnel.planning import choose, plan
 from funnel.protocol import INVARIANT, WORD_BITS, Protocol
 from funnel.register.truth import Reader, reader
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from tests.waves import WAVES, wave
 
 

@@ -28,11 +28,11 @@ from funnel.disclosure import Rules, Table, best_grouping
 from funnel.errors import FunnelError
 from funnel.frequencies import protect
 from funnel.joint import IntArray
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.release.coarse import coarsened
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.crowds import DISEASES, EIGHT, EIGHT_SPEC, eight_columns
 from tests.projects import make_project

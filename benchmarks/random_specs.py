@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import FunnelError
-from funnel.pipeline.flows.way import go, go_approved
+from funnel.pipeline.flows.pipeline import go, go_approved
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.signature import public_key_of

@@ -17,21 +17,21 @@ import numpy as np
 from scipy.stats import binom
 
 from funnel.frequencies import protect
-from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import require_posterior
+from funnel.history.distributions import laws_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
-from funnel.history.law import laws_before
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.mechanisms import fit
 from funnel.protocol import WORD_BITS
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 
 RESULTS = Path(__file__).parent / "results"
 SETTINGS = FrequencySettings(protection="noise")
@@ -83,7 +83,7 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, laws, None)
         xs = cells[number] % len(INPUTS)
-        predicted = follow(past, expecting, bound, str(number), target=fit("grr", public, bound), read_alone=True)
+        predicted = follow(past, expecting, bound, str(number), target=fit("optimal", public, bound), read_alone=True)
         step = fitted(predicted, Observed.counted(joint, changes, nodes, xs).known_by(public, laws)).step
         outputs = _drawn(step, nodes, xs, random)
         after, said, mass, others = answered(
@@ -128,7 +128,7 @@ def page(people: int, found: list[Found]) -> str:
             "# Second versions about the same people",
             "",
             f"By `python -m benchmarks.second_versions`: {len(found)} times a first and a second version about",
-            f"{people:,} people, LIP(1.0), noise of ε = 1 a version. Records of every published value are held to the",
+            f"{people:,} people, LIP(0.5), noise of ε = 1 a version. Records of every published value are held to the",
             "published channel by an exact binomial test of every output; p is the least of these, times how many they",
             "are. People change as the published tables of changes say, which is what that channel is for.",
             "",
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=200)
     parser.add_argument("--people", type=int, default=100_000)
     arguments = parser.parse_args()
-    bound = require_posterior(parse_guarantee("lip:1.0"))
+    bound = require_posterior(parse_guarantee("lip:0.5"))
     random = np.random.default_rng(31)
     found = []
     for number in range(arguments.versions):

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from funnel import LIP, Joint
 from funnel.history import Past, Step
-from funnel.history.rows import UnitRows
+from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes
 

@@ -21,18 +21,18 @@ import numpy as np
 from benchmarks.units import RESULTS, Case, _draw, _Reader, _rows_of, encounters, panel_cases
 from funnel import Joint
 from funnel.frequencies import protect
-from funnel.frequencies.frequencies import part_for
-from funnel.frequencies.rows import UnitCounts
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import NOTHING
+from funnel.frequencies.unit_tables import UnitCounts
 from funnel.history import Past
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
 from funnel.history.following import inner_bound
-from funnel.history.rows import MOST_ROWS, UnitRows, counted_cells
+from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.optimum import optimal
 
 

@@ -39,7 +39,7 @@ from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
-from funnel.release.words import WordsDocument
+from funnel.release.words_document import WordsDocument
 
 
 @dataclass(frozen=True, eq=False)

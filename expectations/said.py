@@ -11,7 +11,7 @@ from typing import Any
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_run
+from funnel.pipeline.flows.pipeline import go_approved
 from funnel.pipeline.flows.telling import ended, explained
-from funnel.pipeline.flows.way import go_approved
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.approval import Approval, asked_version
 from funnel.release.layout import Version

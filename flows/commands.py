@@ -241,7 +241,7 @@ def _run(
 
 
 def _way() -> ModuleType:
-    return importlib.import_module("funnel.pipeline.flows.way")
+    return importlib.import_module("funnel.pipeline.flows.pipeline")
 
 
 def _flow(name: str) -> Callable[..., dict[str, Any]]:

@@ -38,10 +38,10 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
         With one clear sentence; nothing is then erased.
     """
     from funnel.pipeline.flows.look import release_secret
-    from funnel.pipeline.flows.people import open_people
+    from funnel.pipeline.flows.register_of_run import open_people
     from funnel.pipeline.ledger.account import accounting
+    from funnel.pipeline.tasks.secret_store import read_from_vault
     from funnel.pipeline.tasks.step import plain_errors, tell
-    from funnel.pipeline.tasks.vault import read_from_vault
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase
     from funnel.release.series import open_series

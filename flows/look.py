@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from funnel.errors import ReleaseRefused, SpecError
-from funnel.pipeline.flows.people import people_known
-from funnel.pipeline.tasks.settled import settled_version
+from funnel.pipeline.flows.register_of_run import people_known
+from funnel.pipeline.tasks.committed import settled_version
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
 from funnel.register.register import Register
 from funnel.release.accounted import require_same_spec

@@ -6,14 +6,14 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.disclosure.outlook import disclosure_outlook
-from funnel.frequencies.outlook import noise_outlook
+from funnel.disclosure.rule_forecast import disclosure_outlook
+from funnel.frequencies.noise_forecast import noise_outlook
 from funnel.guarantees import parse_guarantee
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.artifacts import describe_plan
 from funnel.pipeline.flows.planned import Planned, told_plan
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.disclosure.outlook import DisclosureOutlook
-from funnel.disclosure.words import public_sentence
-from funnel.frequencies.outlook import NO_COST, NoiseOutlook
+from funnel.disclosure.rule_forecast import DisclosureOutlook
+from funnel.disclosure.rule_texts import public_sentence
+from funnel.frequencies.noise_forecast import NO_COST, NoiseOutlook
 from funnel.guarantees import Guarantee
-from funnel.history.outlook import Outlook
+from funnel.history.version_forecast import Outlook
 from funnel.pipeline.flows.telling import plain
 from funnel.planning import PlanRow
 from funnel.release.public import compared, costed, public_text, share_step, weighed

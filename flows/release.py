@@ -8,8 +8,8 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_held, describe_run
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.flows.telling import ended, explained
-from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.spec import ReleaseSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility

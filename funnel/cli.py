@@ -173,9 +173,9 @@ def plan_command(
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
     """
     from funnel.certainty import certainty
-    from funnel.disclosure.outlook import disclosure_outlook
+    from funnel.disclosure.rule_forecast import disclosure_outlook
     from funnel.estimation import expected_errors
-    from funnel.frequencies.outlook import noise_outlook
+    from funnel.frequencies.noise_forecast import noise_outlook
     from funnel.guarantees import parse_guarantee
     from funnel.numbers import utility_for
     from funnel.planning import asked_for, plan

@@ -25,10 +25,10 @@ from funnel.wording import printable
 if TYPE_CHECKING:
     from funnel.audit.check import Check
     from funnel.certainty import Certainty
-    from funnel.disclosure.outlook import DisclosureOutlook
+    from funnel.disclosure.rule_forecast import DisclosureOutlook
     from funnel.estimation import ExpectedErrors
-    from funnel.frequencies.outlook import NoiseOutlook
-    from funnel.history.outlook import Outlook
+    from funnel.frequencies.noise_forecast import NoiseOutlook
+    from funnel.history.version_forecast import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
     from funnel.release.protection import Protection
@@ -395,7 +395,7 @@ class Console:
 
 def _costs(noise: Sequence[NoiseOutlook | None]) -> Iterator[str]:
     """What noise costs under each bound."""
-    from funnel.frequencies.outlook import NO_COST
+    from funnel.frequencies.noise_forecast import NO_COST
 
     for cost in noise:
         yield from (NO_COST,) if cost is None else cost.lines()

@@ -12,7 +12,7 @@ from funnel.storage import is_url
 from funnel.wording import did_you_mean, listed, toml_key
 
 if TYPE_CHECKING:
-    from funnel.readers.source import SourceSpec
+    from funnel.readers.opened_source import SourceSpec
 
 _MOST_BYTES = 1 << 24
 # Of a table that is no csv.

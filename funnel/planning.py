@@ -14,7 +14,7 @@ import numpy as np
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.measures.unchanged import unchanged
+from funnel.measures.unchanged_shares import unchanged
 from funnel.measures.utilities import INFORMATION, Utility, utility_of
 from funnel.mechanisms import mechanism, names
 from funnel.mechanisms.instead import has_optimum

@@ -16,7 +16,7 @@ from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import RLDP, Guarantee
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.reading import rows_by_secret
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.worst_case import Neighbourhood, within
 from funnel.joint import MAX_ROWS, FloatArray, IntArray, Joint

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
-from funnel.complaint import complaint
 from funnel.databases import Database, resolved
 from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
@@ -21,17 +20,18 @@ from funnel.protocol import INVARIANT
 from funnel.settings.agreement import conflicts, together, why_not_by_class
 from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line, Texts
-from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
-from funnel.settings.history import HistorySettings, folder_name
 from funnel.settings.numbers import NumberSettings
+from funnel.settings.protection_settings import Categories, FrequencySettings
 from funnel.settings.publication import ApprovalSettings, LedgerSettings, MetadataSettings, OutputSettings, secret_place
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.section import Section
 from funnel.settings.source import SourceSettings
+from funnel.settings.version_settings import HistorySettings, folder_name
 from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
+from funnel.validation_message import complaint
 
 if TYPE_CHECKING:
     from funnel.settings.disclosure_rules import Rules

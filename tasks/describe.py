@@ -9,7 +9,7 @@ from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.counted_as_usual import whole_stays
 from funnel.release.decision import newest_found
-from funnel.release.evidence import write_evidence
+from funnel.release.internal_evidence import write_evidence
 from funnel.release.public import PublicRelease
 from funnel.release.publication import require_drawn, write_documents, write_handouts, write_package
 from funnel.report import ReportContent

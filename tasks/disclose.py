@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.disclosure import Disclosure
-from funnel.disclosure.words import breaches_sentence, disclosure_content, refusal
+from funnel.disclosure.rule_texts import breaches_sentence, disclosure_content, refusal
 from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies
 from funnel.pipeline.tasks.step import step, tell

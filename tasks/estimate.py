@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.donors.composition import Composition
-from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
+from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import Joint
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.pipeline.tasks.step import step, tell
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
 from funnel.release.counted_records import read_records, records_file

@@ -17,10 +17,10 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
+from funnel.history.distributions import laws_before
 from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.law import laws_before
 from funnel.history.possible_rows import share_that_is_open
 from funnel.joint import IntArray, Joint
 from funnel.naming import name_outputs

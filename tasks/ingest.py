@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.pipeline.tasks.step import step, tell
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.learned import learned_codings
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot, take_snapshot

@@ -15,10 +15,10 @@ from funnel.register.register import Prepared
 from funnel.release.accounted import require_accounted
 from funnel.release.decision import TakeOver
 from funnel.release.files import write_whole
-from funnel.release.judged import require_judged
 from funnel.release.provenance import software
 from funnel.release.record import History, Record
 from funnel.release.signature import sign_release, signer_of
+from funnel.release.validated import require_judged
 from funnel.release.verdict import Verdict
 from funnel.rendering import page_renderer
 

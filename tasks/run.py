@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, IntArray
 from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.register.following import People
 from funnel.register.register import Register
 from funnel.register.units import Units

@@ -8,8 +8,8 @@ from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.register import Prepared as Entry
 from funnel.release.decision import Earlier, TakeOver
-from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict
 
 

@@ -24,9 +24,9 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from funnel import planning
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.release import provenance
-from funnel.sampling import words
+from funnel.sampling import random_words
 from tests import chance, forest
 from tests.projects import make_project
 from tests.sabotage import scenes
@@ -94,9 +94,9 @@ def _fixed(name: str) -> Iterator[None]:
         chance.same_noise(),
         mock.patch("os.urandom", drawn.bytes),
         mock.patch.object(random, "_urandom", drawn.bytes),
-        mock.patch.dict(words._KEYS_SEEN, clear=True),
+        mock.patch.dict(random_words._KEYS_SEEN, clear=True),
         mock.patch.object(ed25519.Ed25519PrivateKey, "generate", return_value=key),
-        mock.patch.object(way, "datetime", _Clock),
+        mock.patch.object(pipeline, "datetime", _Clock),
         mock.patch.object(planning.contenders, "__defaults__", defaults),
         mock.patch.object(provenance, "version", return_value=_VERSION),
     ):

@@ -23,8 +23,8 @@ from funnel.register.entry import (
     RegisterEntry,
     RegisterHead,
 )
-from funnel.register.tables import node_columns, sparse, sparse_channel, write_table
-from funnel.release.channel import Symbols
+from funnel.register.entry_files import node_columns, sparse, sparse_channel, write_table
+from funnel.release.channel_parts import Symbols
 from funnel.release.files import private_folder, write_whole
 
 FULL = 2**63

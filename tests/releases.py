@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.pipeline.flows.way import go
-from funnel.release.judged import public_digests
+from funnel.pipeline.flows.pipeline import go
 from funnel.release.layout import ReleaseFolder
+from funnel.release.validated import public_digests
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
 

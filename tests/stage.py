@@ -28,8 +28,8 @@ _ROOT = Path(__file__).parents[1]
 _ALWAYS = (
     "funnel.cli",
     "funnel.pipeline.flows.commands",
-    "funnel.pipeline.flows.way",
-    "funnel.pipeline.ledger.commands",
+    "funnel.pipeline.flows.pipeline",
+    "funnel.pipeline.ledger.ledger_command",
     "funnel.pipeline.expectations",
     "funnel.recount.histories",
     "alembic.autogenerate",
@@ -345,7 +345,7 @@ def _found(what: str) -> tuple[Any, str]:
 
 
 def _set_clock(time: datetime) -> None:
-    from funnel.pipeline.flows import way
+    from funnel.pipeline.flows import pipeline
     from funnel.pipeline.ledger import account
 
     class Clock(datetime):
@@ -353,9 +353,9 @@ def _set_clock(time: datetime) -> None:
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
             return time.astimezone(tz or UTC)
 
-    real = way.accounting
-    setattr(way, "datetime", Clock)  # noqa: B010
-    setattr(way, "accounting", lambda *a, **o: real(*a, **{**o, "clock": lambda: time}))  # noqa: B010
+    real = pipeline.accounting
+    setattr(pipeline, "datetime", Clock)  # noqa: B010
+    setattr(pipeline, "accounting", lambda *a, **o: real(*a, **{**o, "clock": lambda: time}))  # noqa: B010
     assert account.accounting is real
 
 

@@ -13,9 +13,9 @@ from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.means import QUARTILES, plain_numbers
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.number_categories import StandFor
-from funnel.estimation.numbers import QUARTILES, plain_numbers
 from funnel.estimation.plain_shares import plain_shares
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol

@@ -323,7 +323,7 @@ class Release:
         SpecError
             If the protocol is not invariant, or a column is not published.
         """
-        from funnel.estimation.cells import published_columns
+        from funnel.estimation.value_cells import published_columns
 
         plain, _ = self._counted
         named = (columns,) if isinstance(columns, str) else columns

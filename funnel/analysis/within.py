@@ -16,7 +16,7 @@ from funnel.joint import FloatArray
 from funnel.readers.cells import number_in
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import ProtocolDocument
-from funnel.sampling.words import WordArray, WordSource, WordStream
+from funnel.sampling.random_words import WordArray, WordSource, WordStream
 
 # Posteriors are published to so many parts.
 _PARTS = 10_000

@@ -34,8 +34,8 @@ from funnel.recount.source import Recount
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
-from funnel.release.evidence import read_spec
 from funnel.release.findings import FindingsDocument
+from funnel.release.internal_evidence import read_spec
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict

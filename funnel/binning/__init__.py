@@ -6,7 +6,7 @@ Where noise protects the frequencies they are a function of the declared range
 
 from __future__ import annotations
 
-from funnel.binning.choice import chosen_edges
+from funnel.binning.cut_points import chosen_edges
 from funnel.binning.partitions import MOST_CELLS, WEIGHTS, Cells, partitions
 
 __all__ = ["MOST_CELLS", "WEIGHTS", "Cells", "chosen_edges", "partitions"]

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
+from funnel.disclosure.group_names import group_names
 from funnel.disclosure.grouping import Grouping, best_grouping, information
-from funnel.disclosure.naming import group_names
-from funnel.disclosure.order import in_order
 from funnel.disclosure.table import Axis, Table
+from funnel.disclosure.value_order import in_order
 from funnel.joint import Joint
 from funnel.readers.cells import NUMBER, ordered
 from funnel.settings.disclosure_rules import Rules

@@ -8,8 +8,8 @@ import io
 from contextlib import closing
 from itertools import islice
 
-from funnel.readers.files import find_files
 from funnel.readers.formats.packed import guarded, open_unpacked
+from funnel.readers.source_files import find_files
 
 _BLOCK_BYTES = 1 << 20
 _LINES = 200

@@ -1,16 +1,16 @@
 """What a data user can recover of true frequencies, and how exactly."""
 
 from funnel.estimation.estimating import estimate
+from funnel.estimation.estimation_utility import certain, estimation_worth, wanted_shares
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
-from funnel.estimation.information import ShareInformation
+from funnel.estimation.means import estimate_numbers
 from funnel.estimation.number_estimate import NumberEstimate
-from funnel.estimation.numbers import estimate_numbers
 from funnel.estimation.odds import OddsRatios, estimate_odds
 from funnel.estimation.share_estimate import Estimate, Together
+from funnel.estimation.share_information import ShareInformation
 from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
 __all__ = [
     "Estimate",

@@ -11,7 +11,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.estimation.counted_shares import CountedShares
-from funnel.estimation.information import ShareInformation
+from funnel.estimation.share_information import ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 

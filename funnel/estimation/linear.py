@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.estimation.information import ShareInformation
+from funnel.estimation.share_information import ShareInformation
 from funnel.joint import FloatArray, IntArray
 
 # Of singular values, and of parts of a length of one: smaller ones are rounding.

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from funnel.estimation.cells import published_columns
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile
 from funnel.estimation.layout import errors_of, table
 from funnel.estimation.plain_counts import PlainCounts, indicators
+from funnel.estimation.value_cells import published_columns
 from funnel.estimation.variance_ratios import require_invariant
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol

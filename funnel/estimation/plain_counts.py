@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.estimation.cells import cells_of
 from funnel.estimation.linear import Aimed, variances
+from funnel.estimation.value_cells import cells_of
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funnel.errors import SpecError
-from funnel.estimation.cells import parts_of, published_columns
 from funnel.estimation.fit import normal_quantile
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.share_estimate import Estimate
+from funnel.estimation.value_cells import parts_of, published_columns
 from funnel.estimation.variance_ratios import table_ratio
 
 

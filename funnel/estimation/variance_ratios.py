@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SpecError
-from funnel.estimation.cells import published_columns
 from funnel.estimation.counted import Released, output_counts_by, output_places
 from funnel.estimation.plain_counts import PlainCounts, indicators
+from funnel.estimation.value_cells import published_columns
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 

@@ -12,11 +12,11 @@ from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile, too_many
-from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
+from funnel.estimation.share_information import MOST_WORK
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.guarantees import Guarantee
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
 

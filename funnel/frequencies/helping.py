@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.frequencies.expected import expected, scaled
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.other_sizes import expected, scaled
 from funnel.guarantees import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.joint import MAX_ROWS, FloatArray, Joint

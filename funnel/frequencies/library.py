@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from funnel.complaint import complaint
 from funnel.errors import SpecError
-from funnel.frequencies.frequencies import protect as protected
+from funnel.frequencies.public_counts import protect as protected
 from funnel.joint import Joint
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
+from funnel.validation_message import complaint
 
 
 def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:

@@ -18,7 +18,7 @@ from flint import arb, ctx, fmpq
 from funnel.errors import SpecError
 from funnel.joint import IntArray, Joint
 from funnel.sampling.keyed import encrypted_blocks
-from funnel.sampling.words import WordStream
+from funnel.sampling.random_words import WordStream
 
 # Of a block of AES; and how many more of them the logarithms of an interval are computed with.
 _BITS, _GUARD = 128, 64

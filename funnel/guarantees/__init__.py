@@ -20,7 +20,7 @@ from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.mutual_information import MutualInformation
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.parsing import make_guarantee, read_guarantee, words_of
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML, RPML

@@ -23,7 +23,7 @@ from funnel.protocol import Protocol, WeightArray
 from funnel.sparse_weights import SparseWeights
 
 if TYPE_CHECKING:
-    from funnel.guarantees.over_laws import SetGuarantee
+    from funnel.guarantees.over_distributions import SetGuarantee
 
 # Outputs of a sparse protocol that are judged at once.
 _OUTPUTS = 256

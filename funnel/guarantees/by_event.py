@@ -17,10 +17,10 @@ from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.families import Families
 from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
-from funnel.guarantees.laws import Laws
 from funnel.guarantees.lip import posterior_range
 from funnel.guarantees.one_budget import OneBudget
-from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.possible_distributions import Laws
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funnel.bounds import Bounds
 from funnel.guarantees.greedy import Filled, Places, along, exact_sum, filled, ranked
-from funnel.guarantees.laws import Extreme, Laws
+from funnel.guarantees.possible_distributions import Extreme, Laws
 from funnel.guarantees.reading import by_secret, reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray

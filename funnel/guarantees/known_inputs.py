@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.guarantees.by_event import ByEvent, Part, SideChannels
-from funnel.guarantees.laws import Laws
-from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.possible_distributions import Laws
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, Joint
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from funnel.guarantees.base import Witness
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.over_laws import BROKEN
+from funnel.guarantees.over_distributions import BROKEN
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 

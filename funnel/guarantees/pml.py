@@ -9,8 +9,8 @@ from typing import ClassVar
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.base import Level
 from funnel.guarantees.one_budget import OneBudget
-from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import RobustRatio
+from funnel.guarantees.over_distributions import Sides
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.guarantees.alip import ALIP
-from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import RobustRatio
+from funnel.guarantees.over_distributions import Sides
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray
 

@@ -16,10 +16,10 @@ from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.exact import capped_exp, exp_below
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.one_budget import OneBudget
-from funnel.guarantees.over_laws import Sides
+from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
-from funnel.guarantees.robust import RobustRatio
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray

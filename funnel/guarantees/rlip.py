@@ -8,8 +8,8 @@ from typing import ClassVar
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.lip import LIP, posterior_range
 from funnel.guarantees.one_budget import OneBudget
-from funnel.guarantees.over_laws import Sides
-from funnel.guarantees.robust import RobustRatio
+from funnel.guarantees.over_distributions import Sides
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.joint import FloatArray
 from funnel.wording import at_most
 

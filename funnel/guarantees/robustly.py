@@ -10,7 +10,7 @@ from funnel.guarantees.pml import PML, RPML
 from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.rlip import RLIP
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 
 
 def robustly(guarantee: Guarantee, alpha: float = 0.05) -> Robust | None:

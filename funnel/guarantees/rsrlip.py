@@ -11,10 +11,10 @@ from typing import ClassVar
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.by_event import ByEvent, LIPOver, Part, SideChannels
 from funnel.guarantees.count_box import count_box
+from funnel.guarantees.distribution_box import LawBox, check_every_secret, limit_number, limits_of
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.known_columns import known_events
-from funnel.guarantees.law_box import LawBox, check_every_secret, limit_number, limits_of
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.wording import at_most

@@ -13,7 +13,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee, Level, OutputGuarantee
 from funnel.guarantees.by_event import HalfSpaces, most_broken
 from funnel.guarantees.exact import scaled_up
-from funnel.guarantees.over_laws import BROKEN, SetGuarantee
+from funnel.guarantees.over_distributions import BROKEN, SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee
 from funnel.guarantees.count_box import CountBox, count_box
-from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray

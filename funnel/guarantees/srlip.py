@@ -12,7 +12,7 @@ from funnel.guarantees.by_event import OverKnown, SideChannels
 from funnel.guarantees.events import Comparisons, extremes
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.known_columns import Given, known_values
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most

@@ -14,9 +14,9 @@ from typing import Protocol
 
 import numpy as np
 
+from funnel.history.history_status import Standing
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 
 # What a zero of a channel counts as in the logarithm of its gains (METHOD section 9).

@@ -24,8 +24,8 @@ from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML
-from funnel.history.exact_law import WholeNumbers
-from funnel.history.law import BoolArray
+from funnel.history.distributions import BoolArray
+from funnel.history.exact_distribution import WholeNumbers
 from funnel.joint import FloatArray, IntArray
 
 TOLERANCE: Final = Fraction(1, 10**9)

@@ -15,20 +15,19 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
-from funnel.history.exact_law import moved_on, published
+from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import follow
 from funnel.history.mover_stayer import MoverStayer, Trajectories, applies
 from funnel.history.observed import Observed
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, checked_observers
 from funnel.history.past import Past
-from funnel.history.rows import UnitRows
 from funnel.history.step import Step
+from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
-from funnel.sampling.columns import OutputColumns
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import (
     MIN_SECRET_BYTES,
@@ -41,7 +40,8 @@ from funnel.sampling.keyed import (
     repeated_keys_error,
     word_key,
 )
-from funnel.sampling.words import WordArray, WordStream
+from funnel.sampling.output_columns import OutputColumns
+from funnel.sampling.random_words import WordArray, WordStream
 from funnel.tables import read_batches
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from funnel.history.changes import Changes
-from funnel.history.law import laws_before
+from funnel.history.distributions import laws_before
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Past

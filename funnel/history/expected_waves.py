@@ -18,15 +18,15 @@ from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
+from funnel.history.distributions import laws_before
 from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.following import follow
-from funnel.history.law import laws_before
 from funnel.history.library import balanced
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.rows import UnitRows
 from funnel.history.step import Step
+from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import Draw, Waves, wave_name
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import Progress, quiet

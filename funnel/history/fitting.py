@@ -9,11 +9,11 @@ import numpy as np
 
 from funnel.history.aim import gains_at
 from funnel.history.allowed import allowed_by, require_posterior
-from funnel.history.law import BoolArray
+from funnel.history.distributions import BoolArray
+from funnel.history.history_status import Standing, stand
 from funnel.history.observed import Observed
 from funnel.history.prove import described, fitting
 from funnel.history.reached import ForObserver
-from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.joint import IntArray
 from funnel.protocol import WORD_BITS, WeightArray

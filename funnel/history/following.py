@@ -13,6 +13,7 @@ from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.expected import as_expected
+from funnel.history.history_status import Standing, stand
 from funnel.history.library import effective_weights, integer_library, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -20,7 +21,6 @@ from funnel.history.possible_rows import PossibleSearch
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.reached import ForObserver
-from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.history.together import best_together, constants_needed
 from funnel.history.whole import Whole
@@ -29,8 +29,8 @@ from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
-from funnel.solver.balance import IMBALANCE, imbalance
 from funnel.solver.budget import Budget
+from funnel.solver.integer_balance import IMBALANCE, imbalance
 from funnel.solver.invariant import counted
 from funnel.solver.optimum import optimal
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.history.allowed import allowed_by, require_posterior
-from funnel.history.standing import stand
+from funnel.history.history_status import stand
 from funnel.history.step import Step
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR

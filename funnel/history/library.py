@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError
-from funnel.history.exact_law import WholeNumbers
+from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.observed import Observed
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray

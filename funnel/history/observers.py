@@ -15,8 +15,8 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.history.changes import Changes
-from funnel.history.exact_law import ExactLaws, WholeNumbers
-from funnel.history.law import UNIT, Laws, laws_before
+from funnel.history.distributions import UNIT, Laws, laws_before
+from funnel.history.exact_distribution import ExactLaws, WholeNumbers
 from funnel.history.mover_stayer import CLASSES, MoverStayer
 from funnel.history.observed import Observed
 from funnel.history.past import Past

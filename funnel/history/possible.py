@@ -23,7 +23,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.history.allowed import Allowed
 from funnel.history.changes import same_inputs
-from funnel.history.law import BoolArray
+from funnel.history.distributions import BoolArray
 from funnel.history.move_limits import MoveLimits
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint

@@ -15,9 +15,9 @@ import numpy as np
 
 from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
+from funnel.history.history_status import Standing
 from funnel.history.possible import PossibleLaws, PossibleStep, Told, Worst, worst, worst_law
 from funnel.history.programme import Rows, RowSearch
-from funnel.history.standing import Standing
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet

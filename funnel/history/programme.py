@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows, stacked
-from funnel.history.grouping import Members, grouped, halves
+from funnel.history.history_groups import Members, grouped, halves
 from funnel.history.tangent import ENOUGH, ROUNDS, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet

@@ -11,12 +11,12 @@ import numpy as np
 from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
 from funnel.guarantees.sided import over_set
 from funnel.history.allowed import Allowed, exact_lifts, lifts_of
-from funnel.history.exact_law import WholeNumbers
-from funnel.history.law import BoolArray
+from funnel.history.distributions import BoolArray
+from funnel.history.exact_distribution import WholeNumbers
+from funnel.history.history_status import Standing
 from funnel.history.library import constant_channels, distinct_channels, integer_library, with_constants
 from funnel.history.possible_rows import told_of
 from funnel.history.reached import Reached
-from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from funnel.guarantees.base import Level
-from funnel.history.law import BoolArray
+from funnel.history.distributions import BoolArray
 from funnel.history.observed import Observed
 from funnel.joint import IntArray
 

@@ -10,11 +10,11 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.distributions import Kernel
 from funnel.history.following import follow
-from funnel.history.law import Kernel
+from funnel.history.history_status import stand
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.standing import stand
 from funnel.history.step import Step
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol

@@ -16,9 +16,9 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.history.aim import Aim
+from funnel.history.history_status import Standing
 from funnel.history.observed import Observed
 from funnel.history.programme import Rows
-from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress
 

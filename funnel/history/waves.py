@@ -21,8 +21,8 @@ from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.rows import UnitRows, counted_cells, row_changes
 from funnel.history.step import Step
+from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.history.exact_law import WholeNumbers
+from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.library import balanced, spoken_weights
 from funnel.history.observed import Observed
 from funnel.joint import FloatArray, IntArray, Joint

@@ -16,19 +16,19 @@ Those of the measures are about these two:
 from __future__ import annotations
 
 from funnel.measures.breaches import Breach, breaches_excluded, downward_breach, upward_breach
-from funnel.measures.divergences import chi_squared_divergence, total_variation
-from funnel.measures.information import (
-    mutual_information,
-    normalised_mutual_information,
-    secret_information,
-)
-from funnel.measures.laws import (
+from funnel.measures.distributions import (
     Counted,
     counted_law,
     input_output_law,
     posterior,
     record_output_law,
     secret_output_law,
+)
+from funnel.measures.divergences import chi_squared_divergence, total_variation
+from funnel.measures.information import (
+    mutual_information,
+    normalised_mutual_information,
+    secret_information,
 )
 from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage
 from funnel.measures.lifts import (
@@ -44,7 +44,7 @@ from funnel.measures.lifts import (
 )
 from funnel.measures.orders import arimoto_information, sibson_information
 from funnel.measures.robust_lifts import RobustLifts, robust_lifts
-from funnel.measures.unchanged import Unchanged, unchanged
+from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import Estimation, Information, Utility, Variance
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
+from funnel.measures.distributions import read_law
 from funnel.measures.knapsack import light_subset
-from funnel.measures.laws import read_law
 from funnel.protocol import Protocol
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.laws import secret_output_law
+from funnel.measures.distributions import secret_output_law
 from funnel.measures.lifts import chi_squared_lift, l1_lift
 from funnel.protocol import Protocol
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.laws import Counted, counted_law, secret_output_law
+from funnel.measures.distributions import Counted, counted_law, secret_output_law
 from funnel.protocol import Protocol
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from funnel.joint import Joint
-from funnel.measures.laws import Counted, counted_law
+from funnel.measures.distributions import Counted, counted_law
 from funnel.protocol import Protocol
 
 

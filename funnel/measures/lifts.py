@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.laws import secret_output_law
+from funnel.measures.distributions import secret_output_law
 from funnel.measures.moments import checked_order, log_moment
 from funnel.protocol import Protocol
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
+from funnel.measures.distributions import Counted, counted_law
 from funnel.measures.information import mutual_information
-from funnel.measures.laws import Counted, counted_law
 from funnel.measures.leakage import maximal_leakage, min_entropy_leakage
 from funnel.measures.moments import checked_order, log_moment
 from funnel.protocol import Protocol

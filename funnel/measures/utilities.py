@@ -13,8 +13,8 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation import estimation_worth
 from funnel.joint import FloatArray, Joint
+from funnel.measures.distributions import input_output_law
 from funnel.measures.information import mutual_information
-from funnel.measures.laws import input_output_law
 from funnel.protocol import Protocol
 
 #: The names of the utilities that `utility_of` knows.

@@ -10,8 +10,8 @@ from funnel.guarantees import as_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.agglomeration import Agglomeration
-from funnel.mechanisms.base import Mechanism, calibrate
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
+from funnel.mechanisms.family import Mechanism, calibrate
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.independent_reporting import IndependentReporting

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.merging import merged_weights
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget

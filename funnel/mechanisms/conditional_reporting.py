@@ -9,7 +9,7 @@ import numpy as np
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.mechanisms.family import Fitted, Mechanism, strongest
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights

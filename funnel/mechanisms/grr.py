@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.mechanisms.family import Fitted, Mechanism, strongest
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget

@@ -9,7 +9,7 @@ import numpy as np
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights, silence_unseen
 from funnel.solver.budget import Budget

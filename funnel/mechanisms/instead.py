@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee, OutputGuarantee
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.rldp import RLDP
 
 

@@ -9,7 +9,7 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet

@@ -7,7 +7,7 @@ from typing import ClassVar
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
 from funnel.progress import Progress, quiet

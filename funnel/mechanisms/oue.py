@@ -12,7 +12,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.mechanisms.family import Fitted, Mechanism, strongest
 from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.set_labels import set_label, set_labels
 from funnel.progress import Progress, quiet

@@ -13,8 +13,8 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for, of_the_paper
 from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.robust_bounds import least_conditionals

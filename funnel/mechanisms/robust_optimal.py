@@ -10,7 +10,7 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures import mutual_information
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import optimum_memory, table_memory

@@ -12,8 +12,8 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.family import Fitted, Mechanism, strongest
 from funnel.mechanisms.instead import of_the_paper
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet

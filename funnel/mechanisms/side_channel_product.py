@@ -15,7 +15,7 @@ from funnel.guarantees.base import Guarantee, OutputGuarantee
 from funnel.guarantees.exact import capped_exp
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.progress import Progress, quiet

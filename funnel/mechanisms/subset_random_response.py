@@ -8,12 +8,12 @@ import numpy as np
 
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import merging_for
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
 from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks

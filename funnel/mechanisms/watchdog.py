@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.merging import merged_weights, symbol_risks, verified
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR

@@ -6,7 +6,7 @@ import os
 
 from funnel.errors import SpecError
 from funnel.readers.formats import format_named
-from funnel.readers.source import BATCH_ROWS, Source, SourceSpec
+from funnel.readers.opened_source import BATCH_ROWS, Source, SourceSpec
 from funnel.readers.where import filtered
 
 

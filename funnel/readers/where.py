@@ -13,7 +13,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.readers.cells import MISSING, Cells, Mask, number_in
 from funnel.readers.days import day_of
-from funnel.readers.source import Source, SourceSpec
+from funnel.readers.opened_source import Source, SourceSpec
 
 if TYPE_CHECKING:
     from funnel.settings.source import Condition

@@ -16,7 +16,7 @@ from funnel.history.waves import wave_name
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, NODES, RegisterEntry
-from funnel.register.tables import (
+from funnel.register.entry_files import (
     damaged,
     dense,
     dense_channel,

@@ -24,7 +24,7 @@ from funnel.history import (
     drawing_protocol,
 )
 from funnel.history.decisions import channel_digest
-from funnel.history.rows import MOST_ROWS
+from funnel.history.unit_rows import MOST_ROWS
 from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet

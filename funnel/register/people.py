@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError, LedgerError
 from funnel.joint import IntArray
 from funnel.register.entry import PEOPLE
-from funnel.register.tables import SCHEMAS, SETTINGS, damaged, record_batch
+from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, record_batch
 from funnel.release.files import Sink
 from funnel.sampling.spill import Spill
 from funnel.source import file_digest

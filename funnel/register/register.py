@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.frequencies.moves import NoisyMoves
-from funnel.frequencies.rows import NoisyRows
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
 from funnel.joint import IntArray, Joint
@@ -38,7 +38,7 @@ from funnel.register.entry import (
 )
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
-from funnel.release.channel import Symbols
+from funnel.release.channel_parts import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.frequencies_document import ChangesPart, RowsPart
 from funnel.source import file_digest

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.frequencies.moves import Moves
 from funnel.history import Changes, Chapter, Observed, Past, Step
 from funnel.history.allowed import allowed_by, lifts_of
-from funnel.history.standing import stand
+from funnel.history.history_status import stand
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
 from funnel.register.following import People

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.frequencies.rows import UnitCounts
-from funnel.history.rows import MOST_ROWS, UnitRows, counted_cells
+from funnel.frequencies.unit_tables import UnitCounts
+from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.following import cells_of, columns_of, row_groups

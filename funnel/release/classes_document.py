@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.record_classes import RecordClasses
-from funnel.release.channel import built
+from funnel.release.channel_parts import built
 from funnel.release.document import Count, Document, Part, Sha256
 
 

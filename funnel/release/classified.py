@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.disclosure import Disclosure
+from funnel.disclosure.rule_texts import breaches_sentence
 from funnel.disclosure.threshold import class_rules
-from funnel.disclosure.words import breaches_sentence
 from funnel.donors.classifying import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, OutputError, SpecError

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from funnel.disclosure.words import rules_content
+from funnel.disclosure.rule_texts import rules_content
 from funnel.guarantees import parse_guarantee
 from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
-from funnel.release.handouts.drawn_numbers import DrawnColumn, drawn_columns
+from funnel.release.handouts.number_table import DrawnColumn, drawn_columns
 from funnel.release.privacy_block import (
     KEY,
     UNPROTECTED,

@@ -13,12 +13,12 @@ from pydantic import Field, model_validator
 
 from funnel.errors import SpecError
 from funnel.frequencies import Frequencies, Noise
-from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.limits import limits_of
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.rows import NoisyRows
+from funnel.frequencies.public_counts import of_noisy
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.joint import MAX_ROWS, IntArray
-from funnel.release.channel import Symbols, built
+from funnel.release.channel_parts import Symbols, built
 from funnel.release.document import Count, Document, Part, Probability
 
 Nats = Annotated[float, Field(ge=0)]

@@ -10,10 +10,10 @@ from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused
 from funnel.release.approval import Approval, Outcome, now
 from funnel.release.decision import Earlier, Submitted
 from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.judged import require_judged
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.records import Records
+from funnel.release.validated import require_judged
 from funnel.release.verdict import Verdict
 
 HELD = ".held-"

@@ -15,9 +15,9 @@ import numpy as np
 
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
-from funnel.frequencies.frequencies import part_for, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.noise import NoiseSecret
+from funnel.frequencies.public_counts import part_for, too_much, with_changes
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.release.decision import Earlier
@@ -28,7 +28,7 @@ from funnel.release.protection import ProtectedCounts, ProtectedTables, Protecti
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.secret import noise_root
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 

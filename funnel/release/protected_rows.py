@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from funnel.frequencies.frequencies import part_for
-from funnel.frequencies.rows import UnitCounts
+from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
+from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.decision import Earlier
 from funnel.release.frequencies_document import RowsPart
 from funnel.release.protected import (

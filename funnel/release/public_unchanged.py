@@ -12,7 +12,7 @@ from funnel.donors.composition import Composition
 from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.measures.unchanged import unchanged
+from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.public import PublicLaws, public_level, rounded_up

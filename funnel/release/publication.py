@@ -20,7 +20,7 @@ from funnel.release.document import dump
 from funnel.release.files import FileRef
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.handouts import handouts
-from funnel.release.handouts.drawn_numbers import drawn_columns, write_drawn_numbers
+from funnel.release.handouts.number_table import drawn_columns, write_drawn_numbers
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document

@@ -17,7 +17,7 @@ from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import FileRef, private_folder, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
-from funnel.release.words import PURPOSES, WordsDocument, words_document
+from funnel.release.words_document import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of

@@ -17,11 +17,11 @@ from funnel.progress import Progress
 from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.held import HeldVersions
-from funnel.release.judged import require_judged
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
+from funnel.release.validated import require_judged
 from funnel.release.verdict import Verdict
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from funnel.errors import DataError, OutputError
 from funnel.progress import Progress
-from funnel.release.judged import SIGNATURE, public_digests
 from funnel.release.layout import ReleaseFolder, Version, find_release
 from funnel.release.remote import RemoteSeries
 from funnel.release.signature import SignatureDocument
+from funnel.release.validated import SIGNATURE, public_digests
 from funnel.storage import attempt, filesystem, joined
 
 

@@ -290,7 +290,7 @@ class ReportContent(Described):
     audited : Audited
         What was found under the public frequencies: of this the public report is made.
     disclosure : mapping or None
-        What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
+        What breaks the rules of disclosure control, as `funnel.disclosure.rule_texts.disclosure_content`; internal.
     weights : ClassWeights or None
         What the classes of survey weights stand for, where there are some.
     composition : Composition or None

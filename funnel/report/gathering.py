@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.disclosure import Disclosure
-from funnel.disclosure.words import disclosure_content, public_sentence
+from funnel.disclosure.rule_texts import disclosure_content, public_sentence
 from funnel.donors.composition import Composition
 from funnel.findings import Audited, Findings
 from funnel.guarantees import parse_guarantee
@@ -25,7 +25,7 @@ from funnel.release.public_report import Change, Contact, Judged, KeptByVersion,
 from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
-from funnel.report.numbers import things
+from funnel.report.number_texts import things
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
 

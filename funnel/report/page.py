@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from funnel.guarantees import Guarantee
 from funnel.release.public_report import LiftCell
-from funnel.report import numbers
+from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
 from funnel.wording import confidence
 
@@ -50,30 +50,30 @@ def _environment() -> Environment:
         "columns": _columns,
         "quoted": _quoted,
         "error_map": error_map,
-        "exact": numbers.exact,
+        "exact": number_texts.exact,
         "knowledge": _knowledge,
         "link": _link,
         "readable": _readable,
-        "plural": numbers.plural,
-        "count": numbers.count,
-        "things": numbers.things,
-        "short": numbers.short,
+        "plural": number_texts.plural,
+        "count": number_texts.count,
+        "things": number_texts.things,
+        "short": number_texts.short,
         "tint": tint,
-        "whole_percent": numbers.whole_percent,
-        "points": numbers.points,
-        "gain": numbers.gain,
-        "percent": numbers.percent,
-        "percent_in_detail": numbers.percent_in_detail,
-        "percent_at_most": numbers.percent_at_most,
-        "percent_at_least": numbers.percent_at_least,
-        "significant": numbers.significant,
-        "significant_at_most": numbers.significant_at_most,
-        "significant_at_least": numbers.significant_at_least,
-        "level": numbers.level,
-        "factor": numbers.factor,
-        "plain": numbers.plain,
-        "seconds": numbers.seconds,
-        "probability": numbers.probability,
+        "whole_percent": number_texts.whole_percent,
+        "points": number_texts.points,
+        "gain": number_texts.gain,
+        "percent": number_texts.percent,
+        "percent_in_detail": number_texts.percent_in_detail,
+        "percent_at_most": number_texts.percent_at_most,
+        "percent_at_least": number_texts.percent_at_least,
+        "significant": number_texts.significant,
+        "significant_at_most": number_texts.significant_at_most,
+        "significant_at_least": number_texts.significant_at_least,
+        "level": number_texts.level,
+        "factor": number_texts.factor,
+        "plain": number_texts.plain,
+        "seconds": number_texts.seconds,
+        "probability": number_texts.probability,
     }
     environment.filters.update(filters)
     environment.globals["confidence"] = confidence
@@ -128,7 +128,7 @@ def bound(guarantee: Guarantee) -> str:
     """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name."""
     usual = {field.name: field.default for field in fields(guarantee)}  # type: ignore[arg-type]
     told = [
-        (_LETTERS.get(name, name), value if isinstance(value, str) else numbers.plain(value))
+        (_LETTERS.get(name, name), value if isinstance(value, str) else number_texts.plain(value))
         for name, value in guarantee.settings.items()
         if not isinstance(value, str) or value != usual[name]
     ]

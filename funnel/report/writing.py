@@ -17,8 +17,8 @@ from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public
-from funnel.source.beside import look_beside
 from funnel.source.fitting import set_aside
+from funnel.source.side_columns import look_beside
 from funnel.spec import ReleaseSpec
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import EntropyError
 from funnel.joint import FloatArray, IntArray
-from funnel.sampling.words import WordArray
+from funnel.sampling.random_words import WordArray
 
 Codes = npt.NDArray[np.int64]
 RECORD_COLUMN: Final = "(record)"

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from funnel.errors import DataError, SpecError
-from funnel.sampling.words import WordArray
+from funnel.sampling.random_words import WordArray
 from funnel.tables import numbers_of
 
 MIN_SECRET_BYTES = 32

@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
-from funnel.sampling.columns import GROUP_ROWS
 from funnel.sampling.donors import Donors
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.order import PART_ROWS
-from funnel.sampling.published import Published, published_by
+from funnel.sampling.output_columns import GROUP_ROWS
+from funnel.sampling.output_values import Published, published_by
+from funnel.sampling.row_order import PART_ROWS
 from funnel.sampling.row_words import WordKeys
 
 PARTITION_ROWS = 2 * GROUP_ROWS

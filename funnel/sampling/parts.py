@@ -25,17 +25,17 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.sampling.answers import Answers, answers
-from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder
-from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
+from funnel.sampling.draw_counts import CellCounts
 from funnel.sampling.key_column import KEY_COLUMN
-from funnel.sampling.order import code_bits, order_words, released_order, sorted_pieces
+from funnel.sampling.output_columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.partitions import Plan
+from funnel.sampling.random_words import WordArray
+from funnel.sampling.row_order import code_bits, order_words, released_order, sorted_pieces
 from funnel.sampling.row_words import RowWords, words_for
 from funnel.sampling.spill import bounds_of, read_rows, write_rows
 from funnel.sampling.word_record import WordRecord, rarity_for
-from funnel.sampling.words import WordArray
 from funnel.tables import open_paged
 from funnel.word_statistics import WordStatistics
 

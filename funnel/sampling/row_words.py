@@ -12,7 +12,7 @@ import pyarrow as pa
 from funnel.protocol import Protocol
 from funnel.sampling.key_column import stored_digests
 from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, RecordKey, decision_keys, encrypted_words, word_key
-from funnel.sampling.words import WordArray, WordStream
+from funnel.sampling.random_words import WordArray, WordStream
 
 
 class RowWords(Interface):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from funnel.sampling.key_column import with_missing
 from funnel.sampling.keyed import DigestArray, RecordKey, decision_keys, encrypted_words, key_digests, word_key
-from funnel.sampling.words import WordArray
+from funnel.sampling.random_words import WordArray
 
 
 def order_of_rows(digests: DigestArray, of_rows: npt.NDArray[np.int64], record_key: RecordKey) -> WordArray:

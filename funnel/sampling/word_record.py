@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from funnel.sampling.words import WordArray
+from funnel.sampling.random_words import WordArray
 from funnel.word_statistics import RUN_BITS, RUN_WORDS, WORD_BITS, WordStatistics
 
 # A small release keeps between so many digests and twice as many; a large one some dozens of each partition.

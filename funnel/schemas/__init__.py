@@ -21,7 +21,7 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
-from funnel.release.words import WordsDocument
+from funnel.release.words_document import WordsDocument
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.cells import ENDS, Cell, Flags, Limits
+from funnel.solver.filling_cells import ENDS, Cell, Flags, Limits
 from funnel.solver.lp import quiet_solver
 from funnel.solver.region import DATA_ERROR
 

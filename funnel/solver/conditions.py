@@ -10,7 +10,7 @@ import numpy.typing as npt
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.families import Families
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.several import parts_of

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY, Goal

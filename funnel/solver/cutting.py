@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.errors import FunnelError, SolverError
 from funnel.estimation import certain, wanted_shares
 from funnel.guarantees.base import ConeGuarantee, Guarantee
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint

@@ -22,11 +22,11 @@ from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
 from funnel.rounding import marginal_weights
-from funnel.solver.balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.budget import CALL, Budget, Ended
 from funnel.solver.by_posterior import PosteriorProgramme
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
+from funnel.solver.integer_balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.presolve import merge_alike, split_flows
 from funnel.solver.request import Request, Solution

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
-from funnel.solver.cells import Limits
 from funnel.solver.cuts import SPACED, Cuts, Flags, PlainCuts
+from funnel.solver.distribution_cuts import LawCuts, LevelCuts, widest
+from funnel.solver.filling_cells import Limits
 from funnel.solver.goal import ENTROPY, Goal
-from funnel.solver.law_cuts import LawCuts, LevelCuts, widest
 from funnel.solver.pricing import Pricer
 from funnel.solver.threshold_pricing import ThresholdPricer
 

@@ -10,7 +10,7 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.central import central_mixture
-from funnel.solver.grouping import GroupedBound
+from funnel.solver.input_groups import GroupedBound
 from funnel.solver.mixture import Mixture, MixtureSearch, Trace
 from funnel.solver.problem import Problem
 from funnel.solver.split import Split, best_split

@@ -26,15 +26,15 @@ from funnel.measures import Counted
 from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_of
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
+from funnel.solver.as_it_is import unchanged_optimum
 from funnel.solver.budget import Budget
 from funnel.solver.choice import METHODS
 from funnel.solver.designed import design_optimum
 from funnel.solver.floors import never_below
 from funnel.solver.invariant import Weighting, invariant_optimum, share_kept
 from funnel.solver.over_cone import cone_optimum
-from funnel.solver.over_laws import set_optimum
+from funnel.solver.over_distributions import set_optimum
 from funnel.solver.request import Request, Solution
-from funnel.solver.unchanged import unchanged_optimum
 from funnel.solver.wide import is_binary, is_wide, needs_no_table, wide_optimum
 
 
@@ -61,8 +61,9 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee or sequence of Guarantee
-        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_laws`). Where
-        the joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within them.
+        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_distributions`).
+        Where the joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within
+        them.
     gap : float
         Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional

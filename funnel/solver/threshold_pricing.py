@@ -11,7 +11,7 @@ import numpy as np
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.cell_programme import CellProgramme, Solved
-from funnel.solver.cells import Cell, Limits
+from funnel.solver.filling_cells import Cell, Limits
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 

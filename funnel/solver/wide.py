@@ -15,6 +15,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights, silence_unseen, sparse_rounded_weights
+from funnel.solver.as_it_is import unchanged_optimum
 from funnel.solver.budget import Budget
 from funnel.solver.floors import set_aside, some_columns
 from funnel.solver.goal import negative_entropy
@@ -26,7 +27,6 @@ from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_e
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution, rounding_of
 from funnel.solver.split import Split
-from funnel.solver.unchanged import unchanged_optimum
 from funnel.sparse_weights import SparseWeights
 
 # A table of all inputs by all outputs would have more entries than this.

@@ -19,9 +19,9 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import Progress
-from funnel.solver.balance import in_balance
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.conditions import Conditions
+from funnel.solver.integer_balance import in_balance
 from funnel.solver.lp import Prices, sparse_programme
 
 _ROUNDS = 500

@@ -8,7 +8,7 @@ from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.readers.cells import number_in
 from funnel.readers.reader import Source
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.settings.recode import Recode
 from funnel.settings.work import LimitSettings
 from funnel.source.coding import coded_batches

@@ -4,7 +4,7 @@ from funnel.tradeoff.alternatives import Alternative, alternatives
 from funnel.tradeoff.fitted import FittedRows
 from funnel.tradeoff.meaning import Belief, beliefs
 from funnel.tradeoff.sweep import Point, Sweep, sweep
-from funnel.tradeoff.unchanged import UnchangedCurve, unchanged_curve
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, unchanged_curve
 
 __all__ = [
     "Alternative",

@@ -13,8 +13,8 @@ from funnel.alphabet import Alphabet
 from funnel.disclosure.suggest import made_one, table_of
 from funnel.disclosure.table import Axis
 from funnel.errors import FunnelError
-from funnel.frequencies.expected import expected
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.other_sizes import expected
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
@@ -28,8 +28,8 @@ from funnel.settings.recode import OTHER
 from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.sweep import SECONDS, remembered
-from funnel.tradeoff.unchanged import SECONDS as UNCHANGED_SECONDS
-from funnel.tradeoff.unchanged import share_unchanged
+from funnel.tradeoff.unchanged_by_budget import SECONDS as UNCHANGED_SECONDS
+from funnel.tradeoff.unchanged_by_budget import share_unchanged
 from funnel.wording import toml_text
 
 # Values that together have at most this share of the records are rare.

@@ -13,6 +13,8 @@ from mkdocs.structure.files import File, Files
 
 # Hooks are files of their own to mkdocs, and what they import is not found beside them.
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
+import architecture_map
 import command_page
 import settings_page
 
@@ -94,6 +96,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "decisions/index.md": decisions(),
         "reference/command.md": command_page.page(),
+        "reference/modules.md": architecture_map.listing(),
         "reference/spec.md": settings_page.page(),
         **library(),
     }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation.worth import estimation_worth
+from funnel.estimation.estimation_utility import estimation_worth
 from funnel.pipeline.expectations import least_squares
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.protocol import DENOMINATOR

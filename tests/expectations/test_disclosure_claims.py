@@ -15,7 +15,7 @@ from funnel.errors import ReleaseRefused
 from funnel.joint import Joint
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, expected_rules
 from funnel.pipeline.expectations.said import Said
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.recount import declared_promise
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
@@ -69,8 +69,8 @@ SMALL = SPEC.replace('on_breach = "report"', "minimum_cell = 10")
     ids=["the step is left out", "the threshold is another"],
 )
 def test_the_gate_refuses_by_itself(spec: str, threshold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("funnel.pipeline.flows.way.disclose", lambda *_: None)
+    monkeypatch.setattr("funnel.pipeline.flows.pipeline.disclose", lambda *_: None)
     monkeypatch.setattr("funnel.disclosure.threshold.threshold_rules", lambda _: Rules(threshold, 1.0, 1.0))
     with pytest.raises(ReleaseRefused, match=r"minimum cell is below 10 records in [0-9,]+ cells"):
-        way.go(ReleaseSpec.load(make_project(tmp_path, spec)), again=False, rotate=False)
+        pipeline.go(ReleaseSpec.load(make_project(tmp_path, spec)), again=False, rotate=False)
     assert not (tmp_path / "releases" / "people" / "latest").exists()

@@ -24,7 +24,7 @@ from funnel.pipeline.expectations.ordering import Symbols, coded
 from funnel.protocol import Protocol
 from funnel.sampling import InputEncoder, RecordKey, WordStream, answers, parts, plan_rows, release_rows, row_words
 from funnel.sampling.answers import Answers
-from funnel.sampling.words import WordArray
+from funnel.sampling.random_words import WordArray
 from tests.projects import ADULT
 from tests.verdicts import judge_evidence
 

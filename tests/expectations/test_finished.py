@@ -21,7 +21,7 @@ from funnel.pipeline.expectations.custom.claims import ExpectPlainLevelToMeetBou
 from funnel.pipeline.expectations.finished import _stated_level
 from funnel.pipeline.expectations.finished_suite import declare_finished
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.handouts import handouts_again
 from funnel.release.document import dump
 from funnel.release.handouts import handouts

@@ -17,7 +17,7 @@ import pytest
 
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noisy_moves import NoisyRows

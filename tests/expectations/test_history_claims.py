@@ -18,7 +18,7 @@ from funnel.history.decisions import channel_digest, numbered
 from funnel.pipeline.expectations import Finished, history_answers
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.history_claims import CLAIMS, HistoryEvidence, Prepared
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder

@@ -17,8 +17,8 @@ import pytest
 
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
-from funnel.pipeline.flows.way import go
-from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec

@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 from funnel.cli import main
 from funnel.errors import FunnelError, LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
+from funnel.pipeline.flows.pipeline import go, go_approved
 from funnel.pipeline.flows.reject import reject
-from funnel.pipeline.flows.way import go, go_approved
 from funnel.pipeline.tasks.step import listening
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version

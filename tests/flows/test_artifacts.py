@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from funnel import LIP, Joint, fit, parse_guarantee
-from funnel.disclosure.outlook import disclosure_outlook
-from funnel.frequencies.outlook import NO_COST, noise_outlook
+from funnel.disclosure.rule_forecast import disclosure_outlook
+from funnel.frequencies.noise_forecast import NO_COST, noise_outlook
 from funnel.pipeline.flows import artifacts
 from funnel.pipeline.flows.artifacts import _summary, describe_plan
 from funnel.pipeline.flows.planned import Planned, told_plan

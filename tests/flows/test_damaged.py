@@ -12,7 +12,7 @@ import pytest
 
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.source import file_digest

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.flows.watch import look_once
-from funnel.pipeline.flows.way import go
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.spec import ReleaseSpec

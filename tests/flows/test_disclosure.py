@@ -15,11 +15,11 @@ from funnel.audit.recheck import recheck
 from funnel.disclosure.suggest import suggest
 from funnel.errors import DataError, ReleaseRefused
 from funnel.pipeline.flows.commands import _sentence
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.progress import quiet
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import Codings, count_joint, is_wide, misfits, open_source, recoded
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns

@@ -20,8 +20,8 @@ import pytest
 from distributed import Client
 
 from funnel.errors import OutputError, PipelineError
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.flows.release import release as flow
-from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.sampling import partition_groups, plan_rows

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.forget import command, forget, read_keys
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.register.register import Register
 from funnel.spec import ReleaseSpec

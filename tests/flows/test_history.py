@@ -21,7 +21,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
 from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.way import go, go_approved
+from funnel.pipeline.flows.pipeline import go, go_approved
 from funnel.pipeline.tasks.run import Draft
 from funnel.register.register import Register
 from funnel.release.approval import Approval
@@ -267,7 +267,7 @@ def test_a_run_that_is_stopped_draws_the_same_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("funnel.pipeline.flows.way.validate", stop)
+        patched.setattr("funnel.pipeline.flows.pipeline.validate", stop)
         with pytest.raises(KeyboardInterrupt):
             run(spec)
     assert [entry.name for entry in register(spec).entries] == ["panel/1.0.0"]

@@ -20,7 +20,7 @@ from funnel.errors import ReleaseRefused
 from funnel.frequencies import Frequencies, protect
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.run import Run
 from funnel.protocol import Protocol
@@ -30,7 +30,7 @@ from funnel.release.documents import JointDocument, ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project, spec_of
@@ -154,7 +154,7 @@ def test_tables_are_right_on_average(with_secret: ReleaseFolder) -> None:
 def sabotaged(monkeypatch: pytest.MonkeyPatch, change: Callable[[Joint, Joint], Joint]) -> None:
     """Have the protocol made for other counts than the public ones."""
     counted: list[Joint] = []
-    prepare = way._prepare
+    prepare = pipeline._prepare
 
     def remembered(run: Run) -> Any:
         counted.append(run.estimated.joint)
@@ -167,8 +167,8 @@ def sabotaged(monkeypatch: pytest.MonkeyPatch, change: Callable[[Joint, Joint], 
     def other(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, useful: Any) -> Optimised:
         return optimise(spec, Other(frequencies), workspace, useful)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(way, "_prepare", remembered)
-    monkeypatch.setattr(way, "optimise", other)
+    monkeypatch.setattr(pipeline, "_prepare", remembered)
+    monkeypatch.setattr(pipeline, "optimise", other)
 
 
 def test_a_protocol_balanced_for_the_exact_counts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_a_protocol_of_another_mechanism_in_its_name_is_refused(
         found = optimise(spec, frequencies, workspace, useful)
         return Optimised(found.protocol.named(mechanism="identity"), found.comparison, found.cached)
 
-    monkeypatch.setattr(way, "optimise", named)
+    monkeypatch.setattr(pipeline, "optimise", named)
     with pytest.raises(ReleaseRefused, match="is not the one of the spec"):
         released(tmp_path, WITHOUT)
 

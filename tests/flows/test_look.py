@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from funnel.cli import main
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -76,7 +76,7 @@ def test_nothing_or_everything_that_may_change(tmp_path: Path, monkeypatch: pyte
     assert looked(spec) == "1.0.0"
     # Other code may give something else.
     with monkeypatch.context() as patch:
-        patch.setattr("funnel.pipeline.tasks.settled.code_digest", lambda: "other")
+        patch.setattr("funnel.pipeline.tasks.committed.code_digest", lambda: "other")
         assert looked(spec) is None
     # Of files that were changed or are gone it is never said that nothing has changed.
     released = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0")

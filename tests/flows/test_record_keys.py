@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
-from funnel.pipeline.flows.way import go
-from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret

@@ -18,7 +18,7 @@ from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.planning import plan as compare
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version

@@ -20,7 +20,7 @@ from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.console import unchanged_lines
 from funnel.errors import LedgerError, SpecError
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.release.accounted import require_same_spec
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
@@ -208,7 +208,7 @@ def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:
     spec = ReleaseSpec.load(next(folder.root.parents[2].glob("*.toml")))
-    told, done = way.go(spec, again=False, rotate=False)
+    told, done = pipeline.go(spec, again=False, rotate=False)
     assert (told["status"], done) == ("unchanged", None)
 
 
@@ -272,4 +272,4 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
         spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
-        way.go(ReleaseSpec.load(project), again=False, rotate=False)
+        pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)

@@ -14,7 +14,7 @@ import pytest
 from funnel.audit.check import State
 from funnel.errors import ReleaseRefused
 from funnel.findings import of_release as findings
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.pipeline.tasks.run import Draft
 from funnel.release.document import dump
 from funnel.release.documents import DrawsDocument, ProtocolDocument
@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def released(project: Path) -> tuple[dict[str, Any], ReleaseFolder]:
-    told, done = way.go(ReleaseSpec.load(project), again=False, rotate=False)
+    told, done = pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)
     assert done is not None
     return told, ReleaseFolder(Path(told["folder"]))
 
@@ -113,7 +113,7 @@ def test_what_is_spoilt_is_refused_and_found(
     spoiled(copy, spoil)
     found = {check.name for check in recheck(copy) if check.state is State.FAILED}
     assert found & {"posterior", "leakage"}, found
-    described = way.describe
+    described = pipeline.describe
 
     def described_wrongly(*arguments: Any, **named: Any) -> Any:
         content = described(*arguments, **named)
@@ -121,9 +121,9 @@ def test_what_is_spoilt_is_refused_and_found(
         return content
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(way, "describe", described_wrongly)
+        patch.setattr(pipeline, "describe", described_wrongly)
         with pytest.raises(ReleaseRefused, match="expectations failed"):
-            way.go(ReleaseSpec.load(project), again=True, rotate=False)
+            pipeline.go(ReleaseSpec.load(project), again=True, rotate=False)
 
 
 def spoiled(folder: ReleaseFolder, spoil: Spoil) -> None:

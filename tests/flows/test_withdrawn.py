@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import SpecError
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record

@@ -116,13 +116,13 @@ def test_a_table_is_spread_over_its_secrets() -> None:
 # Where a joint law is made by hand, and why its bounds are not lost there.
 _MADE_BY_HAND = {
     "joint.py": "counted, or with its bounds",
-    "frequencies/frequencies.py": "made with them",
+    "frequencies/public_counts.py": "made with them",
     "frequencies/widening.py": "exact counts, before noise",
-    "frequencies/expected.py": "the same frequencies in other numbers of records, and with the bounds expected of them",
+    "frequencies/other_sizes.py": "the same frequencies in other numbers of records, with the bounds expected of them",
     "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
     "history/expected.py": "what expected people add up to; laws are those of published counts",
     "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",
-    "history/rows.py": "exact counts of rows, before noise",
+    "history/unit_rows.py": "exact counts of rows, before noise",
     "register/truth.py": "exact counts, for the internal report",
     "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",

@@ -26,7 +26,7 @@ from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.estimation import estimate_numbers
 from funnel.frequencies import Frequencies
-from funnel.history.outlook import outlook
+from funnel.history.version_forecast import outlook
 from funnel.planning import plan
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec

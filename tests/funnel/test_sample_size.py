@@ -16,8 +16,8 @@ from funnel import LIP, RLDP, InfeasibleGuarantee, Joint, fit, measures, plan
 from funnel.bounds import Bounds
 from funnel.cli import main
 from funnel.console import Console
-from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.public_counts import of_noisy
 from funnel.guarantees import parse_guarantee
 from funnel.sample_size import _times as times
 from funnel.sample_size import (

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, LedgerError, ReleaseRefused
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.pipeline.ledger.entry import Entry
 from funnel.pipeline.tasks.step import listening
@@ -113,7 +113,7 @@ def test_what_is_entered_of_a_release_and_of_refused_ones(tmp_path: Path, monkey
     spec.write_text(PLAIN)
     failed = Verdict.of((Judgement(name="expect_a", description="A.", passed=False, failure="it does not"),))
     with monkeypatch.context() as patch:
-        patch.setattr("funnel.pipeline.flows.way.validate", lambda *_: failed)
+        patch.setattr("funnel.pipeline.flows.pipeline.validate", lambda *_: failed)
         with pytest.raises(ReleaseRefused) as refused:
             released(spec)
     assert [entry.event.verdict.sentence for entry in entries(spec)[2:]] == [str(missing.value), str(refused.value)]

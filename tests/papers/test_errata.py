@@ -13,8 +13,8 @@ from funnel import ALIP, LDP, LIP, SRLIP, Alphabet, Chi2Lift, InfeasibleGuarante
 from funnel.joint import FloatArray
 from funnel.measures import mutual_information
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import calibrate
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.merging import partition_weights, symbol_risks
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights, marginal_weights

@@ -31,7 +31,7 @@ DRAWING = [
     Mutant(
         "stream with a known key",
         "words that everybody can compute",
-        "funnel.sampling.words",
+        "funnel.sampling.random_words",
         "material = _system_bytes(KEY_BYTES + NONCE_BYTES)",
         "material = bytes(range(KEY_BYTES + NONCE_BYTES))",
         "words.__init__",
@@ -40,7 +40,7 @@ DRAWING = [
     Mutant(
         "repeated words",
         "two people draw with the same word",
-        "funnel.sampling.words",
+        "funnel.sampling.random_words",
         "return words[:n].astype(np.uint64, copy=False)",
         "return np.tile(words[: n // 2 + 1], 2)[:n].astype(np.uint64)",
         "expect_random_words_never_to_repeat",
@@ -154,7 +154,7 @@ DRAWING = [
     Mutant(
         "rows sorted by value",
         "the place of a row tells the true value",
-        "funnel.sampling.order",
+        "funnel.sampling.row_order",
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = drawn.inputs.astype(np.uint64) << np.uint64(48)",
         "expect_random_words_never_to_repeat",
@@ -162,7 +162,7 @@ DRAWING = [
     Mutant(
         "order of the source",
         "the place of a row is that of the record",
-        "funnel.sampling.order",
+        "funnel.sampling.row_order",
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = np.arange(len(drawn.inputs), dtype=np.uint64) << np.uint64(32)",
         "expect_row_order_to_tell_nothing",
@@ -170,7 +170,7 @@ DRAWING = [
     Mutant(
         "order by blocks",
         "rows are shuffled within their hundred only",
-        "funnel.sampling.order",
+        "funnel.sampling.row_order",
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = (np.arange(len(drawn.inputs), dtype=np.uint64) // np.uint64(100) << np.uint64(48) | "
         "words.to_order(drawn.batch) >> np.uint64(16)) & ~_code_mask(outputs)",
@@ -283,7 +283,7 @@ DRAWING = [
     Mutant(
         "a secret column by name",
         "the file has a column that is named like a secret one",
-        "funnel.sampling.columns",
+        "funnel.sampling.output_columns",
         "fields.append(pa.field(name, kind, nullable=False))",
         'fields.append(pa.field("sex" if fields else name, kind, nullable=False))',
         "expect_sampler_to_meet_thresholds",
@@ -291,7 +291,7 @@ DRAWING = [
     Mutant(
         "metadata of the source",
         "the file says where it was made",
-        "funnel.sampling.columns",
+        "funnel.sampling.output_columns",
         "self.schema = pa.schema(fields)",
         'self.schema = pa.schema(fields, {b"source": b"people.parquet"})',
         "expect_released_file_to_carry_no_metadata",
@@ -299,7 +299,7 @@ DRAWING = [
     Mutant(
         "a category that nobody may have",
         "a rare value stands in the dictionary of the file",
-        "funnel.sampling.columns",
+        "funnel.sampling.output_columns",
         "self._categories = [arrow_texts(list(texts)) for texts in categories]",
         'self._categories = [arrow_texts([*texts, "Without-pay"]) for texts in categories]',
         "expect_released_categories_to_equal_declared",
@@ -307,7 +307,7 @@ DRAWING = [
     Mutant(
         "categories turned",
         "rows carry the labels of other outputs",
-        "funnel.sampling.columns",
+        "funnel.sampling.output_columns",
         "self._categories = [arrow_texts(list(texts)) for texts in categories]",
         "self._categories = [arrow_texts(list(texts)[::-1]) for texts in categories]",
         "expect_released_symbols_to_be_outputs",
@@ -351,7 +351,7 @@ DRAWING = [
     Mutant(
         "classes of other records",
         "a published record says another class than its own",
-        "funnel.sampling.published",
+        "funnel.sampling.output_values",
         "np.tile(donors.of_record, times)",
         "np.tile(np.roll(donors.of_record, 1), times)",
         "expect_records_to_be_of_their_class",
@@ -360,7 +360,7 @@ DRAWING = [
     Mutant(
         "records that nobody has",
         "a column of a published record is that of another one",
-        "funnel.sampling.published",
+        "funnel.sampling.output_values",
         "*(np.tile(codes, times) for codes in donors.codes.T)",
         "*(np.tile(np.roll(codes, j), times) for j, codes in enumerate(donors.codes.T))",
         "expect_records_to_be_of_their_class",
@@ -396,7 +396,7 @@ DRAWING = [
     Mutant(
         "secrets of other records",
         "a published record has the secret that was drawn for another one",
-        "funnel.sampling.published",
+        "funnel.sampling.output_values",
         "return (secrets[outputs] * len(self.donors) + taken)",
         "return (np.roll(secrets[outputs], 1) * len(self.donors) + taken)",
         "expect_released_counts_to_equal_drawn",

@@ -12,7 +12,7 @@ FOLLOWING = [
     Mutant(
         "answers forgotten in the law",
         "what was published before is not taken into account",
-        "funnel.history.law",
+        "funnel.history.distributions",
         "values = laws.values[places] * rows[:, None, :]",
         "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
         CAUGHT,

@@ -9,7 +9,7 @@ PROTECTING = [
     Mutant(
         "noise is not drawn",
         "exact counts, said to be noisy",
-        "funnel.frequencies.frequencies",
+        "funnel.frequencies.public_counts",
         "noisy = wide.counts + draw_noise(",
         "noisy = wide.counts + 0 * draw_noise(",
         "expect_frequencies_to_be_protected",
@@ -18,7 +18,7 @@ PROTECTING = [
     Mutant(
         "noise of a third of the scale",
         "counts that cost three times what is told",
-        "funnel.frequencies.frequencies",
+        "funnel.frequencies.public_counts",
         "draw_noise(wide.counts.size, noise.epsilon, key=key)",
         "draw_noise(wide.counts.size, 3 * noise.epsilon, key=key)",
         "expect_frequencies_to_be_protected",
@@ -27,7 +27,7 @@ PROTECTING = [
     Mutant(
         "every second noise cancels the one before",
         "exact sums of neighbours",
-        "funnel.frequencies.frequencies",
+        "funnel.frequencies.public_counts",
         "noisy = wide.counts + draw_noise(",
         f"noisy = wide.counts + {TOOLS}.cancelling_noise(",
         "expect_frequencies_to_be_protected",
@@ -37,7 +37,7 @@ PROTECTING = [
         Mutant(
             what,
             hurts,
-            "funnel.frequencies.frequencies",
+            "funnel.frequencies.public_counts",
             "noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon, key=key).reshape(wide.counts.shape)",
             f"noisy = {TOOLS}.{how}(wide.counts, draw_noise(wide.counts.size, noise.epsilon, key=key))",
             "expect_frequencies_to_be_protected",

@@ -140,7 +140,7 @@ PUBLISHING = [
     Mutant(
         "exact shares in protocol.json",
         "the exact counts of all values",
-        "funnel.release.public.laws",
+        "funnel.release.public.public_distributions",
         "p_input = public_shares(joint.p_input, step)",
         "p_input = joint.p_input",
         "expect_protocol_figures_to_follow_recount",
@@ -212,7 +212,7 @@ PUBLISHING = [
     Mutant(
         "estimates twice as exact",
         "errors of estimates that are too small by half",
-        "funnel.estimation.information",
+        "funnel.estimation.share_information",
         "np.nan, np.sqrt(added / self.n))",
         "np.nan, np.sqrt(added / (4 * self.n)))",
         "expect_report_to_follow_recount",
@@ -298,7 +298,7 @@ PUBLISHING = [
     Mutant(
         "numbers in the middle of their interval",
         "numbers of another law than the one that is promised",
-        "funnel.release.handouts.drawn_numbers",
+        "funnel.release.handouts.number_table",
         "chosen = _parts(words, sizes.astype(np.uint64)).astype(np.int64)",
         "chosen = sizes // 2",
         "expect_numbers_to_follow_records",
@@ -307,7 +307,7 @@ PUBLISHING = [
     Mutant(
         "numbers of another interval",
         "numbers that the published interval does not hold",
-        "funnel.release.handouts.drawn_numbers",
+        "funnel.release.handouts.number_table",
         "of_label.setdefault(group_of.get(label, label), set()).add((first, last))",
         "of_label.setdefault(group_of.get(label, label), set()).add((first - 1, last))",
         "expect_numbers_to_follow_records",
@@ -334,7 +334,7 @@ PUBLISHING = [
     Mutant(
         "lifts without rounding",
         "lifts from which counts can be reconstructed",
-        "funnel.release.public.laws",
+        "funnel.release.public.public_distributions",
         "told[s, y] = max(step, to_multiple(float(value), step))",
         "told[s, y] = float(value)",
         "expect_report_to_follow_recount",

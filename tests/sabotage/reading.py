@@ -116,7 +116,7 @@ READING = [
     Mutant(
         "unread records",
         "the first record of every batch is left out, and the report says that none was",
-        "funnel.readers.formats.base",
+        "funnel.readers.formats.columnar",
         "yield batch.select(list(columns))",
         "yield batch.select(list(columns)).slice(1)",
         "expect_counts_to_equal_recount",

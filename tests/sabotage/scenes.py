@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from funnel.audit import encoding
 from funnel.findings import of_release as findings
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.progress import quiet
 from funnel.protocol import Protocol
 from funnel.release import snapshot

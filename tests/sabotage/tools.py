@@ -15,8 +15,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from funnel.frequencies import Frequencies
-from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import draw_noise
+from funnel.frequencies.public_counts import of_noisy
 from funnel.frequencies.widening import widened
 from funnel.history.observed import Observed
 from funnel.joint import IntArray, Joint
@@ -28,8 +28,8 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.sampling.partitions import Plan
+from funnel.sampling.random_words import WordArray, WordStream
 from funnel.sampling.row_words import RowWords
-from funnel.sampling.words import WordArray, WordStream
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 

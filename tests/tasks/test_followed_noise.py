@@ -24,7 +24,7 @@ from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveLaw, law_since
 from funnel.recount.noisy_moves import Since

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pytest
 
 from funnel.frequencies import frequencies as room
-from funnel.frequencies.frequencies import Frequencies
 from funnel.frequencies.moves import Moves, NoisyMoves
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint
-from funnel.pipeline.flows import way
-from funnel.pipeline.flows.way import Done, go
+from funnel.pipeline.flows import pipeline
+from funnel.pipeline.flows.pipeline import Done, go
 from funnel.pipeline.tasks import ingest
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.release import protected, secret
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
-from funnel.sampling import words
+from funnel.sampling import random_words
 from funnel.source import learn_codings
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project, tree
@@ -116,15 +116,15 @@ def arranged(
         return hashlib.shake_256(b"%d" % next(counter)).digest(size)
 
     with patch.context() as outer:
-        outer.setattr(words, "_system_bytes", system_bytes)
-        outer.setattr(words, "_KEYS_SEEN", {})
-        outer.setattr(way, "datetime", Fixed)
+        outer.setattr(random_words, "_system_bytes", system_bytes)
+        outer.setattr(random_words, "_KEYS_SEEN", {})
+        outer.setattr(pipeline, "datetime", Fixed)
         outer.setattr(secret, "fresh_text", lambda: hashlib.sha256(b"%d" % seed).hexdigest())
         if noisy is not None:
             # As if the secret of the series gave this noise: there is one that does, and it is as likely as the other.
             outer.setattr(NoiseMaterial, "wrong", lambda *_: 0)
         # Takes longest, and writes nothing that is public.
-        outer.setattr(way, "explain", lambda *_: None)
+        outer.setattr(pipeline, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
         if changes is not None:
             outer.setattr(protected, "noisy_moves", moves)

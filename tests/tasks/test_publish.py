@@ -10,7 +10,7 @@ from funnel.audit.check import Check, State
 from funnel.audit.recheck import require_audited
 from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.ledger.account import Account, ledger_of
 from funnel.pipeline.tasks import publish as publishing
 from funnel.release.internal_report import InternalReport
@@ -33,7 +33,7 @@ def test_a_negative_verdict_publishes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, sentence: str
 ) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
-    monkeypatch.setattr("funnel.pipeline.flows.way.validate", lambda *_: verdict)
+    monkeypatch.setattr("funnel.pipeline.flows.pipeline.validate", lambda *_: verdict)
     with pytest.raises(ReleaseRefused, match=rf"^nothing was published: .*{sentence}"):
         go(spec, False, False)
     series = tmp_path / "releases" / "people"

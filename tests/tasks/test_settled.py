@@ -10,7 +10,7 @@ import pytest
 
 from funnel.errors import DataError, LedgerError
 from funnel.pipeline.tasks import settled as module
-from funnel.pipeline.tasks.settled import settle, settled_version
+from funnel.pipeline.tasks.committed import settle, settled_version
 from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record

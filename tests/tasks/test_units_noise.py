@@ -16,9 +16,9 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.errors import DataError
-from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.pipeline.expectations import Finished
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies

@@ -15,9 +15,9 @@ import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import LIP
-from funnel.pipeline.flows import way
+from funnel.pipeline.flows import pipeline
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.tasks import settled
+from funnel.pipeline.tasks import committed
 from funnel.pipeline.tasks.run import Draft
 from funnel.pipeline.tasks.validate import validate
 from funnel.release import publication
@@ -89,7 +89,7 @@ def exchange_after(step: Callable[..., Any], change: Callable[[ReleaseFolder], N
 def test_what_is_exchanged_after_the_judgement_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[ReleaseFolder], None], words: str
 ) -> None:
-    monkeypatch.setattr(way, "validate", exchange_after(validate, change))
+    monkeypatch.setattr(pipeline, "validate", exchange_after(validate, change))
     refused(make_project(tmp_path, PLAIN), words)
 
 
@@ -98,18 +98,18 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
 ) -> None:
     path = make_project(tmp_path, PLAIN)
     spec = ReleaseSpec.load(path)
-    _, done = way.go(spec, False, False)
+    _, done = pipeline.go(spec, False, False)
     assert done is not None
     stale: Snapshot = done.snapshot
     pq.write_table(adult_rows(1000, 3000), tmp_path / "people.parquet")
-    monkeypatch.setattr(way, "ingest", lambda *_: stale)
+    monkeypatch.setattr(pipeline, "ingest", lambda *_: stale)
     # Asked for again, the stale rows would be drawn; unasked, the version would be called unchanged.
     with pytest.raises(ReleaseRefused, match="digest of the snapshot is not that of the source"):
-        way.go(spec, True, False)
+        pipeline.go(spec, True, False)
     with pytest.raises(
         ReleaseRefused, match=r"version 1\.0\.0 was made from another source than the one that is there"
     ):
-        way.go(spec, False, False)
+        pipeline.go(spec, False, False)
     assert [one.name for one in (tmp_path / "releases" / "people").iterdir() if one.name != "latest"] == ["1.0.0"]
 
 
@@ -117,13 +117,13 @@ def test_a_look_that_takes_another_source_for_the_same_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
-    way.go(spec, False, False)
+    pipeline.go(spec, False, False)
     told = look(spec)
     assert told is not None
     assert told["status"] == "unchanged"
     known = json.loads((tmp_path / ".funnel" / "people" / "settled.json").read_text())["source"]
     pq.write_table(adult_rows(1000, 3000), tmp_path / "people.parquet")
-    monkeypatch.setattr(settled, "open_source", lambda _: _Same(known))
+    monkeypatch.setattr(committed, "open_source", lambda _: _Same(known))
     with pytest.raises(ReleaseRefused, match="made from another source"):
         look(spec)
 

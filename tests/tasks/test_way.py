@@ -12,10 +12,10 @@ import pytest
 
 from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.tasks import optimise as optimise_module
+from funnel.pipeline.tasks.secret_store import read_from_vault
 from funnel.pipeline.tasks.step import listening
-from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import FILE, NEXT
 from funnel.release.verdict import Verdict
@@ -73,7 +73,7 @@ def test_there_is_no_secret_to_rotate_without_record_keys(tmp_path: Path) -> Non
 
 
 def test_doubts_about_the_estimate_are_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("funnel.pipeline.flows.way.doubts", lambda joint, guarantee: ("a doubt", "another"))
+    monkeypatch.setattr("funnel.pipeline.flows.pipeline.doubts", lambda joint, guarantee: ("a doubt", "another"))
     heard: list[str] = []
     with listening(lambda what, done, total: heard.append(what)):
         told, done = go(ReleaseSpec.load(make_project(tmp_path, PLAIN)), False, False)

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from funnel.errors import SpecError
 from funnel.readers.formats.arrow import Arrow
-from funnel.readers.formats.base import Columnar, Format, OpenFile
+from funnel.readers.formats.columnar import Columnar, Format, OpenFile
 from funnel.readers.formats.delimited import PACKED, Delimited
 from funnel.readers.formats.excel import Excel
 from funnel.readers.formats.orc import Orc

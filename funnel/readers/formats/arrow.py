@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyarrow import ipc
 
-from funnel.readers.formats.base import Columnar, FormatError
+from funnel.readers.formats.columnar import Columnar, FormatError
 from funnel.storage import open_binary
 
 _MAGIC = b"ARROW1"

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from funnel.errors import DataError
-from funnel.readers.files import find_files
-from funnel.readers.formats.base import Format, check_columns
+from funnel.readers.formats.columnar import Format, check_columns
 from funnel.readers.formats.packed import GZIP, ZIP, guarded, open_unpacked
-from funnel.readers.source import Source, SourceSpec
+from funnel.readers.opened_source import Source, SourceSpec
+from funnel.readers.source_files import find_files
 from funnel.storage import base_name
 from funnel.wording import listed, same_name
 

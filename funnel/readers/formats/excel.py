@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from funnel.readers.formats.base import Columnar, FormatError
+from funnel.readers.formats.columnar import Columnar, FormatError
 from funnel.readers.formats.loaded import Loaded
 from funnel.storage import open_binary
 

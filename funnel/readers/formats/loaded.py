@@ -17,7 +17,7 @@ _WHOLE = 2.0**53
 
 
 class Loaded:
-    """A file in memory, as `funnel.readers.formats.base.OpenFile`."""
+    """A file in memory, as `funnel.readers.formats.columnar.OpenFile`."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], labels: Mapping[str, Mapping[Any, str]]) -> None:
         arrays, fields = [], []

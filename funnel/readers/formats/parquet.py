@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from funnel.readers.formats.base import Columnar
+from funnel.readers.formats.columnar import Columnar
 from funnel.storage import is_url, local_path, open_binary
 from funnel.tables import open_paged
 

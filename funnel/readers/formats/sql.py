@@ -25,8 +25,8 @@ from pyarrow import ipc
 
 from funnel.databases import Database
 from funnel.errors import DataError, SpecError
-from funnel.readers.formats.base import Format, check_columns
-from funnel.readers.source import Source, SourceSpec
+from funnel.readers.formats.columnar import Format, check_columns
+from funnel.readers.opened_source import Source, SourceSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

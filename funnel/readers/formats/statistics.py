@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from funnel.readers.formats.base import Columnar, FormatError
+from funnel.readers.formats.columnar import Columnar, FormatError
 from funnel.readers.formats.loaded import Loaded
 from funnel.storage import open_binary
 

@@ -42,7 +42,7 @@ def costed(outlook: dict[str, Any], step: float, guarantee: Guarantee) -> list[d
     Parameters
     ----------
     outlook : dict
-        As `funnel.frequencies.outlook.NoiseOutlook.to_dict` has it.
+        As `funnel.frequencies.noise_forecast.NoiseOutlook.to_dict` has it.
     step : float
         Of public shares.
     guarantee : Guarantee
@@ -72,7 +72,7 @@ def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:
     Parameters
     ----------
     outlook : dict
-        As `funnel.history.outlook.Outlook.to_dict` has it.
+        As `funnel.history.version_forecast.Outlook.to_dict` has it.
     step : float
         Of public shares.
     """

@@ -13,7 +13,7 @@ from funnel.findings.of_release import Audited, LawFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Explained
-from funnel.release.public.laws import PublicLaws
+from funnel.release.public.public_distributions import PublicLaws
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
     TEXT_DIGITS,

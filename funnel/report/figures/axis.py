@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from funnel.report.numbers import superscript
+from funnel.report.number_texts import superscript
 
 _NICE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
 # A tick label needs about this share of half the axis, also on a phone.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from funnel.report.numbers import percent
+from funnel.report.number_texts import percent
 from funnel.tradeoff import Sweep, UnchangedCurve
 
 # The area that is drawn in, in units of the picture; labels stand around it.

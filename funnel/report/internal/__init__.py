@@ -7,7 +7,7 @@ from typing import Any
 from funnel.guarantees import parse_guarantee
 from funnel.release.internal_report import InternalReport
 from funnel.report.figures import VersionChart, version_chart
-from funnel.report.internal.document import internal_report
+from funnel.report.internal.internal_figures import internal_report
 from funnel.report.page import bound, render
 
 __all__ = ["internal_report", "render_internal"]

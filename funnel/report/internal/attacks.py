@@ -17,7 +17,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
-from funnel.source.beside import Beside
+from funnel.source.side_columns import Beside
 
 # 256 MB of counts.
 _MOST_CELLS = 1 << 25

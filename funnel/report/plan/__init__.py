@@ -13,7 +13,7 @@ from funnel.release.public_report import EstimatedTable
 from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
-from funnel.report.plan.unchanged import UnchangedPart, unchanged_part
+from funnel.report.plan.unchanged_chart import UnchangedPart, unchanged_part
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import Alternative, Belief, Point, Sweep, UnchangedCurve, beliefs
 from funnel.tradeoff.sweep import SECONDS

@@ -18,7 +18,7 @@ from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import PublicReport
 from funnel.release.published_values import published_values
 from funnel.report.content import MechanismNote, PublicContent, SourceNote
-from funnel.report.public.document import report_of
+from funnel.report.public.public_figures import report_of
 
 # What a report tells of public counts and protocol alone.
 COMPUTED = (

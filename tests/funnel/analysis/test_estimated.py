@@ -15,9 +15,9 @@ import pytest
 from funnel import LIP, Alphabet, Joint, Protocol, SpecError, estimate, fit
 from funnel.analysis import estimated
 from funnel.analysis.estimated import estimate_numbers_of, estimate_release, noisy_shares, published_limits
-from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.rows import NoisyRows
+from funnel.frequencies.public_counts import of_noisy
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.protocol import DENOMINATOR
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder

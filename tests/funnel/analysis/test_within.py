@@ -18,7 +18,7 @@ from funnel.analysis.within import Interval, below, draw_within
 from funnel.errors import DataError, SpecError
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
-from funnel.sampling.words import WordArray, WordStream
+from funnel.sampling.random_words import WordArray, WordStream
 from tests.public import UNPROTECTED, public_of
 
 LABELS = ["under 10", "10 to under 20", "20 and over", "(missing)"]

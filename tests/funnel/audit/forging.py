@@ -21,7 +21,7 @@ from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder
 from funnel.release.manifest import manifest_of
 from funnel.release.signature import signed
-from funnel.sampling.columns import OutputColumns, ReleaseWriter
+from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 from funnel.source import file_digest
 
 PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.html", "datapackage.json")

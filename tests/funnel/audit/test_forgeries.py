@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from funnel.audit.page import check_followed, check_numbers
 from funnel.audit.recheck import Told
 from funnel.errors import DataError
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.handouts import handouts_again
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument

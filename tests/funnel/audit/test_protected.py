@@ -15,7 +15,7 @@ from funnel.audit.frequencies import check_frequencies
 from funnel.audit.protected import mean_limits, read_frequencies
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import DataError
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec

@@ -14,7 +14,7 @@ import pytest
 
 from funnel.audit.check import Check
 from funnel.audit.protected import check_protected
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.pipeline import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import limits_of, scale_of
 from funnel.release.documents import ProtocolDocument

@@ -23,7 +23,7 @@ from funnel.errors import DataError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.signature import SignatureDocument
-from funnel.sampling.columns import OutputColumns, ReleaseWriter
+from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 from tests.audits import recheck
 from tests.funnel.audit.forging import Forger
 from tests.projects import make_project

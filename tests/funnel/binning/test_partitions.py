@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.binning import Cells, chosen_edges, partitions
-from funnel.binning.choice import ENOUGH, NUMBERS, judged
+from funnel.binning.cut_points import ENOUGH, NUMBERS, judged
 from funnel.binning.partitions import WEIGHTS, best_cuts
 from funnel.recount.bins import declared_cuts, is_found
 from funnel.settings.numbers import NumberSettings

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.disclosure import Disclosure, Rules
-from funnel.disclosure.words import breaches_sentence, disclosure_content, public_sentence, refusal, rules_sentence
+from funnel.disclosure.rule_texts import breaches_sentence, disclosure_content, public_sentence, refusal, rules_sentence
 from funnel.errors import SpecError
 from funnel.joint import Joint
 

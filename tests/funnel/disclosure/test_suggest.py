@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.disclosure import Disclosure
-from funnel.disclosure.naming import group_names
-from funnel.disclosure.order import in_order
+from funnel.disclosure.group_names import group_names
 from funnel.disclosure.suggest import Suggestion, made_one, suggest
+from funnel.disclosure.value_order import in_order
 from funnel.joint import Joint
 from funnel.progress import quiet
 from funnel.source import count_joint

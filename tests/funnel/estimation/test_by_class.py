@@ -17,7 +17,7 @@ from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.estimation import by_class
 from funnel.estimation.by_class import _moves, donor_chances, record_channel, whole_records
-from funnel.estimation.numbers import plain_numbers
+from funnel.estimation.means import plain_numbers
 from funnel.estimation.odds import plain_odds
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.variance_ratios import influence_ratio, table_ratio

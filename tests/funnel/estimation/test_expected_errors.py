@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from funnel.alphabet import Alphabet
-from funnel.estimation import expected_errors, information
+from funnel.estimation import expected_errors, share_information
 from funnel.frequencies import Frequencies
 from funnel.guarantees import LIP
 from funnel.joint import Joint
@@ -89,7 +89,7 @@ def test_errors_of_single_values_are_those_of_the_public_report(name: str) -> No
 
 
 def test_of_too_many_values_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(information, "MOST_WORK", 100.0)
+    monkeypatch.setattr(share_information, "MOST_WORK", 100.0)
     joint = Joint.from_counts(np.ones((2, 101), dtype=int))
     weights = np.full((1, 101), DENOMINATOR, dtype=np.uint64)
     constant = Protocol(weights, weights[:, 0], joint.inputs, Alphabet.of(None, 1, "Y"), "test", "lip:1")

@@ -11,12 +11,12 @@ import pytest
 
 import funnel
 from funnel import LIP, Joint
-from funnel.frequencies import helping, outlook
-from funnel.frequencies.expected import expected
+from funnel.frequencies import helping, noise_forecast
 from funnel.frequencies.helping import MAX_ROWS, Help
 from funnel.frequencies.limits import _least_power, _negative_binomial
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.outlook import Cost, NoiseOutlook, noise_outlook
+from funnel.frequencies.noise_forecast import Cost, NoiseOutlook, noise_outlook
+from funnel.frequencies.other_sizes import expected
 
 # Two values of the secret that hardly anybody has.
 RARE = Joint.from_counts([[4000, 2000], [1800, 2400], [12, 6], [5, 8]], secret=["ill", "well", "rare", "odd"])
@@ -89,8 +89,8 @@ def test_hardly_anything_is_nothing() -> None:
 
 @pytest.mark.parametrize("helps", [None, Help(0.2, 900, (), None)], ids=["nothing", "records alone"])
 def test_values_are_made_one_only_where_that_helps(helps: Help | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "what_would_help", lambda *_: helps)
-    monkeypatch.setattr(outlook, "made_one", lambda *_: pytest.fail("no values are named"))
+    monkeypatch.setattr(noise_forecast, "what_would_help", lambda *_: helps)
+    monkeypatch.setattr(noise_forecast, "made_one", lambda *_: pytest.fail("no values are named"))
     found = noise_outlook(RARE, LIP(0.8), 1.0, 0.01, epsilons=(), sizes=(), seconds=0.05)
     assert found is not None
     assert found.help == helps
@@ -100,8 +100,8 @@ def test_a_protocol_that_was_found_before_is_taken_where_a_search_without_time_f
     counts = np.random.default_rng(7).integers(20, 90, size=(4, 9))
     known = expected(Joint.from_counts(counts), Noise(1.0, 0.0, 0.01))
     found = funnel.optimal(known, LIP(0.6), 1e-3).protocol
-    best, most = outlook._best(known, LIP(0.6), [found], 1e-9)
+    best, most = noise_forecast._best(known, LIP(0.6), [found], 1e-9)
     assert best is found
-    alone, _ = outlook._best(known, LIP(0.6), [], 1e-9)
+    alone, _ = noise_forecast._best(known, LIP(0.6), [], 1e-9)
     kept = [funnel.measures.normalised_mutual_information(known, one) for one in (alone, found)]
     assert kept[0] < kept[1] <= most

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import funnel
 from funnel import DataError, Joint, SpecError
 from funnel.bounds import Bounds
-from funnel.frequencies import Frequencies, Noise, bounds_of, frequencies, protect
-from funnel.frequencies.frequencies import of_noisy, spent_with, with_changes
+from funnel.frequencies import Frequencies, Noise, bounds_of, protect, public_counts
 from funnel.frequencies.moves import NoisyMoves
+from funnel.frequencies.public_counts import of_noisy, spent_with, with_changes
 from funnel.frequencies.selection import Share
 from funnel.frequencies.widening import widened
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from tests.strategies import joints
 
 NOISE = FrequencySettings(protection="noise", epsilon=0.5, beta=0.05)
@@ -31,7 +31,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
         asked.append((size, epsilon))
         return np.arange(size) - 3
 
-    monkeypatch.setattr(frequencies, "draw_noise", draw)
+    monkeypatch.setattr(public_counts, "draw_noise", draw)
     return asked
 
 

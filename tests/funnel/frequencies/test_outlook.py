@@ -20,10 +20,10 @@ from funnel import LDP, LIP, Joint, SpecError, parse_guarantee
 from funnel.certainty import Certainty
 from funnel.cli import main
 from funnel.console import Console
-from funnel.frequencies.expected import expected, scaled
 from funnel.frequencies.helping import what_would_help
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.outlook import NoiseOutlook, noise_outlook
+from funnel.frequencies.noise_forecast import NoiseOutlook, noise_outlook
+from funnel.frequencies.other_sizes import expected, scaled
 from funnel.sample_size import grouped
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import SpecError
-from funnel.frequencies import rows
+from funnel.frequencies import unit_tables
 from funnel.frequencies.moves import INPUT_PARTS, SECRET_PARTS, shares
-from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.joint import Joint
 
 TABLES = st.lists(st.integers(-20, 60), min_size=6, max_size=6).map(lambda n: np.array(n).reshape(2, 3))
@@ -23,7 +23,7 @@ def no_noise(size: int, epsilon: float, sensitivity: int, _key: bytes | None) ->
 
 
 def test_every_count_gets_noise_for_a_unit_that_is_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "draw_noise", no_noise)
+    monkeypatch.setattr(unit_tables, "draw_noise", no_noise)
     table = np.zeros((2, 3), dtype=np.int64)
     counts = UnitCounts(Joint.from_counts([[1, 0, 0], [0, 0, 1]]), table, table, np.zeros(4, dtype=np.int64))
     noisy = counts.with_noise(0.5)

@@ -20,8 +20,8 @@ from funnel import DataError, Joint, SpecError
 from funnel.bounds import Bounds
 from funnel.guarantees import count_box
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
-from funnel.guarantees.law_box import LawBox, law_box
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.sided import OverCounts, Sided
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.settings.guarantee import GuaranteeSettings

@@ -15,8 +15,8 @@ from funnel import Guarantee, Joint
 from funnel.bounds import Bounds
 from funnel.guarantees.binomial_limits import UNIT, _rare, lower_limit
 from funnel.guarantees.count_box import count_box
-from funnel.guarantees.law_box import law_box
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.distribution_box import law_box
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.robustly import robustly
 from funnel.guarantees.sided import OverCounts, over_set
 from funnel.protocol import DENOMINATOR, WeightArray

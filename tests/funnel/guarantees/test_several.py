@@ -16,7 +16,7 @@ from funnel import Attribute, Guarantee, Joint, Several, SpecError
 from funnel.bounds import Bounds
 from funnel.guarantees import as_guarantee, guarantee_of, over_set, parse_guarantee, parts_of
 from funnel.guarantees.base import ConeGuarantee, OutputGuarantee
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.settings.guarantee import GuaranteeSettings
 from tests.funnel.guarantees.known import PUBLISHED, channels, tables
 

@@ -11,6 +11,7 @@ from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
 from funnel.history import Observed, Past, Step, follow
 from funnel.history.allowed import allowed_by
+from funnel.history.distributions import laws_before
 from funnel.history.expected import (
     LEAST,
     Attending,
@@ -21,8 +22,7 @@ from funnel.history.expected import (
     expected_people,
 )
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.law import laws_before
-from funnel.history.standing import stand
+from funnel.history.history_status import stand
 
 JOINT = Joint.from_counts([[300, 100, 60], [100, 200, 240]], ["ill", "well"], ["a", "b", "c"])
 BOUND = LIP(1.0)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.frequencies.rows import NoisyRows
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Changes, Past
 from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
-from funnel.history.rows import UnitRows
+from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import Waves
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR

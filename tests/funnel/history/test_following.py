@@ -14,6 +14,7 @@ import funnel
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import allowed_by
+from funnel.history.history_status import Standing, stand
 from funnel.history.library import (
     constant_channels,
     distinct_channels,
@@ -22,10 +23,9 @@ from funnel.history.library import (
     with_constants,
 )
 from funnel.history.prove import proven_rows
-from funnel.history.standing import Standing, stand
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, exact_sums
-from funnel.solver.balance import IMBALANCE, imbalance
+from funnel.solver.integer_balance import IMBALANCE, imbalance
 from funnel.solver.invariant import counted
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.history.grouping import grouped, halves, spread
+from funnel.history.history_groups import grouped, halves, spread
 
 
 def laws_of(seed: int, members: int, kinds: int) -> np.ndarray:

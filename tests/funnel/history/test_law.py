@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import funnel
 from funnel.errors import DataError
 from funnel.history import Changes, Observed, Past
-from funnel.history.exact_law import ExactLaws, moved_on, published
-from funnel.history.law import Kernel, laws_before, secrets_of
+from funnel.history.distributions import Kernel, laws_before, secrets_of
+from funnel.history.exact_distribution import ExactLaws, moved_on, published
 from tests.funnel.history.brute import Wave, panels, table_of
 
 

@@ -11,8 +11,8 @@ from funnel import LIP, fit
 from funnel.history import Observed, Past
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
-from funnel.history.outlook import first_people
 from funnel.history.reserve import reserve_costs
+from funnel.history.version_forecast import first_people
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register
 from tests.funnel.history.test_reserve import BEFORE, second_version

@@ -9,8 +9,8 @@ import pytest
 
 from funnel import LIP, PerfectPrivacy, fit
 from funnel.history import Past, follow
-from funnel.history.outlook import BEGINNINGS, first_people, outlook
 from funnel.history.schedule import schedule_cost
+from funnel.history.version_forecast import BEGINNINGS, first_people, outlook
 from funnel.release.public import weighed
 from tests.funnel.history.test_reserve import BEFORE, second_version
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import funnel
 from funnel.errors import SpecError
 from funnel.history import Changes, Past
-from funnel.history.rows import UnitRows, row_changes
+from funnel.history.unit_rows import UnitRows, row_changes
 from funnel.history.waves import Waves, follow_waves
 from funnel.joint import IntArray
 from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, moved

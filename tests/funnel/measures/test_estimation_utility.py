@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from funnel import LDP, Joint, SpecError, fit
-from funnel.estimation import expected_errors, information
+from funnel.estimation import expected_errors, share_information
 from funnel.measures import Estimation
 from funnel.measures.utilities import utility_of
 from funnel.numbers import utility_for
@@ -36,7 +36,7 @@ def test_it_is_nothing_where_a_value_is_not_told_and_all_where_nothing_is_drawn(
 
 
 def test_of_too_many_values_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(information, "MOST_WORK", 1.0)
+    monkeypatch.setattr(share_information, "MOST_WORK", 1.0)
     with pytest.raises(SpecError, match="cannot be computed for 3 values"):
         Estimation().told(JOINT, fit("grr", JOINT, LDP(1.0)))
 

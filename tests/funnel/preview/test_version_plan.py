@@ -12,7 +12,7 @@ import pytest
 
 from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
-from funnel.history.outlook import Outlook
+from funnel.history.version_forecast import Outlook
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.register.following import observe

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError
-from funnel.readers.files import find_files
 from funnel.readers.reader import Source
+from funnel.readers.source_files import find_files
 from funnel.source import count_joint, open_source
 from tests.projects import spec_of
 

@@ -139,31 +139,31 @@ def test_the_book_is_believed(guarantee: str, reserve: float, people: list[Wave]
 
 LINES = {
     "answers forgotten": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "values = laws.values[places] * rows[:, None, :]",
         "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
         CHANGING,
     ),
     "changes the other way round": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "self._table[before, after] = values",
         "self._table[after, before] = values",
         CHANGING,
     ),
     "changes since another version": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])",
         "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[max(changes)])",
         CHANGING,
     ),
     "nothing for what nobody in both had": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "return np.asarray(following + unseen[:, None] * self._otherwise)",
         "return np.asarray(following + 0 * unseen[:, None] * self._otherwise)",
         GONE,
     ),
     "prior of all people": (
-        "funnel.history.law",
+        "funnel.history.distributions",
         "np.add.at(counted, changes.after // len(joint.inputs), changes.records)",
         "counted += joint.counts.sum(axis=1)",
         COMING,

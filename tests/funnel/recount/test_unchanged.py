@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.joint import Joint
-from funnel.measures.unchanged import unchanged
+from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import Protocol
 from funnel.recount.source import Recount
 from funnel.recount.unchanged import PlainUnchanged

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, LedgerError
 from funnel.history import drawing_protocol
 from funnel.register.entry import PEOPLE
+from funnel.register.entry_files import read_table
 from funnel.register.following import drawn_people, follow_snapshot, observe
 from funnel.register.register import open_register
-from funnel.register.tables import read_table
 from funnel.sampling import KEY_COLUMN, key_digests, plan_rows, release_rows
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from tests.panels import INPUTS, KEY, REGISTER, SECRET, publish, random_step, waves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from funnel import Joint
 from funnel.frequencies import protect
 from funnel.release.datapackage import protected_by
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from tests.public import UNPROTECTED, protection_of
 
 COUNTED = Joint.from_counts([[300, 100, 250], [100, 500, 400]])

@@ -28,8 +28,8 @@ from funnel.recount.drawn_numbers import (
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.variance import plain_intervals
 from funnel.release.csv_cells import guarded
-from funnel.release.handouts import drawn_numbers
-from funnel.release.handouts.drawn_numbers import (
+from funnel.release.handouts import number_table
+from funnel.release.handouts.number_table import (
     CHUNK,
     DrawnColumn,
     NumbersOf,
@@ -86,7 +86,7 @@ def test_all_numbers_have_as_many_words_but_for_one(number: int, monkeypatch: py
         "x", 0, {"t": ((5, 4 + number - number // 2), (100, 99 + number // 2))} if number > 1 else {"t": ((5, 5),)}
     )
     words = [w << 52 for w in range(1 << 12)]
-    monkeypatch.setattr(drawn_numbers, "_words", lambda *_: np.array(words, dtype="<u8").tobytes())
+    monkeypatch.setattr(number_table, "_words", lambda *_: np.array(words, dtype="<u8").tobytes())
     steps, _ = NumbersOf(column, b"").next(np.zeros(len(words), dtype=np.int64))
     counts = Counter(steps.tolist())
     assert len(counts) == number
@@ -233,7 +233,7 @@ def test_a_table_of_many_records_is_made_again_from_its_files(tmp_path: Path) ->
 def test_without_a_csv_only_one_table_is_written_and_every_record_is_in_it(
     rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawn_numbers, "CHUNK", 4)
+    monkeypatch.setattr(number_table, "CHUNK", 4)
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir(parents=True)
     pq.write_table(pa.table({"x": pa.array(["a"] * rows).dictionary_encode()}), folder.data)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import SpecError
-from funnel.release.evidence import read_spec, write_spec
+from funnel.release.internal_evidence import read_spec, write_spec
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC

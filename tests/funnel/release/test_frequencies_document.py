@@ -14,11 +14,11 @@ from hypothesis.extra import numpy as arrays
 
 from funnel import DataError, Joint, SpecError
 from funnel.frequencies import Frequencies, Noise, protect
-from funnel.frequencies.frequencies import of_noisy, with_changes
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.rows import NoisyRows
+from funnel.frequencies.public_counts import of_noisy, with_changes
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from tests.schemas import validated
 
 OVER = Joint.from_counts(np.ones((2, 3)), secret=["ill", "well"], inputs=["a", "b", "c"])

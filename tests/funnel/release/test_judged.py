@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import ReleaseRefused
-from funnel.release.judged import public_digests, require_judged
 from funnel.release.layout import ReleaseFolder, Version, versions
 from funnel.release.series import open_series
+from funnel.release.validated import public_digests, require_judged
 from funnel.release.verdict import Judgement, Verdict
 from tests.projects import spec_of
 from tests.releases import judged

@@ -228,7 +228,7 @@ def test_more_than_the_total_is_refused_before_anything_is_drawn(
     spec = spec_in(tmp_path, **SAME, frequencies={**NOISE["frequencies"], "max_epsilon": 0.9})
     one = published(made(spec), tmp_path / "releases", "1.0.0", FOLLOWED)
     drawn: list[int] = []
-    monkeypatch.setattr("funnel.frequencies.frequencies.draw_noise", lambda size, epsilon, **_: drawn.append(size))
+    monkeypatch.setattr("funnel.frequencies.public_counts.draw_noise", lambda size, epsilon, **_: drawn.append(size))
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9 in \[frequencies\]"):
         made(spec, OTHER, (one,))
     assert not drawn

@@ -13,8 +13,8 @@ import pytest
 
 from funnel.errors import LedgerError, SpecError
 from funnel.frequencies.moves import Moves
-from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import NOTHING
+from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.decision import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, RowsPart

@@ -21,7 +21,7 @@ from funnel.release import public
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicLaws
 from funnel.release.public.comparison import weighed
-from funnel.release.public.laws import SparsePosterior
+from funnel.release.public.public_distributions import SparsePosterior
 from funnel.release.public.rounding import law_of_rare
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public

@@ -9,7 +9,7 @@ import pytest
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import information
+from funnel.estimation import share_information
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicLaws
 from funnel.release.public_accuracy import PublicAccuracy
@@ -73,7 +73,7 @@ def test_a_value_that_never_occurs_has_no_error_to_tell() -> None:
 
 @pytest.mark.parametrize(("most", "told"), [(200.0, True), (199.0, False)])
 def test_too_many_values_are_not_computed(most: float, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(information, "MOST_WORK", most)
+    monkeypatch.setattr(share_information, "MOST_WORK", most)
     joint = Joint.from_counts(np.full((1, 200), 9))
     weights = np.full((1, 200), DENOMINATOR, dtype=np.uint64)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))

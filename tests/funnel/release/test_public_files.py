@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 
 from funnel import LIP, fit, measures
-from funnel.frequencies.outlook import noise_outlook
-from funnel.pipeline.flows import artifacts, plan, way
-from funnel.pipeline.flows.way import Done, go
+from funnel.frequencies.noise_forecast import noise_outlook
+from funnel.pipeline.flows import artifacts, pipeline, plan
+from funnel.pipeline.flows.pipeline import Done, go
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.planning import PlanRow
 from funnel.release.coarse import coarsened
@@ -29,7 +29,7 @@ from funnel.release.documents import read_joint
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
-from funnel.sampling import words
+from funnel.sampling import random_words
 from funnel.spec import ReleaseSpec
 from tests.digits import too_fine
 from tests.projects import SPEC, adult_rows, make_project, tree
@@ -160,11 +160,11 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
         counter = itertools.count()
         with monkeypatch.context() as patch:
             patch.setattr(
-                words, "_system_bytes", lambda size, n=counter: hashlib.shake_256(b"%d" % next(n)).digest(size)
+                random_words, "_system_bytes", lambda size, n=counter: hashlib.shake_256(b"%d" % next(n)).digest(size)
             )
-            patch.setattr(words, "_KEYS_SEEN", {})
-            patch.setattr(way, "optimise", lambda *_: chosen)
-            patch.setattr(way, "datetime", Fixed)
+            patch.setattr(random_words, "_KEYS_SEEN", {})
+            patch.setattr(pipeline, "optimise", lambda *_: chosen)
+            patch.setattr(pipeline, "datetime", Fixed)
             released.append(make_release(make_project(tmp_path / name, CSV, table)))
     one, other = released
     assert (read_joint(one.joint.read_bytes()).counts != read_joint(other.joint.read_bytes()).counts).sum() == 4

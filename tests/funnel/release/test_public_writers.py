@@ -61,7 +61,7 @@ WRITERS = {
     "funnel.release.row_files": {"data"},
     "funnel.release.publication": {"csv", "protocol", "classes", "frequencies", "package", "estimator", *HANDOUTS},
     # Numbers within the intervals of what is published already, by words of their own.
-    "funnel.release.handouts.drawn_numbers": {"drawn", "drawn_csv"},
+    "funnel.release.handouts.number_table": {"drawn", "drawn_csv"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
     # A copy of what is published already, to be audited here.
@@ -77,7 +77,7 @@ MAKERS = (
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
     "funnel.release.handouts.citation",
-    "funnel.release.handouts.drawn_numbers",
+    "funnel.release.handouts.number_table",
     "funnel.release.handouts.estimator_table",
     "funnel.release.handouts.readme",
     "funnel.release.privacy_block",
@@ -92,7 +92,7 @@ EXACT_MODULES = {
     "funnel.findings",
     "funnel.joint",
     "funnel.measures",
-    "funnel.pipeline.flows.way",
+    "funnel.pipeline.flows.pipeline",
     "funnel.release.documents",
     "funnel.release.findings",
     "funnel.release.protected",
@@ -285,7 +285,7 @@ def test_public_figures_hold_nothing_exact_and_cannot_be_changed(public: type) -
 
 
 def test_what_is_exact_is_found_inside_of_what_holds_it() -> None:
-    from funnel.pipeline.flows.way import Done
+    from funnel.pipeline.flows.pipeline import Done
 
     assert reached(Done) >= {Snapshot, Frequencies}
     assert reached(ReportContent) >= {Joint, Findings}

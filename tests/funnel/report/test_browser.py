@@ -34,10 +34,10 @@ from funnel.report import (
 from funnel.report.internal import attacks
 from funnel.report.internal.history import drift_figures
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.words import WordStream
-from funnel.settings.frequencies import FrequencySettings
+from funnel.sampling.random_words import WordStream
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import learn_codings, open_source
-from funnel.source.beside import look_beside
+from funnel.source.side_columns import look_beside
 from funnel.spec import ReleaseSpec
 from tests.funnel.report.test_history import internal_of, of_the_same_people
 

@@ -12,7 +12,7 @@ import pytest
 
 from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
 from funnel.guarantees import names
-from funnel.report import ReportContent, numbers, public_report, render_public
+from funnel.report import ReportContent, number_texts, public_report, render_public
 from funnel.report.promise import promised_by
 from funnel.wording import at_most
 
@@ -85,7 +85,7 @@ def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content
         assert f"= {number}" in summary
         assert f"= {number}" in leakage
     assert f"{guarantee} holds." in leakage
-    assert f"{numbers.level(content.public().findings.level)} nats; the exact number is internal" in leakage
+    assert f"{number_texts.level(content.public().findings.level)} nats; the exact number is internal" in leakage
     assert "Level at most" in summary
     assert "xact level" not in page.text
     assert repr(content.findings.level) not in page.text

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
 from funnel.findings import Consistency
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, PublicReport, Reference
-from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, numbers, public_report, render_public
+from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, number_texts, public_report, render_public
 from tests.public import audited_again
 
 Builder = Callable[..., ReportContent]
@@ -129,17 +129,17 @@ def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.Fixtur
     assert denominator not in page.text
     assert "at most 1.65; the exact number is in" in page.sections["leakage"]
     assert repr(content.findings.level) not in page.text
-    assert numbers.level(findings.level) in page.sections["leakage"]
-    assert _plain(numbers.significant(findings.secret_information, 2)) in page.sections["leakage"]
+    assert number_texts.level(findings.level) in page.sections["leakage"]
+    assert _plain(number_texts.significant(findings.secret_information, 2)) in page.sections["leakage"]
     assert findings.witness_output is None
-    for value in (numbers.percent(findings.share), numbers.percent(findings.guess_accuracy)):
+    for value in (number_texts.percent(findings.share), number_texts.percent(findings.guess_accuracy)):
         assert _plain(value) in page.sections["utility"]
-    assert _plain(numbers.percent(findings.prior_guess_accuracy)) in page.sections["utility"]
+    assert _plain(number_texts.percent(findings.prior_guess_accuracy)) in page.sections["utility"]
     for value in (findings.utility, findings.entropy):
-        assert numbers.plain(value) in page.sections["utility"]
+        assert number_texts.plain(value) in page.sections["utility"]
     assert f"{findings.rows:,} records" in page.sections["summary"]
-    assert _plain(numbers.probability(findings.consistency.p_value)) in page.sections["judged"]
-    lifts = [numbers.significant(float(lift), 2) for lift in findings.lift.ravel()]
+    assert _plain(number_texts.probability(findings.consistency.p_value)) in page.sections["judged"]
+    lifts = [number_texts.significant(float(lift), 2) for lift in findings.lift.ravel()]
     shown = page.sections["leakage"].split()
     for lift in set(lifts):
         assert shown.count(lift) >= lifts.count(lift)
@@ -164,9 +164,9 @@ def test_what_local_information_privacy_means_for_one_person(lip_page: Any) -> N
     # 740 of 1,430 are married, to a hundredth 0.52; e^0.5 = 1.6487.
     factor, prior = math.exp(0.5), 0.52
     assert "changes their belief in any of these values by at most a factor 1.65 (e0.5)" in text
-    assert f"“married” is the status of {_plain(numbers.percent(prior))} of the people" in text
-    most = numbers.percent_at_most(1 - (1 - prior - 0.005) / factor)
-    least = numbers.percent_at_least(max((prior - 0.005) / factor, 1 - factor * (1 - prior + 0.005)))
+    assert f"“married” is the status of {_plain(number_texts.percent(prior))} of the people" in text
+    most = number_texts.percent_at_most(1 - (1 - prior - 0.005) / factor)
+    least = number_texts.percent_at_least(max((prior - 0.005) / factor, 1 - factor * (1 - prior + 0.005)))
     assert f"with more than {_plain(most)} or less than {_plain(least)} from that record alone" in text
     assert "No earlier release of these people is on record." in lip_page.sections["limits"]
     assert "whatever they believed" not in text
@@ -175,7 +175,7 @@ def test_what_local_information_privacy_means_for_one_person(lip_page: Any) -> N
 def test_what_local_differential_privacy_means_for_one_person(ldp_page: Any) -> None:
     text = ldp_page.sections["person"]
     assert "against any other by at most a factor 1.65 (e0.5), whatever they believed about that person before" in text
-    even = numbers.percent_at_most(math.exp(0.5) / (1 + math.exp(0.5)))
+    even = number_texts.percent_at_most(math.exp(0.5) / (1 + math.exp(0.5)))
     assert f"with at most {_plain(even)} against the other" in text
     limits = ldp_page.sections["limits"]
     assert "2 earlier releases of the same people are on record, each drawn afresh." in limits
@@ -286,15 +286,15 @@ def test_accuracy_of_frequencies_is_told(lip: ReportContent, lip_page: Any) -> N
     found = public_report(lip).accuracy
     assert found is not None
     for row in found.rows:
-        error = "cannot be told" if row.error is None else numbers.points(row.error)
-        assert f"{row.label} {_plain(numbers.percent(row.share))} {_plain(error)}" in text
+        error = "cannot be told" if row.error is None else number_texts.points(row.error)
+        assert f"{row.label} {_plain(number_texts.percent(row.share))} {_plain(error)}" in text
 
 
 def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_page: Reader) -> None:
     content = make_content(JOINT, fit("grr", JOINT, LIP(0.5)), LIP(0.1))
     page = read_page(render_public(public_report(content)))
     assert page.sections["summary"].startswith("Bound broken Summary This release must not be published.")
-    level = numbers.level(content.public().findings.level)
+    level = number_texts.level(content.public().findings.level)
     assert f"The declared bound lip:0.1 does not hold: the level is up to {level} nats." in page.sections["summary"]
     assert "lip:0.1 does not hold." in page.sections["leakage"]
     assert "it promises nothing to anyone" in page.sections["person"]
@@ -311,7 +311,7 @@ def test_mechanisms_are_compared_with_reasons(lip: ReportContent, lip_page: Any,
         if line.reason is not None:
             assert _plain(line.reason) in text
         if line.share is not None:
-            assert _plain(numbers.percent(line.share)) in text
+            assert _plain(number_texts.percent(line.share)) in text
     assert text.count("used for this release") == 1
     without = read_page(render_public(public_report(dataclasses.replace(lip, plan=()))))
     assert "Mechanisms compared" not in without.text

@@ -14,7 +14,7 @@ from funnel.release.internal_report import AttackFigures, InternalReport, Learne
 from funnel.release.verdict import Judgement, Verdict
 from funnel.report import ReportContent, internal_report, render_internal
 from funnel.report.internal import attacks, observed
-from funnel.source.beside import Beside, SideColumn
+from funnel.source.side_columns import Beside, SideColumn
 
 Builder = Callable[..., ReportContent]
 Reader = Callable[[str], Any]

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from funnel.cli import main
 from funnel.report.figures.curves import tradeoff_chart, unchanged_chart
-from funnel.report.numbers import percent
+from funnel.report.number_texts import percent
 from funnel.tradeoff import Point, Sweep, UnchangedCurve
-from funnel.tradeoff.unchanged import UnchangedPoint
+from funnel.tradeoff.unchanged_by_budget import UnchangedPoint
 from tests.projects import SPEC, adult_rows, make_project
 
 

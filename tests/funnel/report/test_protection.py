@@ -12,7 +12,7 @@ from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.findings import Audited, audit_release
 from funnel.frequencies import Frequencies, protect
 from funnel.report import ReportContent, public_report, render_internal, render_public
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from tests.funnel.report.conftest import Page, expected_pairs
 from tests.funnel.report.test_internal import document as internal_of
 from tests.public import protection_of

@@ -13,8 +13,8 @@ from funnel.release.public_report import LiftCell
 from funnel.report import ReportContent
 from funnel.report.page import tint
 from funnel.report.promise import promised_by
-from funnel.report.public import tables
-from funnel.report.public.tables import log_lift
+from funnel.report.public import report_tables
+from funnel.report.public.report_tables import log_lift
 
 Builder = Callable[..., ReportContent]
 JOINT = Joint.from_counts([[40_000, 10_000, 5_000], [10_000, 30_000, 25_000]])
@@ -27,9 +27,9 @@ def _large(outputs: int, secrets: int) -> Joint:
 
 def test_beliefs_are_the_prior_times_the_lift_and_within_the_limits(make_content: Builder) -> None:
     content = make_content(JOINT, fit("optimal", JOINT, LIP(0.4)), LIP(0.4)).public()
-    posterior = tables.posterior_of_secret(content)
+    posterior = report_tables.posterior_of_secret(content)
     np.testing.assert_allclose(posterior.sum(axis=0), 1, atol=0.05)
-    found = tables.beliefs(content)
+    found = report_tables.beliefs(content)
     assert len(found.rows) == found.total
     for s, row in enumerate(found.rows):
         assert row.label == JOINT.secret.labels[s]
@@ -47,7 +47,9 @@ def test_no_belief_is_beyond_what_is_told_of_a_small_table(make_content: Builder
     joint = Joint.from_counts(np.random.default_rng(seed).integers(1, 90, size=(2, 8)) * [[9], [1]])
     protocol, bound = fit("grr", joint, LIP(0.6)), LIP(0.6)
     exact = measures.lift(joint, protocol) * joint.p_secret[:, np.newaxis]
-    for row, beliefs in zip(tables.beliefs(make_content(joint, protocol, bound).public()).rows, exact, strict=True):
+    for row, beliefs in zip(
+        report_tables.beliefs(make_content(joint, protocol, bound).public()).rows, exact, strict=True
+    ):
         assert row.lowest is not None
         assert row.highest is not None
         assert row.lowest <= beliefs.min() <= beliefs.max() <= row.highest
@@ -58,7 +60,7 @@ def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
     content = make_content(JOINT, protocol, LIP(1.0)).public()
     posterior = content.laws.posterior
     np.testing.assert_allclose(posterior, measures.posterior(JOINT, protocol), atol=0.01)
-    for y, row in enumerate(tables.outputs(content).rows):
+    for y, row in enumerate(report_tables.outputs(content).rows):
         assert row.probability == pytest.approx(protocol.matrix[y] @ JOINT.p_input, abs=0.005)
         assert [source.chance for source in row.sources] == sorted(posterior[y], reverse=True)[:3]
         assert row.further == 0
@@ -67,7 +69,7 @@ def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
 def test_all_lifts_are_in_the_table_where_there_is_room(make_content: Builder) -> None:
     joint = _large(4, 28)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0)).public()
-    found = tables.lifts(content, promised_by(LIP(1.0)))
+    found = report_tables.lifts(content, promised_by(LIP(1.0)))
     assert found.table is not None
     assert found.table.secrets == joint.secret.labels
     shown = [[cell.lift for cell in row.cells] for row in found.table.rows]
@@ -78,12 +80,12 @@ def test_all_lifts_are_in_the_table_where_there_is_room(make_content: Builder) -
 def test_too_many_lifts_are_cut_to_the_fifty_furthest_from_one(make_content: Builder) -> None:
     joint = _large(60, 3)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0)).public()
-    found = tables.lifts(content, promised_by(LIP(1.0)))
+    found = report_tables.lifts(content, promised_by(LIP(1.0)))
     assert found.table is None
     assert (len(found.strongest), found.total) == (50, 180)
     strongest = np.sort(np.abs(np.log(content.findings.lift)).ravel())[::-1][:50]
     np.testing.assert_allclose([abs(np.log(row.cell.lift or np.nan)) for row in found.strongest], strongest)
-    shown = tables.outputs(content)
+    shown = report_tables.outputs(content)
     assert (len(shown.rows), shown.total) == (50, 60)
     probabilities = [row.probability for row in shown.rows]
     assert probabilities == sorted(probabilities, reverse=True)
@@ -93,14 +95,14 @@ def test_lifts_of_what_never_occurs_are_no_rows(make_content: Builder, make_prot
     joint = Joint.from_counts([[5_000, 3_000], [2_000, 9_000], [0, 0]])
     protocol = make_protocol(joint, [[0.6, 0.5], [0.4, 0.5], [0, 0]], ["u", "v", "never"], LIP(1.0))
     content = make_content(joint, protocol, LIP(1.0)).public()
-    found = tables.lifts(content, promised_by(LIP(1.0)))
+    found = report_tables.lifts(content, promised_by(LIP(1.0)))
     assert found.total == 4
     assert found.table is not None
     assert found.table.rows[0].cells[2].lift is found.table.rows[2].cells[0].lift is None
     assert found.table.rows[2].ratio is None
     assert found.spreads[2].values == ()
-    assert tables.outputs(content).rows[2].sources == ()
-    assert tables.beliefs(content).rows[2].lowest is None
+    assert report_tables.outputs(content).rows[2].sources == ()
+    assert report_tables.beliefs(content).rows[2].lowest is None
 
 
 @pytest.mark.parametrize(
@@ -113,10 +115,10 @@ def test_shades_say_how_much_of_the_limit_is_used(lift: float | None, shade: str
 
 @pytest.mark.parametrize("guarantee", [LIP(0.7), LDP(0.7)])
 def test_the_worst_case_in_beliefs_is_the_witness(make_content: Builder, guarantee: LIP | LDP) -> None:
-    assert tables.strongest_case(make_content(JOINT, fit("grr", JOINT, guarantee), guarantee).public()) is None
+    assert report_tables.strongest_case(make_content(JOINT, fit("grr", JOINT, guarantee), guarantee).public()) is None
     # Of a release that breaks its bound it is told.
     content = make_content(JOINT, fit("grr", JOINT, guarantee), type(guarantee)(0.3)).public()
-    found = tables.strongest_case(content)
+    found = report_tables.strongest_case(content)
     assert found is not None
     assert found.posterior is not None
     change = found.posterior / found.prior
@@ -130,7 +132,7 @@ def test_the_heat_map_holds_the_most_common_values_and_what_the_others_have_toge
     joint = _large(120, 2)
     protocol = fit("grr", joint, LIP(1.0))
     content = make_content(joint, protocol, LIP(1.0)).public()
-    heat = tables.heat(content)
+    heat = report_tables.heat(content)
     assert (len(heat.inputs), len(heat.outputs), len(heat.shares)) == (24, 24, 25)
     assert (heat.further_inputs, heat.further_outputs) == (96, 96)
     np.testing.assert_allclose(np.sum(heat.shares, axis=0), 1, atol=0.02)
@@ -145,13 +147,13 @@ def test_the_heat_map_holds_the_most_common_values_and_what_the_others_have_toge
 def test_the_heat_map_never_claims_certainty(make_content: Builder, make_protocol: Callable[..., Protocol]) -> None:
     joint = Joint.from_counts([[1, 1, 1], [1, 1, 1]])
     protocol = make_protocol(joint, [[1, 0.9999, 0.4], [0, 0.0001, 0.6]], ["u", "v"], LIP(1.0))
-    heat = tables.heat(make_content(joint, protocol, LIP(1.0)).public())
+    heat = report_tables.heat(make_content(joint, protocol, LIP(1.0)).public())
     assert heat.shares == ((1.0, 0.999, 0.4), (0.0, 0.001, 0.6))
 
 
 def test_spreads_are_the_ratios_where_secrets_are_compared(make_content: Builder) -> None:
     content = make_content(JOINT, fit("grr", JOINT, LDP(0.7)), LDP(0.7))
-    found = tables.lifts(content.public(), promised_by(LDP(0.7))).spreads
+    found = report_tables.lifts(content.public(), promised_by(LDP(0.7))).spreads
     exact = largest_ratios(content.findings.lift)
     for spread, ratio in zip(found, exact, strict=True):
         (value,) = spread.values

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel import DataError
 from funnel.drawn import DrawnCounts
-from funnel.sampling import CellCounts, cells
+from funnel.sampling import CellCounts, draw_counts
 
 Rows = list[tuple[int, int, int]]
 
@@ -29,9 +29,9 @@ def test_counts_are_those_of_a_loop_over_rows(
 ) -> None:
     (c, a, b), rows = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "_LEAST_HELD", held)
-        patch.setattr(cells, "_MOST_HELD", held)
-        patch.setattr(cells, "_MAX_TABLE", 0 if sparse else 1 << 22)
+        patch.setattr(draw_counts, "_LEAST_HELD", held)
+        patch.setattr(draw_counts, "_MOST_HELD", held)
+        patch.setattr(draw_counts, "_MAX_TABLE", 0 if sparse else 1 << 22)
         counts, pairs = CellCounts(a, b, c), CellCounts(a, b)
     for start in range(0, len(rows), cut):
         some = np.array(rows[start : start + cut])

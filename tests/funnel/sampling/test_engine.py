@@ -25,10 +25,10 @@ from funnel.sampling import (
     Processes,
     RecordKey,
     engine,
-    order,
     parts,
     plan_rows,
     release_rows,
+    row_order,
     sanitise,
 )
 from funnel.sampling.parts import draw_partition
@@ -77,7 +77,7 @@ def test_keyed_bytes_do_not_depend_on_the_workers(tmp_path: Path, shuffle: bool)
 def test_pieces_of_partitions_play_no_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = snapshot(tmp_path)
     release_rows(planned(source, "one", shuffle=True, keyed=True), tmp_path / "one.parquet")
-    monkeypatch.setattr(order, "_PIECE_ROWS", 999)
+    monkeypatch.setattr(row_order, "_PIECE_ROWS", 999)
     release_rows(planned(source, "two", shuffle=True, keyed=True), tmp_path / "two.parquet")
     assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
 

@@ -1,4 +1,4 @@
-"""Row order: the theorem of `funnel.sampling.order`, exactly on small cases, and ranges of tags that change nothing."""
+"""Row order: the theorem of `funnel.sampling.row_order`, exactly on small cases; ranges of tags change nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import EntropyError
-from funnel.sampling import order, spill
+from funnel.sampling import row_order, spill
 from funnel.sampling.answers import Answers
-from funnel.sampling.order import in_order, order_words, released_order, sorted_pieces
+from funnel.sampling.row_order import in_order, order_words, released_order, sorted_pieces
 from funnel.sampling.row_words import KeyedWords, WordKeys
 
 BITS = 64
@@ -133,8 +133,8 @@ def test_neither_pieces_nor_parts_nor_files_nor_the_order_of_the_source_matter( 
     mixed = np.array([(word >> 3 << 3) | code for word, code in rows], dtype=np.uint64)
     cut = random.randint(0, len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "_PIECE_ROWS", piece_rows)
-        patch.setattr(order, "PART_ROWS", part_rows)
+        patch.setattr(row_order, "_PIECE_ROWS", piece_rows)
+        patch.setattr(row_order, "PART_ROWS", part_rows)
         patch.setattr(spill, "_MEMORY_BYTES", memory)
         streamed = list(in_order([mixed[:cut].copy(), mixed[cut:].copy()], 5, KEYS))
         assert [code for codes in streamed for code in codes.tolist()] == expected
@@ -151,7 +151,7 @@ def test_neither_pieces_nor_parts_nor_files_nor_the_order_of_the_source_matter( 
 
 
 def test_as_many_ranges_are_put_in_order_together_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "PART_ROWS", 4)
+    monkeypatch.setattr(row_order, "PART_ROWS", 4)
     words = np.repeat(np.arange(8, dtype=np.uint64) << np.uint64(56), 2) + np.tile([8, 16], 8).astype(np.uint64)
     assert [len(codes) for codes in in_order([words.copy()], 2, KEYS)] == [4] * 4
     assert [len(codes) for codes in in_order([words[:-1].copy()], 2, KEYS)] == [4, 4, 4, 3]
@@ -163,11 +163,11 @@ def test_as_many_ranges_are_put_in_order_together_as_fit(monkeypatch: pytest.Mon
 def test_ties_are_found_across_the_pieces_that_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([0, 8, 8, 16, 24, 24, 24, 32, 40, 40], dtype=np.uint64)
     for rows in range(1, 12):
-        monkeypatch.setattr(order, "_CHECK_ROWS", rows)
-        assert order._ties(words, np.uint64(7)) == [(1, 3), (4, 7), (8, 10)]
-        assert order._ties(words, np.uint64(0)) == [(1, 3), (4, 7), (8, 10)]
-        assert order._ties(words[:0], np.uint64(7)) == []
-        assert order._ties(words[:1], np.uint64(7)) == []
+        monkeypatch.setattr(row_order, "_CHECK_ROWS", rows)
+        assert row_order._ties(words, np.uint64(7)) == [(1, 3), (4, 7), (8, 10)]
+        assert row_order._ties(words, np.uint64(0)) == [(1, 3), (4, 7), (8, 10)]
+        assert row_order._ties(words[:0], np.uint64(7)) == []
+        assert row_order._ties(words[:1], np.uint64(7)) == []
 
 
 def test_keyed_ties_are_aes_of_tag_and_number_under_a_key_of_their_own() -> None:
@@ -213,8 +213,8 @@ def peak_bytes(rows: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "_PIECE_ROWS", 1 << 13)
-    monkeypatch.setattr(order, "PART_ROWS", 1 << 14)
+    monkeypatch.setattr(row_order, "_PIECE_ROWS", 1 << 13)
+    monkeypatch.setattr(row_order, "PART_ROWS", 1 << 14)
     monkeypatch.setattr(spill, "_MEMORY_BYTES", 1 << 17)
     peak_bytes(5000)
     small, large = peak_bytes(100_000), peak_bytes(1_000_000)

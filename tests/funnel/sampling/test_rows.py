@@ -22,9 +22,9 @@ from funnel.sampling import (
     RecordKey,
     WordStream,
     answers,
-    order,
     plan_rows,
     release_rows,
+    row_order,
     row_words,
     sanitise,
     spill,
@@ -136,8 +136,8 @@ def test_a_keyed_shuffle_depends_on_the_records_alone(monkeypatch: pytest.Monkey
     assert expected != texts(sanitise(source, NOISY, KEY, shuffle=False))
     # Nor on how much fits in memory.
     monkeypatch.setattr(spill, "_MEMORY_BYTES", 100)
-    monkeypatch.setattr(order, "PART_ROWS", 300)
-    monkeypatch.setattr(order, "_PIECE_ROWS", 700)
+    monkeypatch.setattr(row_order, "PART_ROWS", 300)
+    monkeypatch.setattr(row_order, "_PIECE_ROWS", 700)
     assert texts(sanitise(pa.Table.from_batches(mixed.to_batches(max_chunksize=99)), NOISY, KEY)) == expected
 
 
@@ -333,7 +333,7 @@ def test_a_file_is_streamed_and_few_rows_need_no_temporary_file(
 
     answers._sampler.cache_clear()
     monkeypatch.setattr(answers, "ChannelSampler", Noted)
-    monkeypatch.setattr("funnel.sampling.rows.read_batches", read)
+    monkeypatch.setattr("funnel.sampling.sanitising.read_batches", read)
     monkeypatch.setattr("tempfile.TemporaryFile", no_file)
     assert sanitise(tmp_path / "any.parquet", NOISY, key).num_rows == 500
     assert seen == ["read", "drawn"] * 5

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from funnel import SpecError
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 

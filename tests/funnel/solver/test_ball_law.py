@@ -12,7 +12,7 @@ from funnel import Joint
 from funnel.guarantees.chi2_ball import extreme_law
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.solver.ball_cuts import BallCuts
-from funnel.solver.ball_law import worst_law
+from funnel.solver.ball_distribution import worst_law
 
 
 def spread(counts: list[int], law: np.ndarray) -> Fraction:

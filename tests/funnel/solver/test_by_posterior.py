@@ -13,11 +13,11 @@ from funnel import Guarantee, Joint
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray
 from funnel.solver import by_posterior, invariant
-from funnel.solver.balance import IMBALANCE, imbalance
 from funnel.solver.budget import Budget
 from funnel.solver.by_posterior import PosteriorProgramme
 from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import Exchanged, proven_bound
+from funnel.solver.integer_balance import IMBALANCE, imbalance
 from funnel.solver.invariant import counted
 from funnel.solver.presolve import laid_along
 from tests.funnel.solver.test_invariant import whole_programme

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.joint import FloatArray
-from funnel.solver.cells import ABOVE, ANY, BELOW, BETWEEN, HIGH, LOW, Cell, Limits
+from funnel.solver.filling_cells import ABOVE, ANY, BELOW, BETWEEN, HIGH, LOW, Cell, Limits
 
 seeds = st.integers(0, 2**32 - 1)
 

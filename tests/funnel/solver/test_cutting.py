@@ -18,7 +18,7 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver import cuts as cutting
-from funnel.solver import law_cuts, lift_cuts
+from funnel.solver import distribution_cuts, lift_cuts
 from funnel.solver.budget import Budget
 from funnel.solver.goal import negative_entropy
 from tests.strategies import joints
@@ -215,12 +215,12 @@ def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
     assert (high[:, [1]] >= high).all()
     assert (low[:, [1]] <= low).all()
     cuts = lift_cuts.cuts_for(joint, guarantee, None)
-    assert isinstance(cuts, law_cuts.LevelCuts)
+    assert isinstance(cuts, distribution_cuts.LevelCuts)
     assert cuts.least == [1]
     # Where the protocol reads the secret, each one has entries of its own.
     read = joint.with_secret()
     apart = lift_cuts.cuts_for(read, guarantee, None)
-    assert isinstance(apart, law_cuts.LevelCuts)
+    assert isinstance(apart, distribution_cuts.LevelCuts)
     assert apart.least == [0, 1, 2]
 
 

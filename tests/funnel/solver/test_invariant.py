@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 import funnel
 from funnel import Alphabet, Guarantee, Joint, Protocol, SpecError
 from funnel.bounds import Bounds
-from funnel.frequencies import frequencies
+from funnel.frequencies import public_counts
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray
 from funnel.progress import quiet
@@ -25,9 +25,9 @@ from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
 from funnel.solver import invariant
-from funnel.solver.balance import IMBALANCE, imbalance, proven_weights
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import Conditions
+from funnel.solver.integer_balance import IMBALANCE, imbalance, proven_weights
 from funnel.solver.invariant import counted
 from tests.funnel.guarantees.known import noisy_tables
 from tests.strategies import budgets, joints
@@ -271,7 +271,7 @@ def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not(
 
 def test_over_noisy_counts_no_output_moves_for_an_upper_bound_on_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels over counts are upper bounds, loose in the small events here: nothing that attains them breaks a row."""
-    monkeypatch.setattr(frequencies, "draw_noise", lambda size, epsilon, **_: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(public_counts, "draw_noise", lambda size, epsilon, **_: np.zeros(size, dtype=np.int64))
     inputs = Alphabet(("education", "sex"), tuple(itertools.product(("school", "degree"), ("female", "male"))))
     counts = np.array([[970, 711, 1905, 1243], [30, 59, 215, 412]])
     joint = funnel.protect(Joint.from_counts(counts, ["low", "high"], inputs)).with_secret()

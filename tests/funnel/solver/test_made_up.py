@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import funnel
 from funnel import Joint, parse_guarantee
 from funnel.bounds import Bounds
-from funnel.frequencies.expected import expected
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.other_sizes import expected
 from funnel.measures import mutual_information
 from funnel.rounding import integer_weights, marginal_weights, mix
-from funnel.solver import over_laws
+from funnel.solver import over_distributions
 
 GAP = 1e-3
 GUARANTEES = ("ldp:1.0", "lip:0.8", "alip:0.5,1.0", "pml:0.5", "rlip:1.5,0.05")
@@ -32,8 +32,8 @@ def with_noise(joint: Joint, width: int) -> Joint:
 def optimum_of(joint: Joint, text: str, few: int) -> funnel.solver.Solution:
     """The optimum where more than so many inputs that noise may have made up are not told apart."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(over_laws, "_FEW_MADE_UP", few)
-        patched.setattr(over_laws, "_MADE_UP", 1.0)
+        patched.setattr(over_distributions, "_FEW_MADE_UP", few)
+        patched.setattr(over_distributions, "_MADE_UP", 1.0)
         return funnel.optimal(joint, parse_guarantee(text), GAP, 0.2)
 
 
@@ -84,7 +84,7 @@ def test_on_adult_an_older_protocol_does_not_beat_the_bound() -> None:
     joint = expected(table, Noise(0.1, 0.0, 0.01))
     guarantee, gap = funnel.LDP(1.0), 2e-3 * joint.entropy
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(over_laws, "_FEW_MADE_UP", 0)
+        patched.setattr(over_distributions, "_FEW_MADE_UP", 0)
         merged = funnel.optimal(joint, guarantee, gap, 4.0)
     apart = funnel.optimal(joint, guarantee, gap, 4.0)
     assert guarantee.holds(joint, apart.protocol)

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.solver import central, grouping
+from funnel.solver import central, input_groups
 from funnel.solver.budget import Budget
-from funnel.solver.grouping import GroupedBound, grouped
+from funnel.solver.input_groups import GroupedBound, grouped
 from funnel.solver.many import mixture_of_many
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
@@ -40,8 +40,8 @@ def test_groups_bound_what_any_protocol_tells(joint: funnel.Joint, guarantee: fu
     best = funnel.optimal(joint, guarantee)
     problem = Problem.of(joint, guarantee, False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(grouping, "_GROUPS", 1)
-        patched.setattr(grouping, "_FINER", 1.5)
+        patched.setattr(input_groups, "_GROUPS", 1)
+        patched.setattr(input_groups, "_FINER", 1.5)
         bound, last = GroupedBound(problem.priced), np.inf
         while not bound.finest:
             assert bound.refine(1e-6, Budget.of(None))
@@ -54,7 +54,7 @@ def test_groups_bound_what_any_protocol_tells(joint: funnel.Joint, guarantee: fu
 
 @pytest.mark.parametrize("guarantee", [funnel.LIP(1.0), funnel.LDP(1.0)])
 def test_more_groups_bound_closer(guarantee: funnel.LIP | funnel.LDP, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "_GROUPS", 8)
+    monkeypatch.setattr(input_groups, "_GROUPS", 8)
     problem = Problem.of(hundreds(5, 4, 60, 50_000), guarantee, False)
     bound, found = GroupedBound(problem.priced), []
     for _ in range(3):
@@ -81,7 +81,7 @@ def test_a_bound_by_groups_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch)
     assert not bound.refine(1e-3, Budget.of(1e-6))
     assert bound.bound == whole.bound
     assert not bound.refine(1e-9, Budget.of(0.02))
-    monkeypatch.setattr(grouping, "_GROUPS", 8)
+    monkeypatch.setattr(input_groups, "_GROUPS", 8)
     assert whole.refine(0.015, Budget.of(None))
     assert whole.bound <= bound.bound <= 0
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import Guarantee, Joint
-from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.joint import FloatArray
-from funnel.solver import law_cuts, lift_cuts
+from funnel.solver import distribution_cuts, lift_cuts
 from funnel.solver.budget import Budget
 from funnel.solver.cell_programme import CellProgramme
-from funnel.solver.cells import Cell, Limits
 from funnel.solver.cuts import Cuts
+from funnel.solver.filling_cells import Cell, Limits
 from funnel.solver.goal import negative_entropy
 from funnel.solver.pricing import Priced
 from funnel.solver.threshold_pricing import ThresholdPricer
@@ -34,19 +34,19 @@ BOTH = (GUARANTEE, LIFTS)
 @pytest.fixture(autouse=True)
 def few_inputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables small enough for brute force are searched by thresholds here."""
-    monkeypatch.setattr("funnel.solver.law_cuts._MANY_INPUTS", 3)
+    monkeypatch.setattr("funnel.solver.distribution_cuts._MANY_INPUTS", 3)
 
 
 def pricer_of(
     joint: Joint, guarantee: Guarantee = GUARANTEE, budget: float | None = None
-) -> tuple[law_cuts.LawCuts, ThresholdPricer]:
+) -> tuple[distribution_cuts.LawCuts, ThresholdPricer]:
     """Cuts of a few rows, and what prices the relaxation that they make."""
     assert isinstance(guarantee, SetGuarantee)
     cuts = lift_cuts.cuts_for(joint, guarantee, None)
-    assert isinstance(cuts, law_cuts.LevelCuts | lift_cuts.LiftCuts)
+    assert isinstance(cuts, distribution_cuts.LevelCuts | lift_cuts.LiftCuts)
     cuts.add(np.random.default_rng(0).random((30, len(cuts.law))))
     spent = Budget.of(budget)
-    pricer = cuts._part(cuts.least[0], spent) if isinstance(cuts, law_cuts.LevelCuts) else cuts.pricer(spent)
+    pricer = cuts._part(cuts.least[0], spent) if isinstance(cuts, distribution_cuts.LevelCuts) else cuts.pricer(spent)
     assert isinstance(pricer, ThresholdPricer)
     return cuts, pricer
 
@@ -58,7 +58,7 @@ def to_the_end(pricer: ThresholdPricer, prices: FloatArray, target: float) -> Pr
         return pricer.search(prices, target)
 
 
-def thresholds_of(cuts: law_cuts.LawCuts, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def thresholds_of(cuts: distribution_cuts.LawCuts, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """θ of rows (k, a), the average entry being 1, and the entries with what is not told apart as the last."""
     assert cuts._widest is not None
     _, limits = cuts._widest
@@ -217,7 +217,7 @@ def test_boxes_of_posteriors_and_thresholds_bound_the_same(
 ) -> None:
     joint = Joint.from_counts(counts)
     by_thresholds = funnel.optimal(joint, guarantee, 3e-3)
-    monkeypatch.setattr("funnel.solver.law_cuts._MANY_INPUTS", 5)
+    monkeypatch.setattr("funnel.solver.distribution_cuts._MANY_INPUTS", 5)
     by_boxes = funnel.optimal(joint, guarantee, 3e-3)
     # Over all protocols the bound has to allow for inputs that never occurred, which no protocol here tells apart.
     status = "optimal" if counts is RARE else "gap above request"
@@ -235,9 +235,9 @@ def test_the_same_budget_gives_the_same_bound_and_a_larger_one_none_that_is_wors
 
 def test_little_that_is_open_and_few_inputs_are_left_to_boxes_of_posteriors(monkeypatch: pytest.MonkeyPatch) -> None:
     cuts = lift_cuts.cuts_for(Joint.from_counts([[600, 300, 100], [200, 500, 400]]), GUARANTEE, None)
-    assert isinstance(cuts, law_cuts.LevelCuts)
+    assert isinstance(cuts, distribution_cuts.LevelCuts)
     assert cuts._widest is None
     monkeypatch.undo()
     cuts = lift_cuts.cuts_for(Joint.from_counts(RARE), GUARANTEE, None)
-    assert isinstance(cuts, law_cuts.LevelCuts)
+    assert isinstance(cuts, distribution_cuts.LevelCuts)
     assert cuts._widest is None

@@ -13,7 +13,7 @@ import pytest
 from funnel import Joint
 from funnel.errors import DataError
 from funnel.source import count_joint, learn_codings, open_source
-from funnel.source.beside import MOST_VALUES, SAMPLE, Beside, SideColumn, look_beside
+from funnel.source.side_columns import MOST_VALUES, SAMPLE, Beside, SideColumn, look_beside
 from funnel.spec import ReleaseSpec
 
 N = 3000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.settings.recode import Recode
 from funnel.source import Codings, coded_batches, learn_codings, open_source
 from funnel.source.naming import ordered

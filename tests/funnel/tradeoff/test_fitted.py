@@ -8,7 +8,7 @@ import pytest
 
 from funnel import LIP, Joint
 from funnel.measures.utilities import INFORMATION
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.family import Mechanism
 from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.optimal import Optimal
 from funnel.planning import COMPARED, PlanRow, contenders, plan

@@ -14,7 +14,7 @@ from funnel.guarantees import LIP, Attribute, MutualInformation
 from funnel.joint import Joint
 from funnel.recount.unchanged import PlainUnchanged
 from funnel.sampling.engine import OneWorker
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.invariant import Weighting
 from funnel.tradeoff import UnchangedCurve, unchanged_curve
 from tests.funnel.recount.test_unchanged import recount_of

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, checked_number
-from funnel.guarantees.law_box import LawBox, law_box
-from funnel.guarantees.over_laws import RatioGuarantee, SetGuarantee
+from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
 from funnel.joint import Joint
 
 
@@ -24,8 +24,8 @@ class Robust(SetGuarantee):
         Significance of the set, strictly between 0 and 1.
     set : str
         ``"boxes"``: simultaneous Clopper–Pearson limits of p(x|s) and p(s), valid for every number of records
-        (`funnel.guarantees.law_box`). Where the joint law has bounds they are widened by these, and what may go wrong
-        is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
+        (`funnel.guarantees.distribution_box`). Where the joint law has bounds they are widened by these, and what may
+        go wrong is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
 
     Raises
     ------

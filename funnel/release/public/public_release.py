@@ -10,7 +10,7 @@ from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.protocol import Protocol
 from funnel.release.public.findings import PublicFindings
-from funnel.release.public.laws import PublicLaws
+from funnel.release.public.public_distributions import PublicLaws
 
 
 @dataclass(frozen=True, eq=False)

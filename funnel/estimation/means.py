@@ -9,16 +9,16 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
-from funnel.estimation.cells import cells_of, named_columns, published_columns
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import too_many
-from funnel.estimation.information import MOST_WORK
 from funnel.estimation.methods import Method, method_for
 from funnel.estimation.number_categories import Categories, NumbersOfCell, StandFor
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.share_information import MOST_WORK
+from funnel.estimation.value_cells import cells_of, named_columns, published_columns
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
 

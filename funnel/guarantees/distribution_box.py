@@ -13,7 +13,7 @@ from funnel.errors import DataError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.greedy import Places, exact_sum, filled, ranked
-from funnel.guarantees.laws import Extreme, Laws
+from funnel.guarantees.possible_distributions import Extreme, Laws
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 

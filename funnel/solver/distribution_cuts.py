@@ -7,15 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from funnel.guarantees.binomial_limits import UNIT
+from funnel.guarantees.distribution_box import LawBox
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.law_box import LawBox
-from funnel.guarantees.laws import Laws
-from funnel.guarantees.over_laws import RatioGuarantee
+from funnel.guarantees.over_distributions import RatioGuarantee
+from funnel.guarantees.possible_distributions import Laws
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
-from funnel.solver.cells import Limits
 from funnel.solver.cuts import SPACED, Cuts, Flags
+from funnel.solver.filling_cells import Limits
 from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer

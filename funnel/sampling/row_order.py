@@ -41,9 +41,9 @@ from funnel.errors import EntropyError
 from funnel.sampling.answers import Answers
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.draw import ChannelSampler, OutputArray
+from funnel.sampling.random_words import WordArray
 from funnel.sampling.row_words import RowWords
 from funnel.sampling.spill import Spill, sizes_of_ranges
-from funnel.sampling.words import WordArray
 
 PART_ROWS = 1 << 21
 """Rows that are put in order in memory at a time."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
-from funnel.history.law import unseen_law
+from funnel.history.distributions import unseen_law
 from funnel.history.past import Past
 from funnel.joint import Joint
 

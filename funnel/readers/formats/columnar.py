@@ -10,9 +10,9 @@ from typing import ClassVar, Protocol, TypeVar
 import pyarrow as pa
 
 from funnel.errors import DataError
-from funnel.readers.files import SourceFile, SourceFiles, find_files
 from funnel.readers.formats.loaded import LABELS
-from funnel.readers.source import Source, SourceSpec
+from funnel.readers.opened_source import Source, SourceSpec
+from funnel.readers.source_files import SourceFile, SourceFiles, find_files
 from funnel.readers.types import agreed, alike, gathered
 from funnel.storage import base_name, explained, failures, is_url
 from funnel.wording import listed, nearest

@@ -15,7 +15,7 @@ from funnel.guarantees.base import Level, OutputGuarantee, Witness
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.families import Families, share_of
 from funnel.guarantees.greedy import Places
-from funnel.guarantees.laws import Extreme, Laws
+from funnel.guarantees.possible_distributions import Extreme, Laws
 from funnel.guarantees.reading import reads_secret, secret_by_input, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray

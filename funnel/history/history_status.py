@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.history.allowed import Allowed, lifts_of
-from funnel.history.exact_law import WholeNumbers
-from funnel.history.law import UNIT, BoolArray, Laws, secrets_of
+from funnel.history.distributions import UNIT, BoolArray, Laws, secrets_of
+from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past

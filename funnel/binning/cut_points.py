@@ -11,7 +11,7 @@ from funnel.binning.partitions import Cells, partitions
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP
 from funnel.guarantees.base import ConeGuarantee, Guarantee
-from funnel.guarantees.robust import Robust
+from funnel.guarantees.robust_guarantee import Robust
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility, Variance
 from funnel.progress import Progress, quiet

@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.measures.unchanged import Unchanged, unchanged
+from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import INFORMATION
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol

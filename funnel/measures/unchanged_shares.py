@@ -10,7 +10,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
-from funnel.measures.laws import read_law
+from funnel.measures.distributions import read_law
 from funnel.protocol import Protocol
 from funnel.sparse_weights import SparseWeights
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from funnel.report.figures.curves import TradeoffChart, unchanged_chart
 from funnel.tradeoff import UnchangedCurve
-from funnel.tradeoff.unchanged import SECONDS, UnchangedPoint
+from funnel.tradeoff.unchanged_by_budget import SECONDS, UnchangedPoint
 
 _SECRETS = 6
 _WEIGHTING = {

@@ -24,8 +24,8 @@ from funnel.release.public_report import (
 from funnel.report.content import PublicContent, ReportContent, protected_frequencies
 from funnel.report.estimated import estimated
 from funnel.report.promise import promised_by
-from funnel.report.public import tables
-from funnel.report.public.tables import level
+from funnel.report.public import report_tables
+from funnel.report.public.report_tables import level
 
 
 def public_report(content: ReportContent) -> PublicReport:
@@ -74,12 +74,12 @@ def _document(content: PublicContent) -> PublicReport:
             outputs=len(protocol.outputs),
         ),
         figures=_figures(content),
-        beliefs=tables.beliefs(content),
-        example=tables.example(content),
-        strongest=tables.strongest_case(content),
-        outputs=tables.outputs(content),
-        heat=tables.heat(content),
-        lifts=tables.lifts(content, promised),
+        beliefs=report_tables.beliefs(content),
+        example=report_tables.example(content),
+        strongest=report_tables.strongest_case(content),
+        outputs=report_tables.outputs(content),
+        heat=report_tables.heat(content),
+        lifts=report_tables.lifts(content, promised),
         compared=tuple(
             Compared(
                 mechanism=line.mechanism,
@@ -93,7 +93,7 @@ def _document(content: PublicContent) -> PublicReport:
             for line in content.plan
         ),
         estimation=_estimation(content),
-        accuracy=tables.accuracy(content),
+        accuracy=report_tables.accuracy(content),
         estimated=()
         if content.accuracy is None
         else estimated(content.accuracy.tables, partial(rounded_up, digits=DIGITS)),

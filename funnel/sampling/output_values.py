@@ -11,9 +11,9 @@ import numpy as np
 from funnel.alphabet import CLASS_COLUMN
 from funnel.protocol import Protocol
 from funnel.sampling.answers import Answers
-from funnel.sampling.columns import CodedColumns, OutputColumns
 from funnel.sampling.donors import RECORD_COLUMN, Donors
 from funnel.sampling.draw import ChannelSampler, OutputArray
+from funnel.sampling.output_columns import CodedColumns, OutputColumns
 from funnel.sampling.row_words import RowWords
 from funnel.tables import numbers_of
 

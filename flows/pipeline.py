@@ -17,10 +17,11 @@ from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
-from funnel.pipeline.flows.people import open_people
+from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
+from funnel.pipeline.tasks.committed import settle
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
@@ -33,7 +34,6 @@ from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.sanitise import sanitise
-from funnel.pipeline.tasks.settled import settle
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING

@@ -16,11 +16,11 @@ from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise
-from funnel.frequencies.rows import NoisyRows
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
+from funnel.frequencies.unit_tables import NoisyRows
 from funnel.frequencies.widening import widened
 from funnel.joint import Joint
-from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.protection_settings import FrequencySettings
 
 IntArray = npt.NDArray[np.int64]
 

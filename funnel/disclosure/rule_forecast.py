@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.disclosure.rule_texts import breaches_sentence, rules_sentence
 from funnel.disclosure.rules import Disclosure
 from funnel.disclosure.suggest import Suggestion, suggest
-from funnel.disclosure.words import breaches_sentence, rules_sentence
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.planning import PlanRow, best_first, plan

@@ -13,13 +13,13 @@ import pyarrow as pa
 from funnel.protocol import Protocol
 from funnel.sampling.answers import DRAW_ROWS, answers
 from funnel.sampling.chunks import even_chunks, sliced
-from funnel.sampling.columns import GROUP_ROWS
 from funnel.sampling.donors import Classifier
 from funnel.sampling.draw import OutputArray
 from funnel.sampling.key_column import KEY_COLUMN, KeyColumn
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.order import in_order, order_words
-from funnel.sampling.published import published_by
+from funnel.sampling.output_columns import GROUP_ROWS
+from funnel.sampling.output_values import published_by
+from funnel.sampling.row_order import in_order, order_words
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.sampling.whole_records import donors_of, with_classes
 from funnel.tables import read_batches
@@ -51,8 +51,8 @@ def sanitise(
         Columns whose values are unique to a record, and the release secret.
     shuffle : bool
         Whether rows come in a random order, each order with the same probability (with a key: in a pseudo-random order
-        of the keys, the same each time); see `funnel.sampling.order` for the proof. Row order is outside the model: a
-        source sorted by the secret gives the secret away unless rows are shuffled.
+        of the keys, the same each time); see `funnel.sampling.row_order` for the proof. Row order is outside the
+        model: a source sorted by the secret gives the secret away unless rows are shuffled.
     classes : RecordClasses, optional
         Where the protocol is over classes of records, the questions that say which one a record is of
         (`funnel.fit_columns`). Whole records of the table are published then, with their class as last column.
