@@ -20,7 +20,7 @@ BOUND = require_posterior(parse_guarantee("lip:0.5"))
 def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All is the same in every run."""
     noise = chance.noise_of(1)
-    for module in ("frequencies", "moves"):
+    for module in ("public_counts", "moves"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", noise)
 
 

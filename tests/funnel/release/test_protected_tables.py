@@ -179,7 +179,7 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
-    for module in ("moves", "rows"):
+    for module in ("moves", "unit_tables"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)
