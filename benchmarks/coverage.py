@@ -19,7 +19,7 @@ from scipy.stats import binom
 from benchmarks.rows import RESULTS, Row, save
 from funnel.confidence import confidence_radius
 from funnel.guarantees.binomial_limits import UNIT
-from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.distribution_box import DistributionBox, distribution_box
 from funnel.joint import FloatArray, Joint
 
 ALPHA = 0.05
@@ -58,7 +58,7 @@ LAWS: dict[str, Callable[[np.random.Generator, int, int], FloatArray]] = {
 }
 
 
-def in_box(law: FloatArray, box: LawBox) -> bool:
+def in_box(law: FloatArray, box: DistributionBox) -> bool:
     """Whether every p(x|s) and p(s) is within its limits."""
     prior = law.sum(axis=1)
     given = law / prior[:, None] * UNIT
@@ -86,7 +86,7 @@ def measured(kind: str, shape: tuple[int, int], n: int, samples: int, seed: str 
             continue
         joint = Joint.from_counts(counts)
         told += 1
-        boxes += in_box(law, law_box(joint, ALPHA))
+        boxes += in_box(law, distribution_box(joint, ALPHA))
         chi2 += in_chi2(law, joint)
     return {
         "law": kind,

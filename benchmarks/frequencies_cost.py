@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from funnel import Joint, parse_guarantee
-from funnel.frequencies.noise_forecast import Cost, noise_outlook
+from funnel.frequencies.noise_forecast import Cost, forecast_noise
 from funnel.sample_size import grouped
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def measured(path: Path, secret: str, published: str, text: str, together: int, 
         rarest = np.argsort(joint.counts.sum(axis=1), kind="stable")[:together]
         joint = grouped(joint, rarest)
     started = time.process_time()
-    found = noise_outlook(joint, parse_guarantee(text), 1.0, BETA, epsilons=EPSILONS, sizes=SIZES, seconds=seconds)
+    found = forecast_noise(joint, parse_guarantee(text), 1.0, BETA, epsilons=EPSILONS, sizes=SIZES, seconds=seconds)
     if found is None:
         raise AssertionError(f"{text} covers no noise")
     return {

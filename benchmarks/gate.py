@@ -37,7 +37,7 @@ from funnel.findings.false_alarms import FALSE_ALARM, SHARES
 from funnel.findings.independence import independence
 from funnel.findings.order import association
 from funnel.findings.probe import expected_probe
-from funnel.findings.words import judge_words, runs_in_common
+from funnel.findings.words import check_randomness, runs_in_common
 from funnel.pipeline.expectations.ordering import LABELS, order_tables
 from funnel.release.coarse import coarsened
 from funnel.release.documents import DrawsDocument, ProtocolDocument
@@ -198,7 +198,7 @@ def p_values(released: Released, shuffled: bool) -> dict[str, float]:
     found = {
         "draws": draw_consistency(drawn.pairs, protocol).p_value,
         "independence": independence(drawn.counts, protocol).p_value,
-        "words": min(1.0, len(drawn.words) * min(judge_words(words).p_value for words in drawn.words)),
+        "words": min(1.0, len(drawn.words) * min(check_randomness(words).p_value for words in drawn.words)),
     }
     if shuffled:
         tables = released.tables["table"]
@@ -214,7 +214,7 @@ def refusals(released: Released) -> list[str]:
         "probe": drawn.probe != expected_probe(released.protocol),
         "counts": not np.array_equal(np.bincount(released.outputs, minlength=b), drawn.pairs.sum(axis=0)),
         "inputs": not np.array_equal(drawn.counts.inputs[:-1, :-1], _table(released.secrets, released.inputs, drawn)),
-        "runs": bool(runs_in_common(streams) or any(judge_words(one).repeated_runs for one in drawn.words)),
+        "runs": bool(runs_in_common(streams) or any(check_randomness(one).repeated_runs for one in drawn.words)),
     }
     return [name for name, refused in wrong.items() if refused]
 
@@ -393,7 +393,7 @@ def _same(folder: ReleaseFolder) -> bool:
         "expect_draws_to_follow_protocol": draw_consistency(draws.counts.pairs, protocol).p_value,
         "expect_draws_to_ignore_the_secret": independence(draws.counts, protocol).p_value,
         "expect_random_words_to_be_uniform": min(
-            1.0, len(words) * min(judge_words(one).p_value for one in words.values())
+            1.0, len(words) * min(check_randomness(one).p_value for one in words.values())
         ),
     }
     observed = {one.name: one.observed for one in Verdict.read(folder.verdict).results}

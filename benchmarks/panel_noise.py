@@ -29,7 +29,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.move_limits import MoveLimits
@@ -144,7 +144,7 @@ def follow_panel(
         outputs = _drawn(drawn.step, people.nodes[ids], xs, rng)
         nodes, said, mass, others = answered(
             who,
-            laws_before(past, who.nodes, public, laws).values.sum(axis=1),
+            distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
             predicted.library,
             predicted.drawn_from,
         )

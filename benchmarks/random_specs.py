@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import FunnelError
-from funnel.pipeline.flows.pipeline import go, go_approved
+from funnel.pipeline.flows.pipeline import go, run_approved
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.signature import public_key_of
@@ -254,7 +254,7 @@ def run_case(case: Case, folder: Path) -> Outcome:
             told, _ = go(spec, again=False, rotate=False)
             if told["status"] == "held":
                 at = datetime.now(UTC).isoformat(timespec="seconds")
-                told, _ = go_approved(spec, Approval(by="Somebody", at=at))
+                told, _ = run_approved(spec, Approval(by="Somebody", at=at))
         except FunnelError as error:
             one = str(error)
             refused = f"{type(error).__name__}: {one}"

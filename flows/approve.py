@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_run
-from funnel.pipeline.flows.pipeline import go_approved
+from funnel.pipeline.flows.pipeline import run_approved
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.approval import Approval, asked_version
@@ -47,7 +47,7 @@ def approve(spec: str, by: str, note: str | None = None, version: str | None = N
     with explained(known):
         described, approval, asked = _read(spec, by, note, version, text)
         known.update(name=described.name, title=described.title)
-        told, done = go_approved(described, approval, asked)
+        told, done = run_approved(described, approval, asked)
     if done is not None:
         describe_run(described, done.published, done.channel, done.public)
     return ended(told)

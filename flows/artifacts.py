@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from funnel.pipeline.flows.planned import ToldPlan
+from funnel.pipeline.flows.planned import PlanAnswer
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
@@ -79,7 +79,7 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
-def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:
+def describe_plan(told: PlanAnswer) -> list[dict[str, Any]]:
     """Create the artifacts of a plan; the comparison of mechanisms is returned too."""
     create_table_artifact(
         told.mechanisms, key="funnel-plan", description=f"Utility of every mechanism, {_UNIT[told.utility]}"

@@ -104,7 +104,7 @@ def approve(
             result = _run(
                 described,
                 console,
-                lambda: _way().go_approved(described, said, asked)[0],
+                lambda: _way().run_approved(described, said, asked)[0],
                 lambda: _flow("approve")(str(spec.absolute()), said.by, said.note, version, described.text),
             )
     _show(result, as_json, console)

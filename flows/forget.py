@@ -40,7 +40,7 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
     from funnel.pipeline.flows.look import release_secret
     from funnel.pipeline.flows.register_of_run import open_people
     from funnel.pipeline.ledger.account import accounting
-    from funnel.pipeline.tasks.secret_store import read_from_vault
+    from funnel.pipeline.tasks.secret_store import read_secret_block
     from funnel.pipeline.tasks.step import plain_errors, tell
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase
@@ -59,7 +59,7 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
                     'nobody is known in this series: its spec does not say [history] people = "same", so that nothing '
                     "is kept of anybody"
                 )
-            key = secret.record_key(spec.record_key, read_from_vault)
+            key = secret.record_key(spec.record_key, read_secret_block)
             found = erase(register, digests_of(people, register, key), entirely=entirely)
             if found.people:
                 account.forgotten(found.people, found.head_sha256)

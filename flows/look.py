@@ -7,8 +7,8 @@ from typing import Any
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.register_of_run import people_known
-from funnel.pipeline.tasks.committed import settled_version
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.tasks.committed import committed_version
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.recount import source_digest
 from funnel.register.register import Register
@@ -18,7 +18,7 @@ from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
 from funnel.release.signature import signer_of
-from funnel.source import settled_columns
+from funnel.source import resolved_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -33,11 +33,11 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
     FunnelError
         As the release flow.
     """
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     with open_series(spec) as series:
         secret = release_secret(spec, series, rotate=False)
         fingerprint = None if secret is None else secret.fingerprint
-        version = settled_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
+        version = committed_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
         cached = ["estimate", "optimise"]
         if version is None or not people_known(spec, series):
             return None
@@ -147,7 +147,7 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
     earlier = series.earlier
     waiting = series.held.waiting
     drawn = None if waiting is None else waiting.held.record.origin.secret
-    found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault, drawn)
+    found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_secret_block, drawn)
     return replace(found, series=spec.name)
 
 
@@ -161,4 +161,6 @@ def _register_secret(spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
             f"the release secret of the register {register.name} cannot be rotated: its people are known by it, and "
             "everything published about them would be forgotten"
         )
-    return find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read_from_vault)
+    return find_register_secret(
+        spec.record_secret, register.root, register.name, register.fingerprint, read_secret_block
+    )

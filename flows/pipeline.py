@@ -50,7 +50,7 @@ from funnel.release.decision import (
     Waiting,
     decide,
     origin_of,
-    told_of_withdrawn,
+    warning_of_withdrawn,
 )
 from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
@@ -58,12 +58,12 @@ from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
 from funnel.release.public import PublicRelease
 from funnel.release.row_files import forget_rows
-from funnel.release.secret import ReleaseSecret, settle_secret
+from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
-from funnel.source import misfits, settled_columns
+from funnel.source import misfits, resolved_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -126,13 +126,13 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         return _go(spec, series, register, account, again, rotate, None)
 
 
 @plain_errors
-def go_approved(
+def run_approved(
     spec: ReleaseSpec, approval: Approval, version: Version | None = None
 ) -> tuple[dict[str, Any], Done | None]:
     """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
@@ -154,7 +154,7 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
@@ -229,7 +229,7 @@ def _go(
         require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
     keep_keys(series.records.folder, decision.version, spec, taken)
     warnings = _doubtful(spec, estimated.joint, prepared)
-    if (withdrawn := told_of_withdrawn(earlier)) is not None:
+    if (withdrawn := warning_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"{WARNING}{warning}")
@@ -343,7 +343,7 @@ def _release(
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
         "outside": audited.outside,
         "frequencies": protection.model_dump(),
-        "history": _told_of_history(findings),
+        "history": _history_summary(findings),
     }
     if published is None:
         return told, None, late
@@ -370,7 +370,7 @@ def _nothing_to_do(
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:
     """Keep what the next version needs, and nothing of earlier sources."""
     if secret is not None:
-        settle_secret(secret)
+        commit_secret(secret)
     forget_rows(workspace)
     forget_followed(workspace)
     forget_other_snapshots(snapshot)
@@ -394,7 +394,7 @@ def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> 
     return replace(line, share=share, unchanged_gap=gap).certificate
 
 
-def _told_of_history(findings: Findings) -> dict[str, Any] | None:
+def _history_summary(findings: Findings) -> dict[str, Any] | None:
     """What is told of all versions together; None where this one stands alone."""
     found = findings.history
     if found is None:

@@ -6,20 +6,20 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.disclosure.rule_forecast import disclosure_outlook
-from funnel.frequencies.noise_forecast import noise_outlook
+from funnel.disclosure.rule_forecast import forecast_rules
+from funnel.frequencies.noise_forecast import forecast_noise
 from funnel.guarantees import parse_guarantee
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.artifacts import describe_plan
-from funnel.pipeline.flows.planned import Planned, told_plan
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.flows.planned import Planned, plan_answer
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import plan as compare
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version
 from funnel.progress import WARNING
 from funnel.sample_size import warnings
-from funnel.source import settled_columns
+from funnel.source import resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import FittedRows
 
@@ -45,13 +45,13 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
     FunnelError
         With one clear sentence.
     """
-    return describe_plan(told_plan(_plan(spec, suggest, frequencies)))
+    return describe_plan(plan_answer(_plan(spec, suggest, frequencies)))
 
 
 @plain_errors
 def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
-    spec = settled_columns(ReleaseSpec.load(spec_path))
-    found = preview(spec, tell, read_from_vault)
+    spec = resolved_columns(ReleaseSpec.load(spec_path))
+    found = preview(spec, tell, read_secret_block)
     for misfit in found.misfits:
         tell(f"{WARNING}{misfit}")
     joint = found.protected.frequencies.joint
@@ -73,7 +73,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
     )
     for warning in warnings(joint, guarantee, rows, useful):
         tell(f"{WARNING}{warning}")
-    (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_from_vault)
+    (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_secret_block)
     settings, part = spec.frequencies, found.protected.frequencies.part
     return Planned(
         spec=spec,
@@ -81,9 +81,9 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
         n=joint.n,
         rows=rows,
         history=outlook,
-        disclosure=disclosure_outlook(found.settled or spec, counted, ((str(guarantee), rows),), suggest, tell),
+        disclosure=forecast_rules(found.settled or spec, counted, ((str(guarantee), rows),), suggest, tell),
         costing=frequencies,
-        noise=noise_outlook(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
+        noise=forecast_noise(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
         if frequencies
         else None,
     )

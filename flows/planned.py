@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.disclosure.rule_forecast import DisclosureOutlook
+from funnel.disclosure.rule_forecast import RuleForecast
 from funnel.disclosure.rule_texts import public_sentence
-from funnel.frequencies.noise_forecast import NO_COST, NoiseOutlook
+from funnel.frequencies.noise_forecast import NO_COST, NoiseForecast
 from funnel.guarantees import Guarantee
 from funnel.history.version_forecast import Outlook
 from funnel.pipeline.flows.telling import plain
@@ -30,10 +30,10 @@ class Planned:
     rows : sequence of PlanRow
     history : Outlook or None
         Given everything published before, where the spec is of the same people.
-    disclosure : DisclosureOutlook
+    disclosure : RuleForecast
     costing : bool
         Whether it was asked what noise costs.
-    noise : NoiseOutlook or None
+    noise : NoiseForecast or None
         None where it was not asked, or the bound is none that covers noise.
     """
 
@@ -42,9 +42,9 @@ class Planned:
     n: int
     rows: Sequence[PlanRow]
     history: Outlook | None
-    disclosure: DisclosureOutlook
+    disclosure: RuleForecast
     costing: bool
-    noise: NoiseOutlook | None
+    noise: NoiseForecast | None
 
     @property
     def is_noisy(self) -> bool:
@@ -53,7 +53,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class ToldPlan:
+class PlanAnswer:
     """The artifacts of a plan, rounded.
 
     Attributes
@@ -78,10 +78,10 @@ class ToldPlan:
     utility: str = "information"
 
 
-def told_plan(planned: Planned) -> ToldPlan:
+def plan_answer(planned: Planned) -> PlanAnswer:
     """What of a plan others than the steward may read."""
     step, guarantee, noise = share_step(planned.n), planned.guarantee, planned.noise
-    return ToldPlan(
+    return PlanAnswer(
         [compared(row.to_dict(), step, guarantee) for row in planned.rows],
         None if planned.history is None else weighed(planned.history.to_dict(), step),
         _disclosed(planned, step),
@@ -112,7 +112,7 @@ def _disclosed(planned: Planned, step: float) -> str:
     return "\n".join([*lines, "", *(f"    {line}" for line in found.suggestion.toml.splitlines())])
 
 
-def _costs(noise: NoiseOutlook, step: float, guarantee: Guarantee, is_noisy: bool) -> str:
+def _costs(noise: NoiseForecast, step: float, guarantee: Guarantee, is_noisy: bool) -> str:
     """What the table of costs is of, and what would help where there are too few records."""
     said = (
         f"Share of H(X) kept under {guarantee} by epsilon of the frequencies (the spec has {noise.epsilon:g}) and "

@@ -173,9 +173,9 @@ def plan_command(
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
     """
     from funnel.certainty import certainty
-    from funnel.disclosure.rule_forecast import disclosure_outlook
+    from funnel.disclosure.rule_forecast import forecast_rules
     from funnel.estimation import expected_errors
-    from funnel.frequencies.noise_forecast import noise_outlook
+    from funnel.frequencies.noise_forecast import forecast_noise
     from funnel.guarantees import parse_guarantee
     from funnel.numbers import utility_for
     from funnel.planning import asked_for, plan
@@ -183,13 +183,13 @@ def plan_command(
     from funnel.preview.version_plan import plan_version
     from funnel.rendering import plan_writer
     from funnel.sample_size import rare_secrets, warnings
-    from funnel.source import settled_columns
+    from funnel.source import resolved_columns
     from funnel.spec import ReleaseSpec
     from funnel.tradeoff import FittedRows
 
     if page is not None and no_page:
         raise SpecError("--page says where to write a page and --no-page to write none; give one of them")
-    described = settled_columns(ReleaseSpec.load(spec))
+    described = resolved_columns(ReleaseSpec.load(spec))
     # A library that was installed without the extra "pipeline" has nothing to render pages with.
     write_page = None if no_page or (as_json and page is None) else plan_writer()
     if page is not None and write_page is None:
@@ -249,10 +249,10 @@ def plan_command(
         best = [asked_for(rows, described.mechanism.name) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
-        disclosure = disclosure_outlook(found.settled or described, counted, compared, suggesting, console.progress)
+        disclosure = forecast_rules(found.settled or described, counted, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [
-            noise_outlook(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)
+            forecast_noise(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)
             for bound in (bounds if costing else ())
         ]
         written = None

@@ -25,9 +25,9 @@ from funnel.wording import printable
 if TYPE_CHECKING:
     from funnel.audit.check import Check
     from funnel.certainty import Certainty
-    from funnel.disclosure.rule_forecast import DisclosureOutlook
+    from funnel.disclosure.rule_forecast import RuleForecast
     from funnel.estimation import ExpectedErrors
-    from funnel.frequencies.noise_forecast import NoiseOutlook
+    from funnel.frequencies.noise_forecast import NoiseForecast
     from funnel.history.version_forecast import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
@@ -224,8 +224,8 @@ class Console:
         outlooks: Sequence[Outlook | None],
         protection: Protection,
         sure: Sequence[Certainty | None] | None = None,
-        disclosure: DisclosureOutlook | None = None,
-        noise: Sequence[NoiseOutlook | None] | None = None,
+        disclosure: RuleForecast | None = None,
+        noise: Sequence[NoiseForecast | None] | None = None,
         page: Path | None = None,
         errors: Sequence[ExpectedErrors | None] | None = None,
     ) -> None:
@@ -303,7 +303,7 @@ class Console:
                 out.print(Text(f"{guarantee}: {exact.sentence}" if several else exact.sentence), soft_wrap=True)
         for outlook in outlooks:
             if outlook is not None:
-                self._print_outlook(outlook, several)
+                self._print_forecast(outlook, several)
         for line in (*_costs(noise or ()), *(() if disclosure is None else disclosure.lines())):
             out.print(Text(printable(line)), soft_wrap=True)
         if page is not None:
@@ -340,7 +340,7 @@ class Console:
         )
         self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {within}"), soft_wrap=True)
 
-    def _print_outlook(self, found: Outlook, several: bool) -> None:
+    def _print_forecast(self, found: Outlook, several: bool) -> None:
         """What can be kept given everything published before, and what reserves and a smaller beginning cost."""
         out, asked = self._out, found.asked
         of = f" ({found.guarantee})" if several else ""
@@ -393,7 +393,7 @@ class Console:
         )
 
 
-def _costs(noise: Sequence[NoiseOutlook | None]) -> Iterator[str]:
+def _costs(noise: Sequence[NoiseForecast | None]) -> Iterator[str]:
     """What noise costs under each bound."""
     from funnel.frequencies.noise_forecast import NO_COST
 

@@ -76,7 +76,7 @@ class ReleaseSpec(Section):
         What these frequencies may hold.
     groups : GroupSettings
         How the records of many columns are grouped into classes. In memory ``publish`` is always the flat tuple of
-        columns; of "auto" it is empty until `funnel.source.settled_columns` has seen the source.
+        columns; of "auto" it is empty until `funnel.source.resolved_columns` has seen the source.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str

@@ -40,7 +40,7 @@ def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: st
     write_whole(private_folder(workspace) / _FILE, dump(said))
 
 
-def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: str | None) -> Version | None:
+def committed_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: str | None) -> Version | None:
     """The newest version, held or published, if a run on this spec, source, secret and code ended with it; else None.
 
     The source is read, to be sure that it is the same; nothing is estimated or optimised.

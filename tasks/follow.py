@@ -17,7 +17,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
@@ -211,7 +211,9 @@ def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
 
 def _forecast(who: Attending, predicted: Step) -> Forecast:
     """Which histories are expected after a version."""
-    laws = laws_before(predicted.past, who.nodes, predicted.joint, predicted.observed.changes).values.sum(axis=1)
+    laws = distributions_before(predicted.past, who.nodes, predicted.joint, predicted.observed.changes).values.sum(
+        axis=1
+    )
     nodes, outputs, people, others = answered(who, laws, predicted.library, predicted.drawn_from)
     return Forecast(who, nodes, outputs, people, others)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.learned import learned_codings
 from funnel.release.secret import ReleaseSecret
@@ -25,7 +25,7 @@ def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = No
     secret : ReleaseSecret, optional
         Needed if the spec has a record key.
     """
-    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
+    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_secret_block)
 
     def codings(source: Source, digest: str) -> Codings:
         return learned_codings(spec, source, digest, workspace, tell, key)

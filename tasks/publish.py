@@ -18,7 +18,7 @@ from funnel.release.files import write_whole
 from funnel.release.provenance import software
 from funnel.release.record import History, Record
 from funnel.release.signature import sign_release, signer_of
-from funnel.release.validated import require_judged
+from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
 from funnel.rendering import page_renderer
 
@@ -76,7 +76,7 @@ def publish(run: Run, draft: Draft, verdict: Verdict, entry: Prepared | None = N
     """
     # Only what was judged is signed.
     folder, version, series = draft.folder, draft.decision.version, run.series
-    require_judged(folder.root, verdict)
+    require_validated(folder.root, verdict)
     files = sign_release(run.spec, folder, str(version), draft.created, verdict.files)
     history = draft.followed.drawn.record
     if entry is not None and history is not None:

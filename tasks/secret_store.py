@@ -8,7 +8,7 @@ from funnel.errors import SpecError
 from funnel.release.secret import read_secret
 
 
-def read_from_vault(place: str) -> str:
+def read_secret_block(place: str) -> str:
     """The text of a secret in a file, in the environment, or in a Secret block of the orchestrator.
 
     Raises

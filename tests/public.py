@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funnel.findings import Audited
-from funnel.findings.of_release import LawFindings
+from funnel.findings.of_release import DistributionFindings
 from funnel.frequencies import Frequencies
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee
@@ -44,7 +44,7 @@ def public_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> PublicR
 
 def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
     """What a report shows with other findings, of whoever knows the counts and of the public alike."""
-    audited, names = content.audited, {part.name for part in fields(LawFindings)}
+    audited, names = content.audited, {part.name for part in fields(DistributionFindings)}
     law = replace(audited.law, **{name: value for name, value in changes.items() if name in names})
     told = {name: changes[name] for name in ("rows", "outside", "consistency", "history") if name in changes}
     return replace(content, findings=replace(content.findings, **changes), audited=replace(audited, law=law, **told))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from funnel.findings.words import WordFinding, judge_words, runs_in_common, runs_of_before
+from funnel.findings.words import WordFinding, check_randomness, runs_in_common, runs_of_before
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
 from funnel.pipeline.expectations.drawing import JudgedDrawing, not_left
 
@@ -49,7 +49,7 @@ class RandomWords(EvidenceMetric):
         if words is None:
             return MeasuredWords(None, {}, 0, {})
         return MeasuredWords(
-            {purpose: judge_words(stream) for purpose, stream in words.items()},
+            {purpose: check_randomness(stream) for purpose, stream in words.items()},
             {purpose: stream.words for purpose, stream in words.items()},
             runs_in_common(words),
             {purpose: runs_of_before(stream, drawing.earlier) for purpose, stream in words.items()},

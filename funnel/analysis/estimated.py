@@ -64,7 +64,7 @@ def estimate_release(
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
         return plain_shares(plain, _named(by), _named(within), sampling=sampling, confidence=confidence)
-    protocol, rounded = told_protocol(folder)
+    protocol, rounded = published_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
     beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     if beside is not None:
@@ -113,7 +113,7 @@ class _Settings(TypedDict):
     rounded: float
 
 
-def told_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
+def published_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
     """What readers compute with, and by how much its probabilities are off at most, as it says.
 
     Raises
@@ -164,7 +164,7 @@ def estimate_numbers_of(
         return plain_numbers(
             plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
         )
-    protocol, rounded = told_protocol(folder)
+    protocol, rounded = published_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:

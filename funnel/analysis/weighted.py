@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.analysis.estimated import RARE, noisy_shares, published_limits, told_protocol
+from funnel.analysis.estimated import RARE, noisy_shares, published_limits, published_protocol
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
@@ -45,7 +45,7 @@ def estimate_release_weighted(
             f"shares are not weighted of whole records yet; weight them by {weight!r} as usual, and load_release(…)."
             "variance_ratio gives r"
         )
-    protocol, rounded = told_protocol(folder)
+    protocol, rounded = published_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}
     counts = output_counts_by(folder.data, protocol)[()]

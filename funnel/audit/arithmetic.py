@@ -112,12 +112,12 @@ def check_posterior(document: ProtocolDocument) -> Check:
     """
     if not any(document.prior.probabilities):
         return judged("posterior", ["no value has a share"], "")
-    prior = _prior_law(document)
+    prior = _prior_distribution(document)
     law = [{x: Fraction(weight, WHOLE) * prior[x] for x, weight in row} for row in document.entries]
     return judged("posterior", posterior_complaints(document, law), "as it follows from weights and prior")
 
 
-def _prior_law(document: ProtocolDocument) -> list[Fraction]:
+def _prior_distribution(document: ProtocolDocument) -> list[Fraction]:
     """The law of the inputs that figures are made of: public shares by their sum.
 
     In a wide table most are one step and add up to far more than one: these get what the others leave, alike.
@@ -165,7 +165,7 @@ def check_marginal(document: ProtocolDocument, rows: int) -> Check:
         widths = [Fraction(limit.high) - Fraction(limit.low) for limit in limits]
         # Shares divided by their sum may be outside their limits: many small ones are rounded upwards.
         middles = [(Fraction(limit.high) + Fraction(limit.low)) / 2 for limit in limits]
-        prior = _prior_law(document) if grid_of(document) >= _COARSE else middles
+        prior = _prior_distribution(document) if grid_of(document) >= _COARSE else middles
         far = far_from_marginal(document, prior, widths)
     said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
     return judged("marginal", said, "the law of the output, as far as the public shares tell it")

@@ -117,7 +117,7 @@ def check_public(public: PublicFrequencies, document: ProtocolDocument) -> list[
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     return [
         _check_leakage(level, counted, document),
-        judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it"),
+        judged("law", _distribution_errors(counted, document), "prior, posterior, utility and marginal follow from it"),
     ]
 
 
@@ -137,7 +137,9 @@ def check_evidence(
         proven = None if public is None else _level(public.as_recount(), document, public.possible)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
-    law = judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+    law = judged(
+        "law", _distribution_errors(counted, document), "prior, posterior, utility and marginal follow from it"
+    )
     of_counts = [_check_leakage(level, counted, document), law]
     if is_invariant(document.content()):
         of_counts.append(check_exact_balance(document, evidence.joint))
@@ -224,7 +226,7 @@ def _level(counted: Recount, document: ProtocolDocument, box: CountBox | None = 
     return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
 
 
-def _law_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
+def _distribution_errors(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
     """Everything in protocol.json that comes from the counts, from the counts again."""
     laws = _laws(counted, document)
     known = laws.recount

@@ -37,7 +37,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class DisclosureOutlook:
+class RuleForecast:
     """What a plan tells of disclosure control.
 
     Attributes
@@ -112,13 +112,13 @@ class DisclosureOutlook:
                 )
 
 
-def disclosure_outlook(
+def forecast_rules(
     spec: ReleaseSpec,
     joint: Joint,
     compared: Sequence[tuple[str, Sequence[PlanRow]]],
     suggesting: bool,
     progress: Progress,
-) -> DisclosureOutlook:
+) -> RuleForecast:
     """Hold public counts against the rules of a spec and, if asked, compute what would mend them.
 
     Parameters
@@ -157,7 +157,7 @@ def disclosure_outlook(
                 weights=spec.mechanism.weights,
             )
             kept[guarantee] = _kept(first, _best(after))
-    return DisclosureOutlook(found, spec.disclosure.refuses(spec.frequencies.protection), suggesting, suggestion, kept)
+    return RuleForecast(found, spec.disclosure.refuses(spec.frequencies.protection), suggesting, suggestion, kept)
 
 
 def _kept(first: PlanRow | None, then: PlanRow | None) -> Kept:

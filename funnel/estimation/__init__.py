@@ -1,7 +1,7 @@
 """What a data user can recover of true frequencies, and how exactly."""
 
 from funnel.estimation.estimating import estimate
-from funnel.estimation.estimation_utility import certain, estimation_worth, wanted_shares
+from funnel.estimation.estimation_utility import certain, utility_of_estimates, wanted_shares
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
 from funnel.estimation.means import estimate_numbers
 from funnel.estimation.number_estimate import NumberEstimate
@@ -29,9 +29,9 @@ __all__ = [
     "estimate_odds",
     "estimate_trend",
     "estimate_weighted",
-    "estimation_worth",
     "expected_errors",
     "tables_of",
+    "utility_of_estimates",
     "variance_ratio",
     "wanted_shares",
 ]

@@ -12,7 +12,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
 
 
-def estimation_worth(joint: Joint, protocol: Protocol) -> float | None:
+def utility_of_estimates(joint: Joint, protocol: Protocol) -> float | None:
     """The share of the records that would tell as much if they were published as they are.
 
     Of independent records: the variances that estimates of the shares of all cells of these tables have without a

@@ -71,13 +71,13 @@ def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) ->
     p_values: list[tuple[float, int]] = []
     impossible, most, most_at = 0, 0, 0
     for _, x, outputs, records in DrawnCounts.of_pairs(pair_counts).rows():
-        drawn, weights, forbidden = drawn_by_law(protocol, x, outputs, records)
+        drawn, weights, forbidden = drawn_by_distribution(protocol, x, outputs, records)
         impossible += forbidden
         if forbidden > most:
             most, most_at = forbidden, x
         if not drawn.any():
             continue
-        single, together, classes = law_p_values(drawn, weights)
+        single, together, classes = distribution_p_values(drawn, weights)
         p_values.extend((float(p), x) for p in single)
         # One test of two classes is among the single ones, or as good as one of them.
         if classes > 2:
@@ -90,7 +90,9 @@ def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) ->
     return Consistency(min(1.0, smallest * len(p_values)), worst, len(p_values), 0)
 
 
-def drawn_by_law(protocol: Protocol, x: int, outputs: IntArray, records: IntArray) -> tuple[IntArray, WeightArray, int]:
+def drawn_by_distribution(
+    protocol: Protocol, x: int, outputs: IntArray, records: IntArray
+) -> tuple[IntArray, WeightArray, int]:
     """Records of an input by the outputs that it can become, their weights, and the records with any other output.
 
     Parameters
@@ -109,7 +111,7 @@ def drawn_by_law(protocol: Protocol, x: int, outputs: IntArray, records: IntArra
     return drawn, weights, int(records[~allowed].sum())
 
 
-def law_p_values(counts: IntArray, weights: WeightArray) -> tuple[FloatArray, float, int]:
+def distribution_p_values(counts: IntArray, weights: WeightArray) -> tuple[FloatArray, float, int]:
     """P-values of draws from one law: of each output that can occur and need not, and of all of them together.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.drawn import DrawnCounts
-from funnel.findings.consistency import drawn_by_law, law_p_values
+from funnel.findings.consistency import distribution_p_values, drawn_by_distribution
 from funnel.protocol import Protocol
 from funnel.tails import fisher
 
@@ -54,11 +54,12 @@ def independence(counts: DrawnCounts, protocol: Protocol) -> Independence:
     Notes
     -----
     *Proof that P(p <= t) <= t.* Given the secrets and the inputs, rows of counts are independent and multinomial with
-    the weights of their inputs. For each row, `funnel.findings.consistency.law_p_values` gives exact p-values of single
-    outputs and one of all outputs together, each at most t with a probability of at most t. Three families are made:
-    (1) all of these; (2) for every secret Fisher's combination of the latter over its inputs, which are independent;
-    (3) one combination over all. Each family is corrected by the number of its tests, and the smallest of the three
-    results by three. Which tests are made depends on the weights and on the numbers of records, not on the draws. ∎
+    the weights of their inputs. For each row, `funnel.findings.consistency.distribution_p_values` gives exact p-values
+    of single outputs and one of all outputs together, each at most t with a probability of at most t. Three families
+    are made: (1) all of these; (2) for every secret Fisher's combination of the latter over its inputs, which are
+    independent; (3) one combination over all. Each family is corrected by the number of its tests, and the smallest of
+    the three results by three. Which tests are made depends on the weights and on the numbers of records, not on the
+    draws. ∎
 
     Time for the outputs that are possible in each of the combinations of secret and input.
     """
@@ -67,12 +68,12 @@ def independence(counts: DrawnCounts, protocol: Protocol) -> Independence:
     together: dict[int, list[tuple[float, int]]] = {}
     worst_impossible: tuple[int, int, int] = (0, 0, 0)
     for s, x, outputs, records in counts.rows():
-        drawn, weights, forbidden = drawn_by_law(protocol, x, outputs, records)
+        drawn, weights, forbidden = drawn_by_distribution(protocol, x, outputs, records)
         impossible += forbidden
         worst_impossible = max(worst_impossible, (forbidden, s, x))
         if forbidden:
             continue
-        p_values, combined, _ = law_p_values(drawn, weights)
+        p_values, combined, _ = distribution_p_values(drawn, weights)
         tests += len(p_values) + 1
         smallest.append((min(combined, float(p_values.min(initial=1.0))), s, x))
         together.setdefault(s, []).append((combined, x))

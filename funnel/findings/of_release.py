@@ -26,7 +26,7 @@ _LARGEST = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LawFindings:
+class DistributionFindings:
     """What a protocol reveals under one law of secret and input; entropies and levels in nats.
 
     Attributes
@@ -92,7 +92,7 @@ class LawFindings:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Findings(LawFindings):
+class Findings(DistributionFindings):
     """The audit of one release by whoever knows the counts and the draws; internal.
 
     Attributes
@@ -135,7 +135,7 @@ class Audited:
     Attributes
     ----------
     frequencies : Frequencies
-    law : LawFindings
+    law : DistributionFindings
         Under these frequencies, and where they have bounds over every table of counts within them.
     rows : int
         Records released, as the table shows.
@@ -148,7 +148,7 @@ class Audited:
     """
 
     frequencies: Frequencies
-    law: LawFindings
+    law: DistributionFindings
     rows: int
     outside: int | None
     consistency: Consistency | None
@@ -178,7 +178,7 @@ class Audited:
         """
         drawn = DrawnCounts.of_pairs(pair_counts)
         rows = drawn.n
-        law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
+        law = distribution_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
             return cls(frequencies, law, rows, None, None, history, drawn.by_output)
         outside = _outside(drawn, history)
@@ -226,11 +226,11 @@ def audit_release(
     if audited is not None and audited.frequencies.joint is joint:
         law = audited.law
     else:
-        law = law_findings(joint, protocol, guarantee, alpha, utility)
+        law = distribution_findings(joint, protocol, guarantee, alpha, utility)
     drawn = DrawnCounts.of_pairs(pair_counts)
     noisy = audited is not None and audited.frequencies.protection == "noise"
     return Findings(
-        **{part.name: getattr(law, part.name) for part in fields(LawFindings)},
+        **{part.name: getattr(law, part.name) for part in fields(DistributionFindings)},
         rows=drawn.n,
         outside=_outside(drawn, history),
         consistency=draw_consistency(drawn, drawn_with or protocol),
@@ -240,9 +240,9 @@ def audit_release(
     )
 
 
-def law_findings(
+def distribution_findings(
     joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05, utility: Utility = INFORMATION
-) -> LawFindings:
+) -> DistributionFindings:
     """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
 
     Utility is about the published columns: with the secret, where that is one of them.
@@ -263,7 +263,7 @@ def law_findings(
     published = joint.over_published(protocol.outputs.columns)
     witness = level.witness
     ratio = witness.ratio
-    return LawFindings(
+    return DistributionFindings(
         guarantee=str(guarantee),
         holds=guarantee.holds(joint, protocol),
         level=level.value,

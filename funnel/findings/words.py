@@ -37,7 +37,7 @@ class WordFinding:
     repeated_runs: int
 
 
-def judge_words(words: WordStatistics) -> WordFinding:
+def check_randomness(words: WordStatistics) -> WordFinding:
     """Test the words of one purpose.
 
     Notes

@@ -28,7 +28,7 @@ from funnel.solver.budget import Budget
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SIZES = (1_000, 10_000, 100_000)
 NO_COST = "no table of what noise costs: it is for bounds that cover noise, and are not perfect privacy"
-"""What is said where `noise_outlook` has nothing to tell."""
+"""What is said where `forecast_noise` has nothing to tell."""
 # Seconds for one number of records and one epsilon, as work that is counted.
 SECONDS = 1.0
 # Of H(X): closer than this an optimum need not be known to be told in tenths of a percent.
@@ -84,7 +84,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class NoiseOutlook:
+class NoiseForecast:
     """What noise costs under one guarantee.
 
     Attributes
@@ -188,7 +188,7 @@ class NoiseOutlook:
         return kept is not None and kept >= share
 
 
-def noise_outlook(
+def forecast_noise(
     joint: Joint,
     guarantee: Guarantee,
     epsilon: float,
@@ -198,7 +198,7 @@ def noise_outlook(
     sizes: Sequence[int] = SIZES,
     seconds: float = SECONDS,
     progress: Progress = quiet,
-) -> NoiseOutlook | None:
+) -> NoiseForecast | None:
     """What the best protocol that reads the published columns alone keeps, whatever counts the noise leaves open.
 
     Counts are those of a plan, scaled to other numbers of records in whole numbers (`funnel.frequencies.other_sizes`),
@@ -224,7 +224,7 @@ def noise_outlook(
 
     Returns
     -------
-    NoiseOutlook or None
+    NoiseForecast or None
         None for a guarantee that is decided for the published counts alone, and for perfect privacy.
 
     Notes
@@ -263,7 +263,7 @@ def noise_outlook(
         costs += _tightened(row)
         if n == counts.n:
             plain = found.get(None)
-    outlook = NoiseOutlook(
+    outlook = NoiseForecast(
         str(guarantee), counts.n, epsilon, beta, epsilons, sizes, tuple(costs), None, joint.secret.columns
     )
     now, without = outlook.cost(counts.n, epsilon), outlook.cost(counts.n, None)

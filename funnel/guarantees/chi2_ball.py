@@ -112,7 +112,7 @@ def tightest(found: Tilt, rows: FloatArray, law: FloatArray, divergence: FloatAr
     return replace(found, distance=np.where(better, 0.0, found.distance), mass=np.where(better, plain.mass, found.mass))
 
 
-def extreme_law(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
+def extreme_distribution(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
     """A law R with ``Σ P̂²/R <= D`` whose average of the row is the largest, shape (u,): the witness of the bound."""
     divergences = np.array([divergence])
     distance = tilt(row[None], law[None], divergences).distance

@@ -122,7 +122,9 @@ class CountBox(Laws):
             side[:, ~self.possible] = np.nan
         return up, down
 
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def given_distributions(
+        self, rows: FloatArray, secrets: Places, upward: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Those of the tables with the extreme averages; others with as many records."""
         own = _own(rows, secrets)
         order = ranked(own, upward)
@@ -132,7 +134,7 @@ class CountBox(Laws):
         number = table.sum(axis=-1, keepdims=True)
         return table / number, self.lower[secrets] / number, self.upper[secrets] / number
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
+    def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """Those of tables in the box that come close to the largest lift: by few numbers of records, twice."""
         k = len(rows)
         every = np.arange(k)

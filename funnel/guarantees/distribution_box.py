@@ -19,7 +19,7 @@ from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True, eq=False)
-class LawBox(Laws):
+class DistributionBox(Laws):
     """All laws with ``lower <= p(x|s) <= upper`` and ``prior_lower <= p(s) <= prior_upper``, in units of 2^-32.
 
     Attributes
@@ -105,18 +105,20 @@ class LawBox(Laws):
         gains[:, np.arange(c), np.arange(c)] = own
         return np.asarray((self._prior(gains, largest) * gains).sum(axis=-1))
 
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def given_distributions(
+        self, rows: FloatArray, secrets: Places, upward: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Greedy."""
         own = rows[np.arange(len(rows)), secrets if rows.shape[1] > 1 else 0]
         lower, upper = self.lower[secrets], self.upper[secrets]
         worst = filled(ranked(own, upward), lower, upper, UNIT, UNIT).table(0)
         return worst / UNIT, lower / UNIT, upper / UNIT
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
+    def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """Greedy in p(x|s), then in p(s)."""
         every = np.arange(len(rows))
         laws = self._filled(rows, not upward) / UNIT
-        laws[every, secrets], _, _ = self.given_laws(rows, secrets, upward)
+        laws[every, secrets], _, _ = self.given_distributions(rows, secrets, upward)
         prior = self._prior((laws * rows).sum(axis=-1), not upward)
         lower, upper = (np.broadcast_to(limits / UNIT, laws.shape) for limits in (self.lower, self.upper))
         return Extreme(laws, prior, lower, upper)
@@ -157,7 +159,7 @@ class LawBox(Laws):
         return total
 
 
-def law_box(joint: Joint, alpha: float) -> LawBox:
+def distribution_box(joint: Joint, alpha: float) -> DistributionBox:
     """The box around the counts of the joint law that a channel reads; it misses the true law at most with α.
 
     Each limit of p(x|s), given the number of records with s, and of p(s) misses with at most α/(2(ca + c)), so that all
@@ -198,7 +200,7 @@ def limit_number(box: CountBox) -> int:
     return 2 * (c * u + c)
 
 
-def limits_of(box: CountBox, tail: Fraction) -> LawBox:
+def limits_of(box: CountBox, tail: Fraction) -> DistributionBox:
     """The box around tables of counts, each limit of which misses with ``tail`` at most.
 
     Nothing is known of p(x|s) for a secret without records: its limits are 0 and 1.
@@ -213,4 +215,4 @@ def limits_of(box: CountBox, tail: Fraction) -> LawBox:
             high[s, x] = upper_limit(min(int(upper[s, x]), fewest), fewest, tail) if fewest else UNIT
     prior_low = [lower_limit(int(least[s]), int(least[s] + most.sum() - most[s]), tail) for s in range(c)]
     prior_high = [upper_limit(int(most[s]), int(most[s] + least.sum() - least[s]), tail) for s in range(c)]
-    return LawBox(low, high, np.array(prior_low, dtype=np.int64), np.array(prior_high, dtype=np.int64))
+    return DistributionBox(low, high, np.array(prior_low, dtype=np.int64), np.array(prior_high, dtype=np.int64))

@@ -335,11 +335,11 @@ def _places(joint: Joint) -> Places:
 def _extreme(laws: Laws, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
     """Laws under which ratios of rows are largest; for pairs of two secrets alone."""
     if kind != "pairs":
-        return laws.lift_laws(stack, secret, kind == "up")
+        return laws.lift_distributions(stack, secret, kind == "up")
     every, shape = np.arange(len(stack)), (len(stack), *laws.shape)
     given, lower, upper, prior = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape[:2])
     for place, upward in ((secret, True), (other, False)):
-        found = laws.given_laws(stack, place, upward)
+        found = laws.given_distributions(stack, place, upward)
         given[every, place], lower[every, place], upper[every, place] = found
         prior[every, place] = 0.5
     return Extreme(given, prior, lower, upper)

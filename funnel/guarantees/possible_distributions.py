@@ -73,14 +73,16 @@ class Laws(ABC):
         """The largest P(y|s)/P(y) and the largest P(y)/P(y|s) over the set, each (b, c); nan where y never occurs."""
 
     @abstractmethod
-    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def given_distributions(
+        self, rows: FloatArray, secrets: Places, upward: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """For each of k rows the p(x|s) of its secret (k,) that makes P(y|s) largest, or least, and limits of others.
 
         Each has shape (k, u), as in `Extreme`.
         """
 
     @abstractmethod
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
+    def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """For each of k rows a law with the largest lift of its secret, or inverse."""
 
     @abstractmethod

@@ -20,7 +20,7 @@ from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
 from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
+from funnel.guarantees.worst_case import Neighbourhood, attaining_distribution, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.wording import at_most
@@ -115,7 +115,7 @@ class RLDP(RobustRatio, OneBudget):
             return Level(0.0, Witness(first, 0, 0, None, True))
         around = self.neighbourhood(joint)
         worst = worst_pair(rows[used], around)
-        law = attaining_law(rows[used], around, worst) if math.isfinite(worst.ratio) else None
+        law = attaining_distribution(rows[used], around, worst) if math.isfinite(worst.ratio) else None
         witness = Witness(
             int(used[worst.output]),
             worst.high,

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, checked_number
-from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.distribution_box import DistributionBox, distribution_box
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
 from funnel.joint import Joint
 
@@ -84,7 +84,7 @@ class Robust(SetGuarantee):
 class RobustRatio(Robust, RatioGuarantee):
     """A robust guarantee over one box around all records."""
 
-    def laws(self, joint: Joint) -> LawBox:
+    def laws(self, joint: Joint) -> DistributionBox:
         """The box around the counts, widened by their noise.
 
         Raises
@@ -92,4 +92,4 @@ class RobustRatio(Robust, RatioGuarantee):
         DataError
             If a secret never occurs.
         """
-        return law_box(joint, self.alpha)
+        return distribution_box(joint, self.alpha)

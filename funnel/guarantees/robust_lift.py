@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.chi2_ball import extreme_distribution, tilt
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
 
@@ -316,8 +316,8 @@ def _law(
     rest_law = estimate[others].ravel() / estimate[others].sum()
     divergence = (tasks.limit - own_share) * (1 - sigma) / (1 - prior) ** 2
     law = np.empty_like(estimate)
-    law[s] = sigma * extreme_law(sign * rows[y, s], near.law[s], max(1.0, own_share * sigma / prior**2))
-    rest = extreme_law(-sign * rows[y, others].ravel(), rest_law, max(1.0, divergence))
+    law[s] = sigma * extreme_distribution(sign * rows[y, s], near.law[s], max(1.0, own_share * sigma / prior**2))
+    rest = extreme_distribution(-sign * rows[y, others].ravel(), rest_law, max(1.0, divergence))
     law[others] = (1 - sigma) * rest.reshape(len(others), -1)
     law /= law.sum()
     seen = estimate > 0

@@ -11,7 +11,7 @@ from typing import ClassVar
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.by_event import ByEvent, LIPOver, Part, SideChannels
 from funnel.guarantees.count_box import count_box
-from funnel.guarantees.distribution_box import LawBox, check_every_secret, limit_number, limits_of
+from funnel.guarantees.distribution_box import DistributionBox, check_every_secret, limit_number, limits_of
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.known_columns import known_events
 from funnel.guarantees.robust_guarantee import Robust
@@ -152,7 +152,7 @@ class RAttribute(RSRLIP):
 
 
 @lru_cache(maxsize=_KEPT)
-def _boxes(joint: Joint, every: bool, alpha: float) -> tuple[LawBox, ...]:
+def _boxes(joint: Joint, every: bool, alpha: float) -> tuple[DistributionBox, ...]:
     """The box around the records of each event; all their limits share α."""
     check_every_secret(joint, count_box(joint))
     events = known_events(joint, every)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.chi2_ball import Tilt, extreme_law, tightest, tilt
+from funnel.guarantees.chi2_ball import Tilt, extreme_distribution, tightest, tilt
 from funnel.joint import FloatArray
 
 # How the deviation is split between two secrets, as log-odds ln(θ/(1-θ)): where a cell is rare the best split can lie a
@@ -193,7 +193,7 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
     return best
 
 
-def attaining_law(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPair) -> FloatArray:
+def attaining_distribution(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPair) -> FloatArray:
     """A law P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search.
 
     It is in F whatever rounding did: see `_drawn_in`.
@@ -202,7 +202,9 @@ def attaining_law(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPa
     roots = np.ones(len(neighbourhood.prior))
     for secret, share, sign in ((worst.high, worst.share, 1.0), (worst.low, 1 - worst.share, -1.0)):
         divergence = float((1 + share * neighbourhood.deviation / neighbourhood.prior[secret]) ** 2)
-        conditionals[secret] = extreme_law(sign * rows[worst.output, secret], neighbourhood.law[secret], divergence)
+        conditionals[secret] = extreme_distribution(
+            sign * rows[worst.output, secret], neighbourhood.law[secret], divergence
+        )
         roots[secret] = np.sqrt(divergence)
     marginal = neighbourhood.prior * roots
     law = conditionals * (marginal / marginal.sum())[:, None]

@@ -73,7 +73,7 @@ def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
     return counted
 
 
-def unseen_law(joint: Joint, changes: Changes | None) -> IntArray:
+def unseen_distribution(joint: Joint, changes: Changes | None) -> IntArray:
     """Counts (c, a), to be divided by their sum: what follows a cell that nobody in both versions had.
 
     The law of t, of all its people, for the secrets that people in both have: no secret that only new people have may
@@ -97,7 +97,7 @@ class Kernel:
 
     def __init__(self, cells: int, joint: Joint, changes: Changes | None) -> None:
         size = joint.counts.size
-        unseen = unseen_law(joint, changes).reshape(-1)
+        unseen = unseen_distribution(joint, changes).reshape(-1)
         self._otherwise: FloatArray = unseen / unseen.sum()
         # A restriction that leaves one cell per secret is as long a sum as any.
         self.error = (cells + _OPERATIONS) * UNIT
@@ -125,7 +125,7 @@ class Kernel:
         return np.asarray(following + unseen[:, None] * self._otherwise)
 
 
-def laws_before(past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]) -> Laws:
+def distributions_before(past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]) -> Laws:
     """P(s, x | h) for the nodes of a past, before the version that comes next.
 
     Parameters

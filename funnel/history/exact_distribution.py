@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
-from funnel.history.distributions import unseen_law
+from funnel.history.distributions import unseen_distribution
 from funnel.history.past import Past
 from funnel.joint import Joint
 
@@ -19,7 +19,7 @@ WholeNumbers = npt.NDArray[np.object_]
 
 
 @dataclass(eq=False)
-class ExactLaws:
+class ExactDistributions:
     """Laws of histories in whole numbers, up to a factor; what histories have in common is computed once.
 
     Parameters
@@ -69,7 +69,7 @@ def moved_on(law: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeN
     rows = [] if changes is None else list(zip(*(column.tolist() for column in _columns(changes)), strict=True))
     for before, _, records in rows:
         leaving[before] += records
-    otherwise = unseen_law(joint, changes).reshape(-1).tolist()
+    otherwise = unseen_distribution(joint, changes).reshape(-1).tolist()
     total = sum(otherwise)
     unseen = sum(weight for weight, count in zip(weights, leaving, strict=True) if not count)
     sizes = [count for weight, count in zip(weights, leaving, strict=True) if weight and count]

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from funnel.history.changes import Changes
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -138,7 +138,7 @@ def expected_people(
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since then, where the bound is to hold for all of that.
     """
-    laws = laws_before(past, who.nodes, joint, changes).values
+    laws = distributions_before(past, who.nodes, joint, changes).values
     masses = laws * np.maximum(who.people, LEAST)[:, None, None]
     others = joint.p * who.others
     scale = _PARTS / float(masses.sum() + others.sum())

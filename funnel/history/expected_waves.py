@@ -18,7 +18,7 @@ from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.following import follow
@@ -173,7 +173,7 @@ def follow_expected_waves(
                 progress=progress,
             )
             decided.append(step)
-            laws = laws_before(past, who.nodes, law, since).values.sum(axis=1)
+            laws = distributions_before(past, who.nodes, law, since).values.sum(axis=1)
             told = _Wave(*answered(who, laws, step.library, step.drawn_from))
             found.append(Fitted(step, step, 0, 0) if there is None else fitted(step, there))
         else:

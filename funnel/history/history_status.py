@@ -12,7 +12,7 @@ from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past
-from funnel.history.possible import PossibleLaws
+from funnel.history.possible import PossibleDistributions
 from funnel.joint import FloatArray, IntArray, Joint
 
 
@@ -38,7 +38,7 @@ class Standing:
     joint : Joint
     others : tuple of Standing
         Where the same histories stand for the other observers.
-    possible : PossibleLaws or None
+    possible : PossibleDistributions or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
 
@@ -51,7 +51,7 @@ class Standing:
     observer: Observer
     joint: Joint
     others: tuple[Standing, ...] = ()
-    possible: PossibleLaws | None = None
+    possible: PossibleDistributions | None = None
 
     @property
     def everybody(self) -> tuple[Standing, ...]:
@@ -86,14 +86,14 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
 
     Notes
     -----
-    As `laws_before`; whole numbers where floats cannot tell whether a history has been moved.
+    As `distributions_before`; whole numbers where floats cannot tell whether a history has been moved.
     """
     nodes, places = np.unique(observed.nodes, return_inverse=True)
     people = np.zeros(len(nodes), dtype=np.int64)
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     priors, prior_of = _priors(past, nodes, observed)
-    possible = None if observed.limits is None else PossibleLaws(past, observed.joint, observed.limits)
+    possible = None if observed.limits is None else PossibleDistributions(past, observed.joint, observed.limits)
     first, *others = (
         _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
         for observer in observers_of(past, observed)

@@ -15,8 +15,8 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, Laws, laws_before
-from funnel.history.exact_distribution import ExactLaws, WholeNumbers
+from funnel.history.distributions import UNIT, Laws, distributions_before
+from funnel.history.exact_distribution import ExactDistributions, WholeNumbers
 from funnel.history.mover_stayer import CLASSES, MoverStayer
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -52,14 +52,14 @@ class Observer:
     joint: Joint
     changes: Mapping[int, Changes]
     classes: int = 1
-    _exact: ExactLaws = field(init=False, repr=False)
+    _exact: ExactDistributions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_exact", ExactLaws(self.past))
+        object.__setattr__(self, "_exact", ExactDistributions(self.past))
 
     def laws(self, nodes: IntArray) -> Laws:
         """P(s, x | h) of some histories, values (k, c, a)."""
-        laws = laws_before(self.past, nodes, self.joint, self.changes)
+        laws = distributions_before(self.past, nodes, self.joint, self.changes)
         if self.classes == 1:
             return laws
         k, c, inputs = laws.values.shape

@@ -265,7 +265,7 @@ def _filled(
     return np.asarray(value + off if top else np.maximum(value - off, 0.0)), table
 
 
-class PossibleLaws:
+class PossibleDistributions:
     """Limits of all histories before a version, under every set of tables that noise leaves open.
 
     Parameters
@@ -396,7 +396,7 @@ def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
     return Worst(np.stack(above, axis=1), np.stack(below, axis=1), np.array(which, dtype=np.int64))
 
 
-def worst_law(told: Told, place: int, condition: IntArray) -> FloatArray:
+def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArray:
     """The law (c, a), up to a factor, that is nearly the worst for an output and a condition."""
     kind, s, t = condition.tolist()
     low, high = told.least_law[place], told.most_law[place]

@@ -16,7 +16,7 @@ import numpy as np
 from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
-from funnel.history.possible import PossibleLaws, PossibleStep, Told, Worst, worst, worst_law
+from funnel.history.possible import PossibleDistributions, PossibleStep, Told, Worst, worst, worst_distribution
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
@@ -42,7 +42,7 @@ class PossibleSearch:
     ----------
     standing : Standing
         h histories, with what noise leaves open of them.
-    possible : PossibleLaws
+    possible : PossibleDistributions
     masses : ndarray, shape (h, a)
     inner : Allowed
         The bound at the budget to be kept.
@@ -55,7 +55,7 @@ class PossibleSearch:
     def __init__(
         self,
         standing: Standing,
-        possible: PossibleLaws,
+        possible: PossibleDistributions,
         masses: FloatArray,
         inner: Allowed,
         cones: list[FloatArray],
@@ -154,7 +154,7 @@ class PossibleSearch:
                 for place in places:
                     y, k = divmod(place, len(found.which))
                     if ratios[local, place] > least and len(laws) < _MOST:
-                        laws.append(worst_law(told, local * b + y, found.which[k]))
+                        laws.append(worst_distribution(told, local * b + y, found.which[k]))
                         added += 1
         return added
 
@@ -182,7 +182,12 @@ class PossibleSearch:
 
 
 def told_of(
-    possible: PossibleLaws, step: PossibleStep, version: int, nodes: IntArray, rows: FloatArray, allowed: Allowed
+    possible: PossibleDistributions,
+    step: PossibleStep,
+    version: int,
+    nodes: IntArray,
+    rows: FloatArray,
+    allowed: Allowed,
 ) -> tuple[Told, Worst]:
     """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes."""
     m, b, a = rows.shape
@@ -203,7 +208,7 @@ def share_that_is_open(step: Step) -> float | None:
     observed = step.observed
     if observed.limits is None:
         return None
-    allowed, possible = allowed_by(step.guarantee), PossibleLaws(step.past, step.joint, observed.limits)
+    allowed, possible = allowed_by(step.guarantee), PossibleDistributions(step.past, step.joint, observed.limits)
     nodes, places = np.unique(observed.nodes, return_inverse=True)
     people = np.bincount(places, observed.spoken)
     versions, steps = possible.steps_of(nodes)

@@ -197,7 +197,7 @@ def outlook(
     )
 
 
-def unit_outlook(
+def forecast_units(
     past: Past,
     weigh: Callable[[float], Step],
     unit: tuple[str, ...],

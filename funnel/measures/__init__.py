@@ -18,11 +18,11 @@ from __future__ import annotations
 from funnel.measures.breaches import Breach, breaches_excluded, downward_breach, upward_breach
 from funnel.measures.distributions import (
     Counted,
-    counted_law,
-    input_output_law,
+    counted_distribution,
+    input_output_distribution,
     posterior,
-    record_output_law,
-    secret_output_law,
+    record_output_distribution,
+    secret_output_distribution,
 )
 from funnel.measures.divergences import chi_squared_divergence, total_variation
 from funnel.measures.information import (
@@ -63,10 +63,10 @@ __all__ = [
     "chi_squared_divergence",
     "chi_squared_lift",
     "chi_squared_lift_inverse",
-    "counted_law",
+    "counted_distribution",
     "downward_breach",
     "guess_accuracy",
-    "input_output_law",
+    "input_output_distribution",
     "l1_lift",
     "l1_lift_inverse",
     "lift",
@@ -77,10 +77,10 @@ __all__ = [
     "mutual_information",
     "normalised_mutual_information",
     "posterior",
-    "record_output_law",
+    "record_output_distribution",
     "robust_lifts",
     "secret_information",
-    "secret_output_law",
+    "secret_output_distribution",
     "sibson_information",
     "total_variation",
     "unchanged",

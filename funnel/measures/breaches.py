@@ -12,7 +12,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
-from funnel.measures.distributions import read_law
+from funnel.measures.distributions import read_distribution
 from funnel.measures.knapsack import light_subset
 from funnel.protocol import Protocol
 
@@ -163,7 +163,7 @@ def _upward(joint: Joint, protocol: Protocol, rho1: Fraction, rho2: Fraction) ->
 
 def _exact_table(joint: Joint, protocol: Protocol) -> tuple[list[int], list[list[int]]]:
     """Records of each secret, and P(s, y) in units of 1/(n 2^63), as Python integers."""
-    read, weights = read_law(joint, protocol)
+    read, weights = read_distribution(joint, protocol)
     return joint.counts.sum(axis=1).tolist(), secret_output(read.counts, weights).tolist()
 
 

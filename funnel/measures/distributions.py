@@ -14,7 +14,7 @@ from funnel.protocol import Protocol, WeightArray
 Counted = Literal["inputs", "secret", "secret and inputs"]
 
 
-def read_law(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
+def read_distribution(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
     """The joint law over what the protocol reads, and its weights for these inputs, shape (b, |inputs|).
 
     Raises
@@ -26,7 +26,7 @@ def read_law(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
     return read, protocol.weights_for(read.inputs)
 
 
-def input_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+def input_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
     """P(x, y), shape (a, b), for the joint's input x, also when the protocol reads the secret.
 
     A protocol that reads (s, x) is judged by what its output says about x alone, through
@@ -34,20 +34,20 @@ def input_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
 
     Examples
     --------
-    >>> funnel.measures.input_output_law(joint, protocol).round(4).tolist()
+    >>> funnel.measures.input_output_distribution(joint, protocol).round(4).tolist()
     [[0.2719, 0.0641, 0.0641], [0.0641, 0.2719, 0.0641], [0.032, 0.032, 0.1359]]
     """
-    read, law = _law_of_read(joint, protocol)
+    read, law = _distribution_of_read(joint, protocol)
     c, a = joint.counts.shape
     return law if read is joint else np.asarray(law.reshape(c, a, -1).sum(axis=0))
 
 
-def secret_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+def secret_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
     """P(s, y), shape (c, b).
 
     Examples
     --------
-    >>> funnel.measures.secret_output_law(joint, protocol).round(4).tolist()
+    >>> funnel.measures.secret_output_distribution(joint, protocol).round(4).tolist()
     [[0.2199, 0.116, 0.0641], [0.148, 0.252, 0.2]]
     """
     if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
@@ -56,27 +56,27 @@ def secret_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
         return np.array(
             [np.bincount(entries.outputs, weights=p[entries.inputs] * channel, minlength=b) for p in joint.p]
         )
-    read, weights = read_law(joint, protocol)
+    read, weights = read_distribution(joint, protocol)
     return np.asarray(read.p @ _channel(weights, protocol).T)
 
 
-def record_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+def record_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
     """P((s, x), y), shape (c·a, b), s varying slowest, whether or not the protocol reads the secret.
 
     Examples
     --------
-    >>> law = funnel.measures.record_output_law(joint, protocol)
+    >>> law = funnel.measures.record_output_distribution(joint, protocol)
     >>> law.shape, law[0].round(4).tolist()
     ((6, 3), [0.2039, 0.048, 0.048])
     """
-    read, law = _law_of_read(joint, protocol)
+    read, law = _distribution_of_read(joint, protocol)
     if read is not joint:
         return law
     channel = _channel(protocol.weights_for(joint.inputs), protocol)
     return np.asarray((joint.p[:, :, None] * channel.T).reshape(joint.p.size, -1))
 
 
-def counted_law(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray:
+def counted_distribution(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray:
     """The joint law of the counted columns and the output, shape (number of counted symbols, b).
 
     Parameters
@@ -93,15 +93,15 @@ def counted_law(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray
 
     Examples
     --------
-    >>> funnel.measures.counted_law(joint, protocol, "secret").round(4).tolist()
+    >>> funnel.measures.counted_distribution(joint, protocol, "secret").round(4).tolist()
     [[0.2199, 0.116, 0.0641], [0.148, 0.252, 0.2]]
     """
     if counts == "inputs":
-        return input_output_law(joint, protocol)
+        return input_output_distribution(joint, protocol)
     if counts == "secret":
-        return secret_output_law(joint, protocol)
+        return secret_output_distribution(joint, protocol)
     if counts == "secret and inputs":
-        return record_output_law(joint, protocol)
+        return record_output_distribution(joint, protocol)
     raise SpecError(f"counts must be one of {', '.join(map(repr, get_args(Counted)))}, not {counts!r}")
 
 
@@ -113,11 +113,11 @@ def posterior(joint: Joint, protocol: Protocol) -> FloatArray:
     >>> funnel.measures.posterior(joint, protocol).round(4).tolist()
     [[0.7388, 0.1741, 0.0871], [0.1741, 0.7388, 0.0871], [0.2426, 0.2426, 0.5148]]
     """
-    return _posterior(input_output_law(joint, protocol))
+    return _posterior(input_output_distribution(joint, protocol))
 
 
-def _law_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:
-    read, weights = read_law(joint, protocol)
+def _distribution_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:
+    read, weights = read_distribution(joint, protocol)
     return read, np.asarray((_channel(weights, protocol) * read.p_input).T)
 
 

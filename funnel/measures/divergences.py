@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import secret_output_law
+from funnel.measures.distributions import secret_output_distribution
 from funnel.measures.lifts import chi_squared_lift, l1_lift
 from funnel.protocol import Protocol
 
@@ -39,6 +39,6 @@ def chi_squared_divergence(joint: Joint, protocol: Protocol) -> float:
 
 
 def _average(joint: Joint, protocol: Protocol, per_output: FloatArray) -> float:
-    marginal = secret_output_law(joint, protocol).sum(axis=0)
+    marginal = secret_output_distribution(joint, protocol).sum(axis=0)
     occurs = marginal > 0
     return float(np.dot(marginal[occurs], per_output[occurs]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import Counted, counted_law, secret_output_law
+from funnel.measures.distributions import Counted, counted_distribution, secret_output_distribution
 from funnel.protocol import Protocol
 
 
@@ -36,7 +36,7 @@ def mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inpu
     """
     if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
         return _sparse_information(joint.occurring, protocol, counts)
-    return information_of(counted_law(joint, protocol, counts))
+    return information_of(counted_distribution(joint, protocol, counts))
 
 
 def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
@@ -61,7 +61,7 @@ def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Coun
         # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
         whole = joint.entropy
         return min(1.0, mutual_information(joint, protocol) / whole) if whole > 0 else 0.0
-    law = counted_law(joint, protocol, counts)
+    law = counted_distribution(joint, protocol, counts)
     whole = _entropy(law.sum(axis=1))
     return min(1.0, information_of(law) / whole) if whole > 0 else 0.0
 
@@ -96,7 +96,7 @@ def _sparse_information(joint: Joint, protocol: Protocol, counts: Counted) -> fl
         # The secret is told about through X alone.
         cells = here > 0
         return max(0.0, float((here[cells] * np.log(channel[cells] / q[weights.outputs[cells]])).sum()))
-    return information_of(secret_output_law(joint, protocol))
+    return information_of(secret_output_distribution(joint, protocol))
 
 
 def _entropy(law: FloatArray) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from funnel.joint import Joint
-from funnel.measures.distributions import Counted, counted_law
+from funnel.measures.distributions import Counted, counted_distribution
 from funnel.protocol import Protocol
 
 
@@ -34,7 +34,7 @@ def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs")
         channel = weights.values / np.float64(protocol.denominator)
         np.maximum.at(most, weights.outputs, joint.p_input[weights.inputs] * channel)
         return float(most.sum())
-    return float(counted_law(joint, protocol, counts).max(axis=0).sum())
+    return float(counted_distribution(joint, protocol, counts).max(axis=0).sum())
 
 
 def min_entropy_leakage(joint: Joint, protocol: Protocol, counts: Counted = "secret") -> float:
@@ -58,7 +58,7 @@ def min_entropy_leakage(joint: Joint, protocol: Protocol, counts: Counted = "sec
     >>> round(funnel.measures.min_entropy_leakage(joint, protocol), 4)
     0.1131
     """
-    law = counted_law(joint, protocol, counts)
+    law = counted_distribution(joint, protocol, counts)
     return max(0.0, math.log(law.max(axis=0).sum() / law.sum(axis=1).max()))
 
 
@@ -84,6 +84,6 @@ def maximal_leakage(joint: Joint, protocol: Protocol, counts: Counted = "secret"
     >>> round(funnel.measures.maximal_leakage(joint, protocol), 4)
     0.2647
     """
-    law = counted_law(joint, protocol, counts)
+    law = counted_distribution(joint, protocol, counts)
     law = law[law.sum(axis=1) > 0]
     return max(0.0, math.log((law / law.sum(axis=1, keepdims=True)).max(axis=0).sum()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import secret_output_law
+from funnel.measures.distributions import secret_output_distribution
 from funnel.measures.moments import checked_order, log_moment
 from funnel.protocol import Protocol
 
@@ -23,7 +23,7 @@ def lift(joint: Joint, protocol: Protocol) -> FloatArray:
     >>> funnel.measures.lift(joint, protocol).round(4).tolist()
     [[1.4941, 0.7882, 0.6065], [0.6706, 1.1412, 1.2623]]
     """
-    law = secret_output_law(joint, protocol)
+    law = secret_output_distribution(joint, protocol)
     outer = np.outer(joint.p_secret, law.sum(axis=0))
     return np.asarray(np.divide(law, outer, out=np.full(law.shape, np.nan), where=outer > 0))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import Counted, counted_law
+from funnel.measures.distributions import Counted, counted_distribution
 from funnel.measures.information import mutual_information
 from funnel.measures.leakage import maximal_leakage, min_entropy_leakage
 from funnel.measures.moments import checked_order, log_moment
@@ -48,7 +48,7 @@ def sibson_information(joint: Joint, protocol: Protocol, alpha: float, counts: C
         return mutual_information(joint, protocol, counts)
     if math.isinf(order):
         return maximal_leakage(joint, protocol, counts)
-    law, prior, marginal = _occurring(counted_law(joint, protocol, counts))
+    law, prior, marginal = _occurring(counted_distribution(joint, protocol, counts))
     given = law / marginal
     # Σ_s p_s l^α = Σ_s P(s|y) l^(α−1): in this form all exponents vanish together as α → 1.
     moments = log_moment(given, (order - 1) * _log(given / prior[:, None]))
@@ -90,7 +90,7 @@ def arimoto_information(joint: Joint, protocol: Protocol, alpha: float, counts: 
         return mutual_information(joint, protocol, counts)
     if math.isinf(order):
         return min_entropy_leakage(joint, protocol, counts)
-    law, prior, marginal = _occurring(counted_law(joint, protocol, counts))
+    law, prior, marginal = _occurring(counted_distribution(joint, protocol, counts))
     given = law / marginal
     after = _scaled_mean(marginal, log_moment(given, (order - 1) * _log(given)), order)
     before = float(log_moment(prior, (order - 1) * _log(prior)))

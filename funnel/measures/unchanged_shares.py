@@ -10,7 +10,7 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import read_law
+from funnel.measures.distributions import read_distribution
 from funnel.protocol import Protocol
 from funnel.sparse_weights import SparseWeights
 
@@ -120,7 +120,7 @@ def _entries(joint: Joint, protocol: Protocol) -> tuple[Joint, SparseWeights]:
     if protocol.is_sparse:
         read = joint.read_by(protocol.inputs.columns)
         return read, protocol.sparse_for(read.inputs)
-    read, weights = read_law(joint, protocol)
+    read, weights = read_distribution(joint, protocol)
     return read, SparseWeights.of(weights)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
-from funnel.estimation import estimation_worth
+from funnel.estimation import utility_of_estimates
 from funnel.joint import FloatArray, Joint
-from funnel.measures.distributions import input_output_law
+from funnel.measures.distributions import input_output_distribution
 from funnel.measures.information import mutual_information
 from funnel.protocol import Protocol
 
@@ -190,7 +190,7 @@ class Variance(Utility):
         numbers = self.of_inputs(joint.inputs, joint.p_input)
         centred = numbers - float(numbers @ joint.p_input)
         spread = float(joint.p_input @ centred**2)
-        law = input_output_law(joint, protocol)
+        law = input_output_distribution(joint, protocol)
         q = law.sum(axis=0)
         sums = centred @ law
         return float(np.clip((sums[q > 0] ** 2 / q[q > 0]).sum() / spread, 0.0, 1.0))
@@ -232,14 +232,14 @@ class Estimation(Utility):
         return [self.name]
 
     def told(self, joint: Joint, protocol: Protocol) -> float:
-        """`funnel.estimation.estimation_worth`.
+        """`funnel.estimation.utility_of_estimates`.
 
         Raises
         ------
         SpecError
             If there are too many values to compute it.
         """
-        worth = estimation_worth(joint, protocol)
+        worth = utility_of_estimates(joint, protocol)
         if worth is None:
             raise SpecError(
                 f"utility by estimation cannot be computed for {len(joint.inputs):,} values; publish fewer, or take "

@@ -103,7 +103,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     key = _unit_key(spec, read) if noisy and spec.follows_units else None
     codings = learned_codings(spec, source, digest, workspace, progress, key)
     unfit = tuple(misfits(spec, codings))
-    with _told_apart(spec, codings.n_rows) as seen:
+    with _distinct_checked(spec, codings.n_rows) as seen:
         counted = count_joint(spec, progress, source, codings, seen)
     if is_wide(spec, counted, codings):
         progress("finding classes of records", 0, None)
@@ -124,7 +124,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
 
 
 @contextmanager
-def _told_apart(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
+def _distinct_checked(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
     """Is told of all rows; at the end refuses units and record keys that a release would refuse, in the same words."""
     with ExitStack() as stack:
         missing, units, keys = spec.source.missing, None, None

@@ -11,7 +11,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.history import Observed, Past, Step
-from funnel.history.version_forecast import Outlook, first_people, outlook, unit_outlook
+from funnel.history.version_forecast import Outlook, first_people, forecast_units, outlook
 from funnel.joint import Joint
 from funnel.planning import PlanRow, choose
 from funnel.preview.counted import Preview
@@ -130,7 +130,7 @@ def _unit_outlooks(
         found.append(
             None
             if target is None
-            else unit_outlook(
+            else forecast_units(
                 register.past,
                 weigh,
                 spec.record_key,

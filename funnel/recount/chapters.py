@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
-from funnel.recount.move_law import MoveLaw
+from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up
 
 WHOLE = 2**63
@@ -53,7 +53,7 @@ class Chapter:
         Where people have several rows: how many of them have which cell in their first one. ``counts`` are of rows, a
         change from the version to itself is one from a row of a person to the next, and a history that is followed may
         be of the version itself.
-    laws : mapping of ordinal to MoveLaw
+    laws : mapping of ordinal to MoveDistribution
         In the place of ``changes``, where these are known with noise alone: the law that stands for them.
 
     Raises
@@ -77,7 +77,7 @@ class Chapter:
     guarantee: str
     reserve: Fraction = Fraction(1)
     units: tuple[int, ...] | None = None
-    laws: Mapping[int, MoveLaw] = field(default_factory=dict)
+    laws: Mapping[int, MoveDistribution] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         wrong = next(self._complaints(), None)
@@ -154,7 +154,7 @@ class Chapter:
             found[after // self.a] += count
         return tuple(found)
 
-    def carrying(self, earlier: int) -> Carrying | MoveLaw:
+    def carrying(self, earlier: int) -> Carrying | MoveDistribution:
         """How the law of a history that ends in an earlier version, or in another row, is carried to this one."""
         if earlier in self.laws:
             return self.laws[earlier]

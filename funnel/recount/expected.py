@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
-from funnel.recount.path_laws import HistoryLaw
+from funnel.recount.path_laws import HistoryDistribution
 
 LEAST, MOST = 0.01, 1 << 14
 # Expected people are counted in parts of so many where W is made of them: by secret, input and history.
@@ -103,7 +103,7 @@ class Attending:
     _drawing: dict[tuple[int, int], float] = field(default_factory=dict)
     _histories: dict[int, int] = field(default_factory=dict)
 
-    def add(self, law: HistoryLaw, chapter: Chapter) -> None:
+    def add(self, law: HistoryDistribution, chapter: Chapter) -> None:
         """Take up one history; of those that are not predicted nothing."""
         if law.node not in self.people:
             return

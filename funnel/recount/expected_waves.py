@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from funnel.recount.chapters import Chapter, Tree
 from funnel.recount.expected import LEAST, MOST, PARTS, Attending, Expected, first_nodes
 from funnel.recount.noisy_moves import NoisyRows
-from funnel.recount.path_laws import HistoryLaw
+from funnel.recount.path_laws import HistoryDistribution
 
 SURE = 8
 
@@ -74,7 +74,7 @@ class ExpectedWaves(Attending):
         """All who are expected in the first wave."""
         return self._everybody
 
-    def add(self, law: HistoryLaw, chapter: Chapter) -> None:
+    def add(self, law: HistoryDistribution, chapter: Chapter) -> None:
         """Take up one history; another row of people comes after all rows before it."""
         row = 1 if law.node < chapter.first else self._tree.rows[law.node] + 1
         while self._row < row and not self._is_last:

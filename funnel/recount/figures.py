@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funnel.recount.laws import Laws, Symbol, prior_law, share_step
+from funnel.recount.laws import Laws, Symbol, prior_distribution, share_step
 from funnel.recount.sparse_row import entries_of
 
 PARTS = ("utility", "prior", "probabilities of outputs", "posteriors", "marginal")
@@ -126,7 +126,7 @@ def _public_pairs(prior: Json, laws: Laws, step: float) -> tuple[list[dict[Symbo
     high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     if not laws.reads_secret:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-        for symbol, p in prior_law(shares, step, laws.released.sparse).items():
+        for symbol, p in prior_distribution(shares, step, laws.released.sparse).items():
             for y, weight in entries_of(laws.column((), symbol)):
                 low[y][symbol] = p * weight / laws.denominator
         return low, low

@@ -27,7 +27,7 @@ from funnel.recount.history_bounds import (
     sides_of,
 )
 from funnel.recount.open_tables import OpenHistories
-from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
+from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import (
     FORGOTTEN,
@@ -225,9 +225,9 @@ class _Judging:
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
-        exact = ExactLaws(self.tree)
+        exact = ExactDistributions(self.tree)
         left_open = OpenHistories(self.tree, [entry.left_open for entry in self.entries])
-        for chapter, laws in PathLaws(self.tree).versions():
+        for chapter, laws in PathDistributions(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
             if self.coming and not last:
                 for _ in laws:
@@ -296,8 +296,8 @@ def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected)
 def _judged(
     tree: Tree,
     entry: Entry,
-    laws: Iterator[HistoryLaw],
-    exact: ExactLaws,
+    laws: Iterator[HistoryDistribution],
+    exact: ExactDistributions,
     followed: Followed,
     promise: Promise,
     missing: int,
@@ -363,10 +363,10 @@ def _expected(
     return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares, left_open)
 
 
-def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:
+def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
     """A law in fractions as whole numbers in the same proportion."""
     common = math.lcm(*(cell.denominator for cell in cells))
-    return HistoryLaw(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+    return HistoryDistribution(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
 
 
 class _Tally:

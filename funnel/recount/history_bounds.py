@@ -25,7 +25,7 @@ from flint import arb, ctx
 from funnel.errors import FunnelError, SpecError
 from funnel.recount.chapters import Rows
 from funnel.recount.intervals import at_most_exp, ball, fraction_above, log_above
-from funnel.recount.path_laws import BITS, HistoryLaw
+from funnel.recount.path_laws import BITS, HistoryDistribution
 from funnel.recount.promise import Promise
 
 TOLERANCE = Fraction(1, 10**9)
@@ -191,7 +191,7 @@ class Undecided(FunnelError):
 
 
 def judge_history(
-    sides: Sequence[Side], inner: Sequence[Side], law: HistoryLaw, rows: Rows, shares: Sequence[int]
+    sides: Sequence[Side], inner: Sequence[Side], law: HistoryDistribution, rows: Rows, shares: Sequence[int]
 ) -> HistoryFinding:
     """What an observer learns who knows a history.
 
@@ -199,7 +199,7 @@ def judge_history(
     ----------
     sides, inner : sequence of Side
         For the declared budget, and for the share of it that the reserve leaves.
-    law : HistoryLaw
+    law : HistoryDistribution
     rows : Rows
         The channel that people with the history draw from.
     shares : sequence of int, length c

@@ -32,7 +32,7 @@ def step_above(least: float) -> float:
     return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
 
 
-def prior_law(shares: Mapping[Symbol, float], step: float, wide: bool) -> dict[Symbol, float]:
+def prior_distribution(shares: Mapping[Symbol, float], step: float, wide: bool) -> dict[Symbol, float]:
     """The law that public figures are made of, from public shares: divided by their sum, or in a wide table what
     shares of more than a step leave, given to all others alike.
     """

@@ -13,15 +13,15 @@ from typing import Protocol
 from funnel.errors import DataError, SpecError
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
+from funnel.recount.distribution_box import distribution_box
 from funnel.recount.information import SecretInformation
-from funnel.recount.law_box import law_box
 from funnel.recount.lift_averages import average_of, worst_averages
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, worse
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_attribute, worst_srlip
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_laws, largest_odds_over_laws
+from funnel.recount.worst_laws import largest_lifts_over_distributions, largest_odds_over_distributions
 
 # What is about observers who know published columns.
 _SIDE_CHANNELS = {
@@ -155,10 +155,10 @@ def _level(promise: Promise, channel: Channel, published: Symbols | None, box: C
         worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
         return _of_one(promise, worst, promise.budget)
     if promise.laws == "boxes":
-        limits = law_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
+        limits = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
         if promise.kind == "rldp":
-            return _of_one(promise, largest_odds_over_laws(channel, limits), promise.budget)
-        return _of_lifts(promise, *largest_lifts_over_laws(channel, limits))
+            return _of_one(promise, largest_odds_over_distributions(channel, limits), promise.budget)
+        return _of_lifts(promise, *largest_lifts_over_distributions(channel, limits))
     if promise.kind == "ldp":
         odds = largest_odds(channel) if box is None else largest_odds_over_counts(channel, box)
         return _of_one(promise, odds, promise.budget)

@@ -47,7 +47,7 @@ def shares(counts: Sequence[int], whole: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class MoveLaw:
+class MoveDistribution:
     """How people went from each cell of an earlier version, or row, to each cell of a later one.
 
     Attributes
@@ -151,9 +151,9 @@ class MoveLaw:
         return found
 
 
-def law_since(
+def distribution_since(
     since: Since, before: tuple[Symbols, Symbols], now: tuple[Symbols, Symbols], counts: Sequence[int], alike: bool
-) -> MoveLaw:
+) -> MoveDistribution:
     """The law of changes since an earlier version.
 
     Parameters
@@ -187,7 +187,7 @@ def law_since(
     return _law(of_secrets, table, since.stayed, since.left, same)
 
 
-def law_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -> MoveLaw:
+def distribution_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -> MoveDistribution:
     """The law from a row of a person to the next: the secret stays.
 
     Parameters
@@ -226,7 +226,7 @@ def _law(
     stayed: Table,
     left: Table,
     same: tuple[int | None, ...],
-) -> MoveLaw:
+) -> MoveDistribution:
     columns = [sum(column) for column in zip(*table, strict=True)]
     of_inputs = tuple(shares(row if any(row) else columns, OF_INPUTS) for row in table)
     if any(len(one) != len(of_secrets) or len(one[0]) not in (1, len(same)) for one in (stayed, left)):
@@ -250,7 +250,7 @@ def _law(
         people = [n + m for n, m in zip(stays, leaves, strict=True)]
         leaves = [_anew(*cell) for cell in zip(stays, leaves, chances, strict=True)]
         stays = [n - m for n, m in zip(people, leaves, strict=True)]
-    return MoveLaw(tuple(of_secrets), of_inputs, tuple(stays), tuple(leaves), same)
+    return MoveDistribution(tuple(of_secrets), of_inputs, tuple(stays), tuple(leaves), same)
 
 
 def _chance(to: Sequence[int], of_inputs: Table, same: int | None) -> Fraction:

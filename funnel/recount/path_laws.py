@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, Carrying, Chapter, Tree
-from funnel.recount.move_law import MoveLaw
+from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
 BITS = 160
@@ -25,7 +25,7 @@ _BATCH = 512
 
 
 @dataclass(frozen=True)
-class HistoryLaw:
+class HistoryDistribution:
     """The law of (secret, input) given a history, before a version.
 
     Attributes
@@ -46,7 +46,7 @@ class HistoryLaw:
     excess: int
 
 
-class PathLaws:
+class PathDistributions:
     """Laws of all histories of a register, version by version.
 
     Parameters
@@ -65,13 +65,13 @@ class PathLaws:
         # Of histories that somebody goes on from later: numbers of BITS bits by cell, and their excess.
         self._ends: dict[int, tuple[bytes, int]] = {}
 
-    def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryLaw]]]:
+    def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryDistribution]]]:
         """Every version with the laws of the histories that its people had; each has to be read to its end."""
         for chapter in self._tree.chapters:
             yield chapter, self._laws(chapter)
             self._ends = {n: end for n, end in self._ends.items() if self._last[n] > chapter.ordinal}
 
-    def _laws(self, chapter: Chapter) -> Iterator[HistoryLaw]:
+    def _laws(self, chapter: Chapter) -> Iterator[HistoryDistribution]:
         children: dict[int, list[tuple[int, int]]] = {}
         for place, (parent, y) in enumerate(zip(chapter.parents, chapter.drawn, strict=True)):
             if chapter.first + place in self._last:
@@ -88,9 +88,9 @@ class PathLaws:
                     self._ends[child] = _ended(law, rows[y], chapter.a)
                 yield law
 
-    def _of_group(self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]) -> Iterator[HistoryLaw]:
+    def _of_group(self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]) -> Iterator[HistoryDistribution]:
         if earlier is None:
-            yield HistoryLaw(NEW, None, list(chapter.beginning), 0)
+            yield HistoryDistribution(NEW, None, list(chapter.beginning), 0)
             return
         carrying = chapter.carrying(earlier)
         cells = len(self._tree.chapters[earlier].counts)
@@ -99,7 +99,7 @@ class PathLaws:
             yield from _carried(carrying, earlier, batch, [self._ends[n] for n in batch], cells, len(chapter.counts))
 
 
-def _ended(law: HistoryLaw, row: Sequence[tuple[int, int]], a: int) -> tuple[bytes, int]:
+def _ended(law: HistoryDistribution, row: Sequence[tuple[int, int]], a: int) -> tuple[bytes, int]:
     """The law of those who got an output: numbers of BITS bits as bytes, and their excess."""
     after = [0] * len(law.cells)
     for x, weight in row:
@@ -114,13 +114,13 @@ def _ended(law: HistoryLaw, row: Sequence[tuple[int, int]], a: int) -> tuple[byt
 
 
 def _carried(
-    carrying: Carrying | MoveLaw,
+    carrying: Carrying | MoveDistribution,
     earlier: int,
     nodes: Sequence[int],
     ends: Sequence[tuple[bytes, int]],
     n_before: int,
     n_after: int,
-) -> Iterator[HistoryLaw]:
+) -> Iterator[HistoryDistribution]:
     """Laws of some histories that end in one version, before another one."""
     narrow = width_for(1 << BITS)
     # A cell of the law is at most the sum of all that is carried, and of what each division rounded up.
@@ -135,7 +135,7 @@ def _carried(
     totals = carrying.carried([packed(column, slot) for column in zip(*parts, strict=True)], n_after)
     laws = zip(*(unpacked(total, len(nodes), slot) for total in totals), strict=True)
     for node, cells, excess in zip(nodes, laws, excesses, strict=True):
-        yield HistoryLaw(node, earlier, list(cells), excess)
+        yield HistoryDistribution(node, earlier, list(cells), excess)
 
 
 def _unit(numbers: Sequence[int]) -> int:
@@ -143,7 +143,7 @@ def _unit(numbers: Sequence[int]) -> int:
     return divided_up(1 << BITS, min(n for n in numbers if n))
 
 
-class ExactLaws:
+class ExactDistributions:
     """Laws of histories in fractions, for the few that limits do not decide.
 
     Parameters

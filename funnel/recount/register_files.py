@@ -16,7 +16,7 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows
 from funnel.recount.expected import Expected
-from funnel.recount.move_law import MoveLaw, law_of_rows, law_since
+from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, read_changes, read_rows
 from funnel.recount.open_tables import OpenTables
 
@@ -136,14 +136,14 @@ def read_entries(database: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -
     return tuple(entries)
 
 
-def _laws(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveLaw]:
+def _laws(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveDistribution]:
     chapter, found = entry.chapter, {}
     known = {one.chapter.name: one for one in earlier}
     for since in () if entry.moves is None else entry.moves.since:
         if since.version not in known:
             raise DataError(f"{since.version} is no earlier version")
         one = known[since.version]
-        found[one.chapter.ordinal] = law_since(
+        found[one.chapter.ordinal] = distribution_since(
             since,
             (one.chapter.secret, one.chapter.inputs),
             (chapter.secret, chapter.inputs),
@@ -151,7 +151,7 @@ def _laws(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveLaw]:
             one.input_columns == entry.input_columns,
         )
     if entry.row_moves is not None:
-        found[chapter.ordinal] = law_of_rows(entry.row_moves, chapter.c, chapter.beginning)
+        found[chapter.ordinal] = distribution_of_rows(entry.row_moves, chapter.c, chapter.beginning)
     return found
 
 

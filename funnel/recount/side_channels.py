@@ -10,10 +10,10 @@ from operator import mul
 
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
-from funnel.recount.law_box import limits_at, sides_of
+from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.ratios import Ratio, larger, starting_place, worse
 from funnel.recount.worst_counts import largest_lifts_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_laws
+from funnel.recount.worst_laws import largest_lifts_over_distributions
 
 Group = tuple[int, ...]
 
@@ -67,7 +67,7 @@ def worst_attribute(channel: Channel, published: Symbols, box: CountBox | None, 
 
 def _worst(channel: Channel, known: Known, box: CountBox | None, alpha: Fraction | None) -> Ratio:
     if alpha is not None:
-        return _worst_law(channel, known, box or CountBox.exactly(channel.counts), alpha)
+        return _worst_distribution(channel, known, box or CountBox.exactly(channel.counts), alpha)
     return _worst_counted(channel, known) if box is None else _worst_table(channel, known, box)
 
 
@@ -102,13 +102,13 @@ def _worst_table(channel: Channel, known: Known, box: CountBox) -> Ratio:
     return worst
 
 
-def _worst_law(channel: Channel, known: Known, box: CountBox, alpha: Fraction) -> Ratio:
+def _worst_distribution(channel: Channel, known: Known, box: CountBox, alpha: Fraction) -> Ratio:
     """For every law that no table in a box rules out; the limits of all groups share the significance equally."""
     parts = [box.part(group) for group in known.groups]
     tail = alpha / sum(map(sides_of, parts))
     worst = Ratio(Fraction(1), *starting_place(channel))
     for group, part in zip(known.groups, parts, strict=True):
-        lifts = largest_lifts_over_laws(_within(channel, group, part), limits_at(part, tail))
+        lifts = largest_lifts_over_distributions(_within(channel, group, part), limits_at(part, tail))
         worst = worse(worst, worse(*lifts))
     return worst
 

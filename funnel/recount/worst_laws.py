@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from funnel.recount.channel import Channel
+from funnel.recount.distribution_box import UNIT, DistributionBox
 from funnel.recount.envelopes import largest_mean, smallest_mean
-from funnel.recount.law_box import UNIT, LawBox
 from funnel.recount.ratios import Ratio, larger, starting_place
 
 
@@ -21,7 +21,7 @@ class Reach:
     most: tuple[int, ...]
 
 
-def largest_odds_over_laws(channel: Channel, box: LawBox) -> Ratio:
+def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> Ratio:
     """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and laws in the box.
 
     The conditional laws of two secrets vary by themselves, so it is the most that s allows over the least that t does.
@@ -35,7 +35,7 @@ def largest_odds_over_laws(channel: Channel, box: LawBox) -> Ratio:
     return worst
 
 
-def largest_lifts_over_laws(channel: Channel, box: LawBox) -> tuple[Ratio, Ratio]:
+def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> tuple[Ratio, Ratio]:
     """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and laws in the box.
 
     ``P(y|s)/P(y) = m_s / Σ_t p_t m_t`` grows with m_s and falls with every other m_t, whatever p is: so m_s is as large
@@ -55,7 +55,7 @@ def largest_lifts_over_laws(channel: Channel, box: LawBox) -> tuple[Ratio, Ratio
     return up, down
 
 
-def _reaches(channel: Channel, box: LawBox) -> Iterator[Reach]:
+def _reaches(channel: Channel, box: DistributionBox) -> Iterator[Reach]:
     for y in range(len(channel.weights)):
         rows = [channel.row(y, s) for s in range(channel.c)]
         most = tuple(largest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True))

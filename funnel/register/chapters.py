@@ -139,7 +139,7 @@ def read_chapters(
         if entry.changes is not None:
             if of_version:
                 raise SpecError("its changes are told twice, with noise and without")
-            of_version = laws_of_changes(entry.changes.changes, laws, joint)
+            of_version = distributions_of_changes(entry.changes.changes, laws, joint)
         if entry.rows is not None:
             if within is not None:
                 raise SpecError("how its rows follow one another is told twice, with noise and without")
@@ -166,7 +166,9 @@ def read_chapters(
     return (chapter,) if entry.first_rows is None else _by_row(chapter, entry, within, sum(map(len, before)))
 
 
-def laws_of_changes(changes: NoisyMoves, laws: Sequence[tuple[str, Joint]], joint: Joint) -> dict[int, Changes]:
+def distributions_of_changes(
+    changes: NoisyMoves, laws: Sequence[tuple[str, Joint]], joint: Joint
+) -> dict[int, Changes]:
     """What noisy tables say of changes to a version, by the ordinals of the entries before it.
 
     Parameters

@@ -9,7 +9,7 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.history import Observed
 from funnel.history.expected import Attending, attending, expected_people
 from funnel.history.move_limits import MoveLimits
-from funnel.register.chapters import laws_of_changes
+from funnel.register.chapters import distributions_of_changes
 from funnel.register.register import Register
 
 
@@ -40,7 +40,7 @@ def predicted_people(
             "say what all versions tell whoever knows the true counts; take robust out, or begin another register"
         )
     joint, changes = frequencies.joint, frequencies.changes
-    laws = {} if changes is None else laws_of_changes(changes, register.laws, joint)
+    laws = {} if changes is None else distributions_of_changes(changes, register.laws, joint)
     known = (
         {}
         if changes is None

@@ -18,7 +18,7 @@ from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
 from funnel.release.files import write_whole
-from funnel.source import Codings, count_joint, open_source, recoded, settled_columns
+from funnel.source import Codings, count_joint, open_source, recoded, resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
 from funnel.wording import listed
@@ -140,7 +140,7 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
             "frequencies": plain,
         }
     )
-    spec = settled_columns(spec)
+    spec = resolved_columns(spec)
     opened = open_source(spec)
     codings = recoded(spec, opened, progress)
     joint = count_joint(spec, progress, opened, codings)

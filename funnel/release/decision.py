@@ -375,7 +375,7 @@ def newest_found(earlier: Sequence[Earlier]) -> Version | None:
     return max((one.version for one in earlier if one.published and not one.withdrawn), default=None)
 
 
-def told_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
+def warning_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
     """A sentence about versions that were withdrawn, for whoever releases again; None if there are none."""
     gone = sorted(one.version for one in earlier if one.withdrawn)
     if not gone:

@@ -44,7 +44,7 @@ class JointDocument(Document):
         return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
 
     @model_validator(mode="after")
-    def _is_a_law(self) -> Self:
+    def _is_a_distribution(self) -> Self:
         built(lambda: self.joint)
         return self
 

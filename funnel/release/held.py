@@ -13,7 +13,7 @@ from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whol
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.records import Records
-from funnel.release.validated import require_judged
+from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
 
 HELD = ".held-"
@@ -117,7 +117,7 @@ class HeldVersions:
         announced = self.records.announce(
             incoming.root.name.removeprefix(INCOMING), version, incoming.record.read_bytes()
         )
-        require_judged(incoming.root, verdict)
+        require_validated(incoming.root, verdict)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
         self.records.settle(announced)
@@ -136,7 +136,7 @@ class HeldVersions:
             verdict = Verdict.read(folder.verdict)
             if Record.read(folder.record) != record or dict(verdict.files) != dict(record.files):
                 raise ReleaseRefused("its record or its verdict is another one")
-            require_judged(folder.root, verdict)
+            require_validated(folder.root, verdict)
         except (FunnelError, OSError) as error:
             said = str(error).removeprefix("nothing was published: ").removesuffix("; run it again")
             reason = error.strerror if isinstance(error, OSError) else said

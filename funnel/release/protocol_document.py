@@ -14,7 +14,7 @@ from funnel.protocol import SPARSE_FORMAT, Protocol
 from funnel.release.channel_parts import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
-from funnel.release.public import PublicLaws, PublicRelease
+from funnel.release.public import PublicDistributions, PublicRelease
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
@@ -238,7 +238,7 @@ def protocol_document(
     )
 
 
-def _shares(laws: PublicLaws, y: int) -> dict[str, float]:
+def _shares(laws: PublicDistributions, y: int) -> dict[str, float]:
     inputs, shares = laws.sources(y)
     told = zip(inputs.tolist(), np.round(shares, _DIGITS).tolist(), strict=True)
     return {str(x): share for x, share in told if share > 0}

@@ -9,7 +9,7 @@ import numpy as np
 from funnel.estimation import ShareInformation, TableErrors, tables_of
 from funnel.estimation.counted_shares import CountedShares
 from funnel.joint import FloatArray
-from funnel.release.public import PublicLaws, rounded_up
+from funnel.release.public import PublicDistributions, rounded_up
 
 DIGITS = 2
 
@@ -31,7 +31,7 @@ class PublicAccuracy:
     tables: tuple[TableErrors, ...]
 
     @classmethod
-    def of(cls, laws: PublicLaws, counted: bool = False) -> PublicAccuracy | None:
+    def of(cls, laws: PublicDistributions, counted: bool = False) -> PublicAccuracy | None:
         """Of published laws; None where there are too many values, as `ShareInformation.of` says.
 
         ``counted`` is whether shares are counted in the records as they are, which an invariant protocol is made for.

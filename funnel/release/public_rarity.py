@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from funnel.frequencies import Frequencies
-from funnel.release.public import RECORDS, PublicLaws
+from funnel.release.public import RECORDS, PublicDistributions
 
 Words = Literal["hardly any", "some", "many", "most"]
 
@@ -34,7 +34,7 @@ class PublicRarity:
     combinations: Words
 
     @classmethod
-    def of(cls, frequencies: Frequencies, laws: PublicLaws) -> PublicRarity:
+    def of(cls, frequencies: Frequencies, laws: PublicDistributions) -> PublicRarity:
         """Of public frequencies and their published laws."""
         inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
         share = float((frequencies.joint.counts < RECORDS).mean())

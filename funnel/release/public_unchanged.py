@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.counted_as_usual import WholeStays
-from funnel.release.public import PublicLaws, public_level, rounded_up
+from funnel.release.public import PublicDistributions, public_level, rounded_up
 from funnel.release.public_report import (
     ColumnUnchanged,
     KnownColumn,
@@ -41,7 +41,7 @@ def public_unchanged(
     audited: Audited,
     protocol: Protocol,
     guarantee: Guarantee,
-    laws: PublicLaws,
+    laws: PublicDistributions,
     composition: Composition | None = None,
     whole: WholeStays | None = None,
 ) -> Unchanged | None:
@@ -54,7 +54,7 @@ def public_unchanged(
         Whose outputs are its inputs.
     guarantee : Guarantee
         The declared one.
-    laws : PublicLaws
+    laws : PublicDistributions
     composition : Composition, optional
         Of the classes of whole records.
     whole : WholeStays, optional
@@ -90,7 +90,7 @@ def public_unchanged(
     )
 
 
-def _whole(found: WholeStays, share: float, laws: PublicLaws) -> WholeUnchanged:
+def _whole(found: WholeStays, share: float, laws: PublicDistributions) -> WholeUnchanged:
     """Figures of whole records, of which a share stays in all columns."""
     true = found.unique_stays
     return WholeUnchanged(
@@ -102,7 +102,9 @@ def _whole(found: WholeStays, share: float, laws: PublicLaws) -> WholeUnchanged:
     )
 
 
-def _known(composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicLaws) -> KnownColumn:
+def _known(
+    composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicDistributions
+) -> KnownColumn:
     found = composition.concluded(protocol, guarantee.budget)
     shown = public_level(found.level, guarantee, True)
     return KnownColumn(
@@ -125,7 +127,7 @@ def _off(composition: Composition, protocol: Protocol) -> TableOff:
 
 
 def _by_secret(
-    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, laws: PublicLaws
+    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, laws: PublicDistributions
 ) -> tuple[SecretUnchanged, ...]:
     """By value of the secret: records that stay whole, and where it is published how often it stays itself."""
     columns, limits = joint.secret.columns, guarantee.lift_limits
@@ -152,7 +154,7 @@ def _by_secret(
 
 
 def _observers(
-    joint: Joint, counted: Joint, weights: FloatArray, guarantee: Guarantee, laws: PublicLaws
+    joint: Joint, counted: Joint, weights: FloatArray, guarantee: Guarantee, laws: PublicDistributions
 ) -> tuple[Observer, ...]:
     """What observers of a record can conclude who know none, one, two, or all of its other true values."""
     columns = counted.inputs.columns
@@ -168,7 +170,7 @@ def _observers(
 
 
 def _told(
-    size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, laws: PublicLaws
+    size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, laws: PublicDistributions
 ) -> Observer:
     level, outside = (max(values) for values in zip(*found, strict=True))
     shown = public_level(level, guarantee, True)

@@ -210,7 +210,7 @@ def _unknown(register: str) -> str:
     )
 
 
-def settle_secret(secret: ReleaseSecret) -> None:
+def commit_secret(secret: ReleaseSecret) -> None:
     """Let the secret that a version was just published with be the one from now on."""
     path = Path(secret.place)
     if path.name == NEXT:

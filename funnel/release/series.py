@@ -21,7 +21,7 @@ from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, vers
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
-from funnel.release.validated import require_judged
+from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
@@ -194,7 +194,7 @@ class Series:
         sync_tree(incoming.root)
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
         # The last thing before they are public.
-        require_judged(incoming.root, verdict, signature)
+        require_validated(incoming.root, verdict, signature)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
         if self.remote is not None:

@@ -52,7 +52,7 @@ def public_digests(root: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def require_judged(root: Path, verdict: Verdict, signature: str | None = None) -> None:
+def require_validated(root: Path, verdict: Verdict, signature: str | None = None) -> None:
     """Make sure that a version's folder may be published: its verdict passed and is about the files that are there.
 
     Parameters

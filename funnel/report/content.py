@@ -19,7 +19,7 @@ from funnel.protocol import Protocol
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
-from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text
+from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import (
@@ -119,7 +119,7 @@ class PlanLine:
             most = min(1.0, max(row.bound, row.utility) / row.utility * row.share)
         return cls(row.mechanism, row.utility, row.share, row.level, row.reason, most, row.finished, row.unchanged_gap)
 
-    def public(self, laws: PublicLaws, guarantee: Guarantee) -> PlanLine:
+    def public(self, laws: PublicDistributions, guarantee: Guarantee) -> PlanLine:
         """The line as it is published, under the declared guarantee."""
         return PlanLine(
             self.mechanism,
@@ -243,7 +243,7 @@ class PublicContent(Described):
 
     Attributes
     ----------
-    laws : PublicLaws
+    laws : PublicDistributions
     findings : PublicFindings
     rarity : PublicRarity
     accuracy : PublicAccuracy or None
@@ -254,7 +254,7 @@ class PublicContent(Described):
         None where outputs stand for sets of values.
     """
 
-    laws: PublicLaws
+    laws: PublicDistributions
     findings: PublicFindings
     rarity: PublicRarity
     accuracy: PublicAccuracy | None
@@ -328,12 +328,12 @@ class ReportContent(Described):
     @cached_property
     def unchanged(self) -> Unchanged | None:
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
-        laws = PublicLaws.of(self.audited.frequencies, self.protocol)
+        laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
         return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition, self.whole)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
-        laws = PublicLaws.of(self.audited.frequencies, self.protocol)
+        laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
         described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.plan)
         return PublicContent(

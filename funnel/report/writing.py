@@ -18,7 +18,7 @@ from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public
 from funnel.source.fitting import set_aside
-from funnel.source.side_columns import look_beside
+from funnel.source.side_columns import read_side_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -72,7 +72,7 @@ def write_internal_report(
     joint: Joint = content.joint
     protocol: Protocol = content.protocol
     classes = ClassesDocument.read(folder.classes).classes if folder.classes.is_file() else None
-    known = look_beside(spec, joint, snapshot.read_codings(), classes)
+    known = read_side_columns(spec, joint, snapshot.read_codings(), classes)
     if together is None:
         linked = attacks.versions(joint, protocol, context.earlier, context.decision.origin, context.rows_sha256)
     else:

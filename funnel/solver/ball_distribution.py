@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.guarantees.chi2_ball import extreme_law
+from funnel.guarantees.chi2_ball import extreme_distribution
 from funnel.joint import FloatArray
 
 # Laws are drawn in until rounding is no doubt, by halves, as often.
 _INSIDE, _INWARDS = 1 - 2.0**-40, 44
 
 
-def worst_law(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
+def worst_distribution(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
     """A law R with ``Σ P̂²/R <= D`` whose average of a row is the largest, nearly, shape (u,).
 
     A half-space of a law outside the ball would cut off what the guarantee allows, and a bound would be none. The one
@@ -26,7 +26,7 @@ def worst_law(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray
     divergence : float
         D >= 1.
     """
-    found = extreme_law(row, law, divergence)
+    found = extreme_distribution(row, law, divergence)
     low, high = 0.0, 1.0
     if _spread(found, law) <= divergence * _INSIDE:
         return found

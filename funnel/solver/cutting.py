@@ -46,7 +46,7 @@ _MIXING = 0.3
 _UNUSED = 1e-13
 
 
-def optimum_over_laws(
+def optimum_over_distributions(
     read: Joint,
     guarantee: SetGuarantee,
     gap: float,
@@ -95,7 +95,7 @@ def optimum_over_laws(
     return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, len(found.cuts))
 
 
-def bound_over_laws(
+def bound_over_distributions(
     read: Joint,
     guarantee: SetGuarantee,
     gap: float,
@@ -105,7 +105,8 @@ def bound_over_laws(
     seen: Flags,
     goal: Callable[[Places], Goal] | None = None,
 ) -> tuple[float, bool]:
-    """The bound of `optimum_over_laws` alone, and whether it is as close as was asked for: no weights are made.
+    """The bound of `optimum_over_distributions` alone, and whether it is as close as was asked for: no weights are
+    made.
 
     Raises
     ------

@@ -86,7 +86,7 @@ def design_optimum(request: Request, otherwise: Callable[[Request], Solution]) -
 def best_design(
     joint: Joint, guarantee: Guarantee, gap: float, budget: Budget, trace: Callable[[float, float], None]
 ) -> Designed | None:
-    """The protocol that reads X whose records are worth most for estimates (`funnel.estimation.estimation_worth`).
+    """The protocol that reads X whose records are worth most for estimates (`funnel.estimation.utility_of_estimates`).
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from funnel.guarantees.binomial_limits import UNIT
-from funnel.guarantees.distribution_box import LawBox
+from funnel.guarantees.distribution_box import DistributionBox
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.over_distributions import RatioGuarantee
 from funnel.guarantees.possible_distributions import Laws
@@ -30,7 +30,7 @@ _OPEN, _MANY_INPUTS = 0.5, 14
 _SAME = 1e-12
 
 
-class LawCuts(Cuts):
+class DistributionCuts(Cuts):
     """Cuts that are laws p(x|s) of one secret: what P(y|s) is at least, and at most, whatever is true.
 
     hi_s, the largest P(y|s) over the set, is at least what any law gives, and lo_s, the least, at most. Conditions on
@@ -67,10 +67,10 @@ class LawCuts(Cuts):
         return stacked(self.read, self.whole(rows))
 
     def _add(self, known: list[FloatArray], row: FloatArray, secret: int, upward: bool) -> int:
-        law = self._laws.given_laws(self._stacked(row), np.array([secret]), upward)[0][0]
-        return self._add_law(known, law, secret)
+        law = self._laws.given_distributions(self._stacked(row), np.array([secret]), upward)[0][0]
+        return self._add_distribution(known, law, secret)
 
-    def _add_law(self, known: list[FloatArray], law: FloatArray, secret: int) -> int:
+    def _add_distribution(self, known: list[FloatArray], law: FloatArray, secret: int) -> int:
         """Whether a law p(x|s), shape (u,), was new."""
         full = np.zeros(len(self.seen))
         if reads_secret(self.read):
@@ -87,7 +87,7 @@ class LawCuts(Cuts):
 def widest(read: Joint, laws: Laws, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
     """The secret whose limits leave most open, and these; None where rows are searched by boxes of posteriors."""
     # Thresholds bound the entropy; the square of a mean has a search of its own.
-    if not isinstance(laws, LawBox) or not isinstance(goal, Entropy) or reads_secret(read):
+    if not isinstance(laws, DistributionBox) or not isinstance(goal, Entropy) or reads_secret(read):
         return None
     if seen.sum() < _MANY_INPUTS:
         return None
@@ -100,7 +100,7 @@ def widest(read: Joint, laws: Laws, seen: Flags, goal: Goal) -> tuple[int, Limit
     return (secret, limits) if limits.ordered and limits.free > _OPEN else None
 
 
-class LevelCuts(LawCuts):
+class LevelCuts(DistributionCuts):
     """Cuts of robust LDP, law by law instead of pair by pair.
 
     ``hi_s <= e^ε lo_t`` for all s ≠ t, where hi_s is the largest P(y|s) over the set and lo_t the least. Let t* have

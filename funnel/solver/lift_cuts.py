@@ -11,7 +11,7 @@ from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
 from funnel.solver.cuts import SPACED, Cuts, Flags, PlainCuts
-from funnel.solver.distribution_cuts import LawCuts, LevelCuts, widest
+from funnel.solver.distribution_cuts import DistributionCuts, LevelCuts, widest
 from funnel.solver.filling_cells import Limits
 from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.pricing import Pricer
@@ -27,7 +27,7 @@ _WORST = 3
 _LEAST = 0.5
 
 
-class LiftCuts(LawCuts):
+class LiftCuts(DistributionCuts):
     """Cuts of a bound on lifts and their inverses, where the limits of one law leave much open.
 
     With hi_s and lo_s the largest and the least P(y|s), no lift exceeds e^εu and no inverse e^εl if and only if
@@ -64,7 +64,7 @@ class LiftCuts(LawCuts):
         average = self._stacked(np.ones((1, len(self.law))))
         for s in self._secrets.tolist():
             for upward in (True, False):
-                self._add_prior(s, upward, self._laws.lift_laws(average, np.array([s]), upward).prior[0])
+                self._add_prior(s, upward, self._laws.lift_distributions(average, np.array([s]), upward).prior[0])
 
     def __len__(self) -> int:
         return len(self._plain) + super().__len__() + len(self._averages)
@@ -129,12 +129,14 @@ class LiftCuts(LawCuts):
                 if ratios[place] <= 1 + SPACED:
                     break
                 secret, upward = int(place % c), bool(place < c)
-                found = self._laws.lift_laws(entries[None], np.array([secret]), upward)
+                found = self._laws.lift_distributions(entries[None], np.array([secret]), upward)
                 added += self._add_prior(secret, upward, found.prior[0])
-                added += self._add_laws(row, found.given[0], found.prior[0], secret, upward)
+                added += self._add_distributions(row, found.given[0], found.prior[0], secret, upward)
         return added
 
-    def _add_laws(self, row: FloatArray, laws: FloatArray, prior: FloatArray, secret: int, upward: bool) -> int:
+    def _add_distributions(
+        self, row: FloatArray, laws: FloatArray, prior: FloatArray, secret: int, upward: bool
+    ) -> int:
         """Those of the laws p(x|s), shape (c, u), that matter for how far the bound on a lift is exceeded."""
         whole = self.whole(row[None])[0]
         given = laws @ whole
@@ -151,7 +153,7 @@ class LiftCuts(LawCuts):
             more = given[s] - told.max() if high else told.min() - given[s]
             weight = own if s == secret else float(prior[s]) * (limit if upward else 1.0)
             if weight * more > least:
-                added += self._add_law(known, laws[s], s)
+                added += self._add_distribution(known, laws[s], s)
         return added
 
 

@@ -133,7 +133,7 @@ class Neighbourhood:
             λ.
         """
         known = self._kept.chosen(np.isin(self._kept.numbers, numbers))
-        found, most = known.worth_most(prices, self._budget)
+        found, most = known.most_useful(prices, self._budget)
         rest = np.flatnonzero(~np.isin(numbers, known.numbers))
         kept, each = [known], self._size * self._number
         step, room = max(1, _AT_ONCE // each), _KEPT // each - len(known.numbers)
@@ -143,7 +143,7 @@ class Neighbourhood:
             here = rest[first : first + step]
             self._budget.spend(60 * CALL + len(here) * (_BY_VERTEX + _BY_ENTRY * each))
             new = self._around(vertices[here], numbers[here])
-            better, largest = new.worth_most(prices, self._budget)
+            better, largest = new.most_useful(prices, self._budget)
             found, most = found.joined(better), max(most, largest)
             if len(here) <= room:
                 kept, room = [*kept, new], room - len(here)
@@ -244,7 +244,7 @@ class _Around:
             np.concatenate([part.up for part in parts]),
         )
 
-    def worth_most(self, prices: FloatArray, budget: Budget) -> tuple[Vertices, float]:
+    def most_useful(self, prices: FloatArray, budget: Budget) -> tuple[Vertices, float]:
         """Those neighbours whose ``g - λ·v`` is positive, a few of each vertex, and the largest there is."""
         a, every = len(prices), np.arange(len(self.numbers))
         found, most = self.vertices[:0], 0.0

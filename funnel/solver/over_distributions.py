@@ -13,7 +13,7 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
-from funnel.solver.cutting import bound_over_laws, optimum_over_laws
+from funnel.solver.cutting import bound_over_distributions, optimum_over_distributions
 from funnel.solver.floors import Best, propose_columns, set_aside
 from funnel.solver.goal import Goal, goal_of
 from funnel.solver.greedy import greedy_weights
@@ -85,14 +85,14 @@ def set_optimum(request: Request) -> Solution:
         told_apart = read.p_input > 0 if seen is None else seen
         asked = limited(over, read, told_apart)
         if asked is over:
-            found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, told_apart, goal)
+            found = optimum_over_distributions(read, over, gap / share, budget, image, trace, blind, told_apart, goal)
         else:
             # The best of those protocols that give the other inputs the marginal; then what no protocol exceeds.
             finding = budget.part(_FINDING)
-            found = optimum_over_laws(read, over, gap / share, finding, image, silent, blind, told_apart, goal)
+            found = optimum_over_distributions(read, over, gap / share, finding, image, silent, blind, told_apart, goal)
             most, finished = np.inf, found.finished
             if asked is not None:
-                most, proven = bound_over_laws(
+                most, proven = bound_over_distributions(
                     read, asked, _PROVING * gap / share, budget, image, found.weights, told_apart, goal
                 )
                 finished = finished and proven

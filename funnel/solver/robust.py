@@ -16,7 +16,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.ball_cuts import BallCuts
-from funnel.solver.ball_distribution import worst_law
+from funnel.solver.ball_distribution import worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Flags
@@ -24,7 +24,7 @@ from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
-from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_told
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_disclosed
 from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split, channel_of, value_of
 from funnel.solver.work import Deciding
@@ -127,7 +127,7 @@ def robust_weights(
         return RobustCone(read, near, seen, limit, charged, goal=maximised, image=counted)
 
     cone = cone_of(budget)
-    kept, bound, rounds = nothing_told(cone), np.inf, 0
+    kept, bound, rounds = nothing_disclosed(cone), np.inf, 0
     told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
     if told_apart and searchable(near, guarantee.epsilon):
         found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
@@ -191,14 +191,16 @@ def _cut(cuts: BallCuts, read: Joint, near: Neighbourhood, matrix: FloatArray, l
             float((1 + part * near.deviation / near.prior[secret]) ** 2)
             for part, secret in ((share, s), (1 - share, t))
         )
-        cuts.add(s, t, worst_law(rows[y, s], near.law[s], one), worst_law(-rows[y, t], near.law[t], two))
+        cuts.add(
+            s, t, worst_distribution(rows[y, s], near.law[s], one), worst_distribution(-rows[y, t], near.law[t], two)
+        )
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 
 def _proven(guarantee: RLDP, cone: RobustCone, kept: Kept) -> WeightArray:
     """Integer weights of a mixture inside, for which the exact worst case agrees; the cone's budget is charged."""
     inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
-    found = best_mixture(cone, inner, cone.gains(inner)) or nothing_told(cone)
+    found = best_mixture(cone, inner, cone.gains(inner)) or nothing_disclosed(cone)
     channel = channel_of(found.posteriors, found.mass, cone.law, cone.seen)
     return _decided(cone.read, guarantee, channel, cone.budget)
 

@@ -224,7 +224,7 @@ class _Looked:
         return np.asarray(over)
 
 
-def nothing_told(cone: RobustCone) -> Kept:
+def nothing_disclosed(cone: RobustCone) -> Kept:
     """The average row alone."""
     return Kept(cone.law[None], np.ones(1), float(cone.gains(cone.law[None])[0]))
 

@@ -18,7 +18,7 @@ from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
 from funnel.solver.mixture import Trace
 from funnel.solver.region import Region
-from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_told
+from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
 
 # Values of one secret beyond which corners are too many, and budgets (nats) beyond which they are known too roughly.
@@ -112,7 +112,7 @@ def searched(
     closely = _CLOSELY if wide else _CLOSELY_OF_LITTLE
     pricer = RobustPricer(near, epsilon, _SHARE if wide else _SHARE_OF_LITTLE, budget)
     programme = _Prices(law, budget)
-    best = nothing = nothing_told(cone)
+    best = nothing = nothing_disclosed(cone)
     recent: list[FloatArray] = []
     ascents: list[Kept] = []
     if near.deviation > _NEARLY_NONE * float(near.prior.min()):

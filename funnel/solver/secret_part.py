@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
-from funnel.solver.ball_distribution import worst_law
+from funnel.solver.ball_distribution import worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.simple_polytope import Places, SimplePolytope
 
@@ -112,8 +112,8 @@ class SecretPart:
     def _worst(self, row: FloatArray, upward: bool) -> FloatArray:
         """The law of the ball that gives a row the largest mean, or the least."""
         if upward:
-            return worst_law(row, self._law, self._above)
-        return worst_law(-row, self._law, self._below)
+            return worst_distribution(row, self._law, self._above)
+        return worst_distribution(-row, self._law, self._below)
 
     def corners(self, ratio: float) -> Corners:
         """Corners for a ratio ρ of the levels, or where it is smaller than any for the least one.

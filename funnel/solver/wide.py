@@ -70,11 +70,11 @@ def wide_optimum(request: Request) -> Solution:
         within = replace(request, joint=narrowed.merged.joint, known=())
         best = unchanged_optimum(within) or cone_optimum(within)
         weights = narrowed.widened(best.protocol, guarantee, finishing)
-        bound, method, size = narrowed.told_besides + best.bound, best.method, best.vertices
-        kept = narrowed.told_besides + best.utility
+        bound, method, size = narrowed.reported_besides + best.bound, best.method, best.vertices
+        kept = narrowed.reported_besides + best.utility
         if bound - kept > gap and (columns := columns_as_they_are(seen, guarantee, kept, floor)) is not None:
             weights = columns
-        if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
+        if bound - best.utility - narrowed.reported_besides > gap and isinstance(guarantee, Sided):
             bound = min(bound, bound_by_events(seen, guarantee, gap / 10, events))
         finished, ended = best.finished, best.ended_by
     if needs_no_table(joint):
@@ -284,7 +284,7 @@ class Narrowed:
         return cls(joint, merge_equal_posteriors(joint))
 
     @property
-    def told_besides(self) -> float:
+    def reported_besides(self) -> float:
         """H(X | posterior) in nats: what an output that is one of inputs of the same posterior tells besides."""
         return self.joint.entropy - self.merged.joint.entropy
 

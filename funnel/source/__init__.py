@@ -4,7 +4,7 @@ from funnel.readers.digest import file_digest
 from funnel.readers.reader import Source, open_source
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
-from funnel.source.columns import settled_columns
+from funnel.source.columns import resolved_columns
 from funnel.source.counting import count_joint, is_wide, over_values, recoded
 from funnel.source.fitting import misfits
 from funnel.source.learning import learn_codings
@@ -24,5 +24,5 @@ __all__ = [
     "open_source",
     "over_values",
     "recoded",
-    "settled_columns",
+    "resolved_columns",
 ]

@@ -8,7 +8,7 @@ from funnel.spec import ReleaseSpec
 from funnel.wording import did_you_mean
 
 
-def settled_columns(spec: ReleaseSpec) -> ReleaseSpec:
+def resolved_columns(spec: ReleaseSpec) -> ReleaseSpec:
     """A spec that names its published columns, where it says "auto": all of the source that are not kept back.
 
     These are the columns, in the order of the source, that are not secret, record key or unit, nor in ``[groups]

@@ -73,7 +73,9 @@ class Beside:
     sampled: tuple[str, ...]
 
 
-def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings, classes: RecordClasses | None = None) -> Beside:
+def read_side_columns(
+    spec: ReleaseSpec, joint: Joint, codings: Codings, classes: RecordClasses | None = None
+) -> Beside:
     """Read the source once more and count all its other columns, in one streaming pass.
 
     A column of more than 100 values is put into about 20 classes, if its values are numbers: the most common number,

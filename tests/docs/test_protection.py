@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import protection
 from benchmarks.unmasking import deduced
-from funnel.frequencies import frequencies as room
+from funnel.frequencies import public_counts as room
 from funnel.joint import IntArray, Joint
 from funnel.mechanisms import fit
 from funnel.release.public import public_shares, share_step

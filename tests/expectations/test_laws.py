@@ -17,9 +17,9 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.protocol import Protocol
 from funnel.recount import Recount, ReleasedProtocol
-from funnel.recount.laws import Laws, prior_law, share_step, step_above
+from funnel.recount.laws import Laws, prior_distribution, share_step, step_above
 from funnel.release import public
-from funnel.release.public.rounding import law_of_rare
+from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints
 
 
@@ -81,9 +81,13 @@ def test_the_law_of_public_shares_is_what_common_ones_leave_to_the_rare(
 ) -> None:
     told = np.array([*common, *[1] * rare, *[0] * never, 1]) * 0.005
     shares = {(str(x),): float(share) for x, share in enumerate(told)}
-    law = law_of_rare(told, 0.005)
-    assert list(prior_law(shares, 0.005, wide=True).values()) == pytest.approx(list(law / law.sum()), abs=1e-12)
-    assert list(prior_law(shares, 0.005, wide=False).values()) == pytest.approx(list(told / told.sum()), abs=1e-12)
+    law = distribution_of_rare(told, 0.005)
+    assert list(prior_distribution(shares, 0.005, wide=True).values()) == pytest.approx(
+        list(law / law.sum()), abs=1e-12
+    )
+    assert list(prior_distribution(shares, 0.005, wide=False).values()) == pytest.approx(
+        list(told / told.sum()), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(

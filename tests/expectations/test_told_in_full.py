@@ -18,7 +18,7 @@ import pytest
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
 from funnel.pipeline.flows.pipeline import go
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
@@ -74,7 +74,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     with open_series(spec) as series:
         secret = release_secret(spec, series, rotate=False)
     assert secret is not None
-    key = secret.record_key(("id",), read_from_vault)
+    key = secret.record_key(("id",), read_secret_block)
     return Finished(spec, ReleaseFolder(Path(told["folder"])), "1.0.0", done.snapshot, key=key)
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from funnel.cli import main
 from funnel.errors import FunnelError, LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go, go_approved
+from funnel.pipeline.flows.pipeline import go, run_approved
 from funnel.pipeline.flows.reject import reject
 from funnel.pipeline.tasks.step import listening
 from funnel.release.approval import Approval
@@ -47,7 +47,7 @@ def run(spec: Path, again: bool = False) -> dict[str, Any]:
 
 def approve(spec: Path, version: str | None = None, by: str = OFFICER) -> dict[str, Any]:
     asked = None if version is None else Version.parse(version)
-    return go_approved(ReleaseSpec.load(spec), Approval.given(by, "seen"), asked)[0]
+    return run_approved(ReleaseSpec.load(spec), Approval.given(by, "seen"), asked)[0]
 
 
 def seen(spec: Path) -> list[str]:

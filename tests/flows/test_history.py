@@ -21,7 +21,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
 from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go, go_approved
+from funnel.pipeline.flows.pipeline import go, run_approved
 from funnel.pipeline.tasks.run import Draft
 from funnel.register.register import Register
 from funnel.release.approval import Approval
@@ -311,7 +311,7 @@ def test_what_is_held_is_in_no_register_until_it_is_approved(tmp_path: Path) -> 
     assert first["status"] == "held"
     assert register(held).entries == ()
     seen = rows(first)
-    published = go_approved(held, ME)[0]
+    published = run_approved(held, ME)[0]
     assert (published["status"], rows(published)) == ("published", seen)
     assert [entry.name for entry in register(held).entries] == ["panel/1.0.0"]
     # The register moves on while the next one waits: what was held does not know of it.
@@ -319,11 +319,11 @@ def test_what_is_held_is_in_no_register_until_it_is_approved(tmp_path: Path) -> 
     assert run(held)["version"] == "1.1.0"
     run(other)
     with pytest.raises(ReleaseRefused, match="another version about the same people was published"):
-        go_approved(held, ME)
+        run_approved(held, ME)
     assert look(held) is None
     again = run(held)
     assert (again["status"], again["version"]) == ("held", "1.1.1")
-    assert go_approved(held, ME)[0]["version"] == "1.1.1"
+    assert run_approved(held, ME)[0]["version"] == "1.1.1"
     assert [entry.name for entry in register(held).entries][-1] == "panel/1.1.1"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.pipeline.flows.pipeline import go
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
@@ -154,12 +154,12 @@ def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="which only the pipeline can read"):
         find_secret("prefect:of-people", tmp_path, None, False)
     with pytest.raises(SpecError, match="no Secret block 'of-people'"):
-        find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
+        find_secret("prefect:of-people", tmp_path, None, False, read_secret_block)
     from prefect.blocks.system import Secret
 
     Secret(value="a long phrase that only the orchestrator holds").save("of-people")
-    found = find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
-    assert found.record_key(("id",), read_from_vault).secret == b"a long phrase that only the orchestrator holds"
+    found = find_secret("prefect:of-people", tmp_path, None, False, read_secret_block)
+    assert found.record_key(("id",), read_secret_block).secret == b"a long phrase that only the orchestrator holds"
 
 
 def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> None:

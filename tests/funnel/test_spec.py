@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from funnel import complaint as complaints
+from funnel import validation_message as complaints
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.recount import declared_promise, read_promise

@@ -34,7 +34,7 @@ DRAWING = [
         "funnel.sampling.random_words",
         "material = _system_bytes(KEY_BYTES + NONCE_BYTES)",
         "material = bytes(range(KEY_BYTES + NONCE_BYTES))",
-        "words.__init__",
+        "random_words.__init__",
         PARTITIONED,
     ),
     Mutant(

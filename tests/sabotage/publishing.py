@@ -68,7 +68,7 @@ PUBLISHING = [
         "funnel.release.series",
         "incoming.root.chmod(0o755)",
         "[path.chmod(0o755) for path in (incoming.root, incoming.audit)]",
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "an invariant protocol put on a coarse grid",
@@ -370,7 +370,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         'tell("publishing")',
         f"{TOOLS}.turn_rows(folder.data)",
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "csv exchanged after the judgement",
@@ -378,7 +378,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         'tell("publishing")',
         f"{TOOLS}.write_csv_of_snapshot(folder)",
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "report exchanged after the judgement",
@@ -386,7 +386,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         'tell("publishing")',
         'folder.report.write_text("<p>Safe.</p>")',
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "a file added after the judgement",
@@ -394,7 +394,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         'tell("publishing")',
         f"{TOOLS}.copied(folder.joint, folder.root / 'joint.json')",
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "rows exchanged at the rename",
@@ -402,7 +402,7 @@ PUBLISHING = [
         "funnel.release.series",
         "sync_tree(incoming.root)",
         f"{TOOLS}.turn_rows(incoming.data)",
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "signature exchanged at the rename",
@@ -410,7 +410,7 @@ PUBLISHING = [
         "funnel.release.series",
         "sync_tree(incoming.root)",
         'incoming.signature.write_text("{}")',
-        "judged.require_judged",
+        "validated.require_validated",
     ),
     Mutant(
         "signed as another version",

@@ -26,7 +26,7 @@ from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
 from funnel.pipeline.flows.pipeline import go
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.move_law import MoveLaw, law_since
+from funnel.recount.move_law import MoveDistribution, distribution_since
 from funnel.recount.noisy_moves import Since
 from funnel.recount.spent import own_draws, spent_complaints
 from funnel.register.register import Register
@@ -127,7 +127,7 @@ class ByHand:
         found = Counter(self.cells[wave].values())
         return [found[cell] for cell in range(chapter.joint.counts.size)]
 
-    def _law(self, v: int, t: int) -> MoveLaw:
+    def _law(self, v: int, t: int) -> MoveDistribution:
         """By the second computation, of tables that are counted here."""
         c, a = self.past.chapters[t].joint.counts.shape
         secrets, stayed, left = ([[0] * n for _ in range(c)] for n in (c, a, a))
@@ -142,7 +142,7 @@ class ByHand:
             for chapter in (self.past.chapters[v], self.past.chapters[t])
         ]
         tables = (tuple(map(tuple, one)) for one in (secrets, stayed, left))
-        return law_since(Since("before", *tables), *values, self._counts(t), alike=True)
+        return distribution_since(Since("before", *tables), *values, self._counts(t), alike=True)
 
     def _before(self, node: int, t: int) -> tuple[list[Fraction], list[int]]:
         """P(s, x | h) before a wave, by cell, and how common secrets are, for whoever knows the true tables."""

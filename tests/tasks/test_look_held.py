@@ -33,7 +33,7 @@ def test_what_is_held_given_another_register_waits_no_more(
     for name, value in (
         ("open_series", opened),
         ("release_secret", lambda *_, **__: None),
-        ("settled_version", lambda *_: Version(1, 0, 0)),
+        ("committed_version", lambda *_: Version(1, 0, 0)),
         ("people_known", lambda *_: True),
         ("waits", lambda *_: {"status": "held"}),
     ):

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from funnel.frequencies import frequencies as room
+from funnel.frequencies import public_counts as room
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import DataError, LedgerError
-from funnel.pipeline.tasks import settled as module
-from funnel.pipeline.tasks.committed import settle, settled_version
+from funnel.pipeline.tasks import committed as module
+from funnel.pipeline.tasks.committed import committed_version, settle
 from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
@@ -64,7 +64,7 @@ def test_it_is_said_of_this_spec_source_secret_code_and_version_alone(
     series, work = Series.of(spec), tmp_path / "work"
 
     def found(secret: str | None = SECRET, spec: ReleaseSpec = spec) -> Version | None:
-        return settled_version(spec, work, series, secret)
+        return committed_version(spec, work, series, secret)
 
     assert found() is None
     settle(spec, work, series, open_source(spec.reading).files.digest(), SECRET)
@@ -105,14 +105,14 @@ def test_of_files_that_are_not_what_was_published_it_is_an_error(released: Relea
     content = released.report.read_bytes()
     released.report.write_bytes(content + b" ")
     with pytest.raises(LedgerError, match="gone or was changed"):
-        settled_version(spec, tmp_path, series, None)
+        committed_version(spec, tmp_path, series, None)
     released.report.write_bytes(content)
     source = released.root.parents[2] / "people.parquet"
     source.rename(source.with_name("gone"))
     with pytest.raises(DataError, match=r"people\.parquet"):
-        settled_version(spec, tmp_path, series, None)
+        committed_version(spec, tmp_path, series, None)
     source.with_name("gone").rename(source)
-    assert settled_version(spec, tmp_path, series, None) == Version(1, 0, 0)
+    assert committed_version(spec, tmp_path, series, None) == Version(1, 0, 0)
 
 
 def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: ReleaseFolder, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
     digest = open_source(spec.reading).files.digest()
     with open_series(spec) as series:
         settle(spec, tmp_path, series, digest, None)
-        assert settled_version(spec, tmp_path, series, None) == Version(1, 0, 0)
+        assert committed_version(spec, tmp_path, series, None) == Version(1, 0, 0)
         with series.incoming() as folder:
             private_folder(folder.audit)
             folder.report.write_text("report")
@@ -130,17 +130,17 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
             folder.record.write_bytes(record.to_bytes())
             series.held.hold(folder, Version(1, 1, 0), verdict)
         # What was settled before was about another newest version.
-        assert settled_version(spec, tmp_path, series, None) is None
+        assert committed_version(spec, tmp_path, series, None) is None
         settle(spec, tmp_path, series, digest, None)
-        assert settled_version(spec, tmp_path, series, None) == Version(1, 1, 0)
+        assert committed_version(spec, tmp_path, series, None) == Version(1, 1, 0)
         # It was never published, so its files are no public ones; whoever tells that it waits looks at them.
         released.report.write_text("another")
-        assert settled_version(spec, tmp_path, series, None) == Version(1, 1, 0)
+        assert committed_version(spec, tmp_path, series, None) == Version(1, 1, 0)
         series.held.supersede(Version(1, 1, 0), "something newer")
-        assert settled_version(spec, tmp_path, series, None) is None
+        assert committed_version(spec, tmp_path, series, None) is None
 
 
 def test_before_the_first_version_nothing_is_settled(tmp_path: Path) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, SPEC))
     settle(spec, tmp_path / "work", Series.of(spec), open_source(spec.reading).files.digest(), None)
-    assert settled_version(spec, tmp_path / "work", Series.of(spec), None) is None
+    assert committed_version(spec, tmp_path / "work", Series.of(spec), None) is None

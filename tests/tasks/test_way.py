@@ -14,7 +14,7 @@ from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, Spec
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.tasks import optimise as optimise_module
-from funnel.pipeline.tasks.secret_store import read_from_vault
+from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import FILE, NEXT
@@ -108,10 +108,10 @@ def test_a_search_that_time_ended_says_so_beside_what_the_data_are_blamed_for(
 
 def test_the_vault_knows_files_and_the_environment_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUNNEL_TEST_SECRET", "a phrase")
-    assert read_from_vault("environment:FUNNEL_TEST_SECRET") == "a phrase"
+    assert read_secret_block("environment:FUNNEL_TEST_SECRET") == "a phrase"
     (tmp_path / "secret").write_text("another")
     (tmp_path / "secret").chmod(0o600)
-    assert read_from_vault(str(tmp_path / "secret")) == "another"
+    assert read_secret_block(str(tmp_path / "secret")) == "another"
 
 
 def test_the_drawing_of_every_version_is_judged_and_its_words_are_compared(

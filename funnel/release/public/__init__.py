@@ -6,7 +6,7 @@ figures stay in the internal evidence. Public writers take the frozen types of t
 
 from funnel.release.public.comparison import compared, costed, weighed
 from funnel.release.public.findings import PublicConfidence, PublicConsistency, PublicFindings, largest_ratios
-from funnel.release.public.public_distributions import PublicLaws
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.public_release import PublicRelease
 from funnel.release.public.rounding import (
     LEVEL_DIGITS,
@@ -38,8 +38,8 @@ __all__ = [
     "TEXT_DIGITS",
     "PublicConfidence",
     "PublicConsistency",
+    "PublicDistributions",
     "PublicFindings",
-    "PublicLaws",
     "PublicRelease",
     "compared",
     "costed",

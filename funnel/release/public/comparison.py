@@ -42,7 +42,7 @@ def costed(outlook: dict[str, Any], step: float, guarantee: Guarantee) -> list[d
     Parameters
     ----------
     outlook : dict
-        As `funnel.frequencies.noise_forecast.NoiseOutlook.to_dict` has it.
+        As `funnel.frequencies.noise_forecast.NoiseForecast.to_dict` has it.
     step : float
         Of public shares.
     guarantee : Guarantee

@@ -9,11 +9,11 @@ import numpy as np
 
 from funnel.findings.consistency import Consistency
 from funnel.findings.followed import FoundHistory
-from funnel.findings.of_release import Audited, LawFindings
+from funnel.findings.of_release import Audited, DistributionFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Explained
-from funnel.release.public.public_distributions import PublicLaws
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
     TEXT_DIGITS,
@@ -67,7 +67,7 @@ class PublicHistory:
     outside_at_most: float
 
     @classmethod
-    def of(cls, history: FoundHistory, laws: PublicLaws) -> PublicHistory:
+    def of(cls, history: FoundHistory, laws: PublicDistributions) -> PublicHistory:
         """Of exact findings; with noise, of those about expected people alone."""
         share = history.outside / (history.units or laws.n) if history.expected is None else history.expected.outside
         steps = max(1, math.ceil(share / laws.step))
@@ -93,7 +93,7 @@ class PublicFindings:
         Largest ratio between two secrets under each output, rounded up to the grid of levels and to two digits, to no
         more than a limit that holds.
     lift : ndarray, shape (c, b)
-        As `PublicLaws.lifts`.
+        As `PublicDistributions.lifts`.
     outside : int or None
         None where frequencies are protected by noise, as is ``consistency``.
     consistency : PublicConsistency or None
@@ -131,7 +131,7 @@ class PublicFindings:
     explained: Explained | None = None
 
     @classmethod
-    def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
+    def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicDistributions) -> PublicFindings:
         """Of what was found under public frequencies."""
         findings = audited.law
         levels = _Levels(guarantee, findings.holds, _is_constant(laws))
@@ -199,7 +199,7 @@ class _Levels:
         return None if level is None else self.told(level)
 
 
-def _is_constant(laws: PublicLaws) -> bool:
+def _is_constant(laws: PublicDistributions) -> bool:
     """Whether the same is published of everybody: no output changes what is believed of the input."""
     if isinstance(laws.posterior, np.ndarray):
         seen = laws.posterior[laws.p_output > 0]
@@ -229,7 +229,7 @@ def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
     return np.asarray(np.clip(lifts, rounded_up(limits[0]), rounded_down(limits[1])))
 
 
-def _ratios(findings: LawFindings, guarantee: Guarantee) -> FloatArray:
+def _ratios(findings: DistributionFindings, guarantee: Guarantee) -> FloatArray:
     # On the grid of levels: finer ratios would tell those who know everybody else what the last one has.
     step = level_step(guarantee.budget)
     ratios = np.array([_ratio_told(float(ratio), step) for ratio in largest_ratios(findings.lift)])
@@ -245,7 +245,7 @@ def _ratio_told(ratio: float, step: float) -> float:
     return rounded_up(max(ratio, math.exp(math.ceil(math.log(ratio) / step) * step)), LIFT_DIGITS)
 
 
-def _factor(findings: LawFindings, levels: _Levels) -> float | None:
+def _factor(findings: DistributionFindings, levels: _Levels) -> float | None:
     if findings.level_ratio is not None:
         numerator, _, denominator = findings.level_ratio.partition("/")
         level = math.log(int(numerator)) - math.log(int(denominator))
@@ -259,7 +259,7 @@ def _factor(findings: LawFindings, levels: _Levels) -> float | None:
     return rounded_up(math.exp(levels.told(level)))
 
 
-def _rules_out(findings: LawFindings) -> bool:
+def _rules_out(findings: DistributionFindings) -> bool:
     """Whether the level is infinite because an output excludes a secret, not because a budget of zero is exceeded."""
     if not math.isinf(findings.level) or findings.level_ratio is not None:
         return False

@@ -1,4 +1,4 @@
-"""PublicLaws: frequencies and what follows from them, as they are published."""
+"""PublicDistributions: frequencies and what follows from them, as they are published."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public.comparison import compared
-from funnel.release.public.rounding import law_of_rare, lift_step, nats_step, public_shares, share_step, to_multiple
+from funnel.release.public.rounding import (
+    distribution_of_rare,
+    lift_step,
+    nats_step,
+    public_shares,
+    share_step,
+    to_multiple,
+)
 from funnel.sparse_weights import SparseWeights
 
 # A lift that could only be told to more than this is not told at all.
@@ -53,7 +60,7 @@ class SparsePosterior:
 
 
 @dataclass(frozen=True, eq=False)
-class PublicLaws:
+class PublicDistributions:
     """The frequencies as they are published.
 
     Attributes
@@ -82,7 +89,7 @@ class PublicLaws:
     step: float
 
     @classmethod
-    def of(cls, frequencies: Frequencies, protocol: Protocol) -> PublicLaws:
+    def of(cls, frequencies: Frequencies, protocol: Protocol) -> PublicDistributions:
         """Of public frequencies and a protocol.
 
         Raises
@@ -95,13 +102,15 @@ class PublicLaws:
         p_input = public_shares(joint.p_input, step)
         p_secret = public_shares(joint.p_secret, step)
         if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
-            sparse, p_output = SparsePosterior.of(protocol.sparse_for(joint.inputs), law_of_rare(p_input, step))
+            sparse, p_output = SparsePosterior.of(
+                protocol.sparse_for(joint.inputs), distribution_of_rare(p_input, step)
+            )
             return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, sparse, step)
         if protocol.inputs.columns == joint.inputs.columns:
             weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
             law = weights.T * (p_input / p_input.sum())[:, np.newaxis]
         else:
-            law = public_shares(measures.input_output_law(joint, protocol), step)
+            law = public_shares(measures.input_output_distribution(joint, protocol), step)
             law = law / law.sum()
         p_output = law.sum(axis=0)
         posterior = np.full(law.T.shape, np.nan)

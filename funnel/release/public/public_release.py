@@ -10,7 +10,7 @@ from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.protocol import Protocol
 from funnel.release.public.findings import PublicFindings
-from funnel.release.public.public_distributions import PublicLaws
+from funnel.release.public.public_distributions import PublicDistributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +19,13 @@ class PublicRelease:
 
     Attributes
     ----------
-    laws : PublicLaws
+    laws : PublicDistributions
     findings : PublicFindings
     mechanisms : tuple of dict
         The comparison of mechanisms, best first, with the keys of `funnel.planning.PlanRow.to_dict`.
     """
 
-    laws: PublicLaws
+    laws: PublicDistributions
     findings: PublicFindings
     mechanisms: tuple[dict[str, Any], ...]
 
@@ -44,6 +44,6 @@ class PublicRelease:
         DataError
             If the protocol reads other columns.
         """
-        laws = PublicLaws.of(audited.frequencies, protocol)
+        laws = PublicDistributions.of(audited.frequencies, protocol)
         told = tuple(laws.compared(row, guarantee) for row in mechanisms)
         return cls(laws, PublicFindings.of(audited, guarantee, laws), told)

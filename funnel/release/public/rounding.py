@@ -47,7 +47,7 @@ def public_shares(shares: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.round(np.where(shares > 0, np.maximum(multiples, 1), 0) * step, 12))
 
 
-def law_of_rare(shares: FloatArray, step: float) -> FloatArray:
+def distribution_of_rare(shares: FloatArray, step: float) -> FloatArray:
     """A law from public shares that are mostly one step, as those of a wide table: what the others leave, equally.
 
     Ten thousand values of a step each add up to ten, so that to divide by their sum would make common values rare. What

@@ -12,7 +12,7 @@ from funnel.estimation import expected_errors
 from funnel.findings import Audited, Findings
 from funnel.findings.population import in_population
 from funnel.joint import Joint
-from funnel.measures import secret_output_law
+from funnel.measures import secret_output_distribution
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
@@ -143,7 +143,7 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
     """The lifts furthest from 1, one that excludes a secret first."""
     joint, lift = content.joint, content.findings.lift
     # Records expected of each (secret, output), from the exact counts.
-    both = secret_output_law(joint, content.protocol) * joint.n
+    both = secret_output_distribution(joint, content.protocol) * joint.n
     size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
     order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
     places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]

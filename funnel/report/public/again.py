@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from funnel.findings.of_release import Audited, law_findings
+from funnel.findings.of_release import Audited, distribution_findings
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
 from funnel.release.protection import Protection
-from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import PublicReport
@@ -71,10 +71,10 @@ def _computed(report: Mapping[str, Any], key: str) -> Any:
 
 def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -> PublicContent:
     guarantee = parse_guarantee(told.guarantee)
-    law = law_findings(frequencies.joint, protocol, guarantee, told.estimation.alpha)
+    law = distribution_findings(frequencies.joint, protocol, guarantee, told.estimation.alpha)
     drawn = np.zeros(len(protocol.outputs), dtype=np.int64)
     audited = Audited(frequencies, law, told.figures.rows, None, None, None, drawn)
-    laws = PublicLaws.of(frequencies, protocol)
+    laws = PublicDistributions.of(frequencies, protocol)
     return PublicContent(
         name=told.name,
         title=told.title,

@@ -12,7 +12,7 @@ from funnel.guarantees import LIP
 from funnel.joint import Joint
 from funnel.planning import plan
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.public import PublicLaws
+from funnel.release.public import PublicDistributions
 from funnel.release.public_accuracy import PublicAccuracy
 
 SYMBOLS = (("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"))
@@ -78,7 +78,7 @@ def test_errors_of_single_values_are_those_of_the_public_report(name: str) -> No
         joint = Joint.from_counts(counts)
         (row,) = plan(joint, LIP(0.5), [name])
         assert row.protocol is not None
-        laws = PublicLaws.of(Frequencies(joint, "none"), row.protocol)
+        laws = PublicDistributions.of(Frequencies(joint, "none"), row.protocol)
         found, public = expected_errors(joint, row.protocol), PublicAccuracy.of(laws)
         assert found is not None
         assert public is not None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.findings.words import judge_words, runs_in_common, runs_of_before
+from funnel.findings.words import check_randomness, runs_in_common, runs_of_before
 from funnel.sampling.word_record import WordRecord, rarity_for
 from funnel.word_statistics import WordStatistics, together
 
@@ -31,7 +31,7 @@ def recorded(words: np.ndarray, *, batch: int = 4096, fixed: int = 0, rows: int 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3000), st.integers(0, 16))
 def test_uniform_words_are_not_suspected(seed: int, count: int, fixed: int) -> None:
     words = words_of(seed, count) & ~np.uint64((1 << fixed) - 1)
-    found = judge_words(recorded(words, fixed=fixed))
+    found = check_randomness(recorded(words, fixed=fixed))
     # By the proof, once in 10^13 examples.
     assert found.p_value > 1e-13
     assert (found.repeated_words, found.repeated_runs) == (0, 0)
@@ -49,7 +49,7 @@ def test_uniform_words_are_not_suspected(seed: int, count: int, fixed: int) -> N
     ],
 )
 def test_words_that_are_not_uniform_are_found(change: Callable[[np.ndarray], np.ndarray], bit: bool) -> None:
-    found = judge_words(recorded(change(words_of(1))))
+    found = check_randomness(recorded(change(words_of(1))))
     assert found.p_value < 1e-12
     assert (found.bit is not None) == bit
     assert bit or found.repeated_words > 0
@@ -65,7 +65,7 @@ def test_words_that_are_used_again_are_known_whatever_their_place() -> None:
     assert runs_in_common({"draw": first, "order": recorded(others)}) == 0
     # What a row is ordered by has an output code in its lowest bits.
     assert runs_in_common({"draw": first, "order": recorded(words | np.uint64(0xFFFF), fixed=16)}) > 200
-    assert judge_words(together([first, first])).repeated_runs == len(first.runs)
+    assert check_randomness(together([first, first])).repeated_runs == len(first.runs)
 
 
 def test_a_release_of_another_size_is_compared_by_the_rarer_marks() -> None:
@@ -100,7 +100,7 @@ def test_a_flood_of_marks_does_not_fill_the_memory() -> None:
     found = recorded(np.zeros(30_000, dtype=np.uint64))
     assert found.marked == 30_000
     assert found.kept == 8192 >= len(found.runs)
-    assert judge_words(found).p_value == 0
+    assert check_randomness(found).p_value == 0
 
 
 def test_statistics_that_were_made_otherwise_are_not_put_together() -> None:
@@ -119,4 +119,4 @@ def test_bits_of_a_few_words_would_tell_them_and_are_not_kept(count: int, kept: 
     assert (found.looked_at, found.words) == (kept, count)
     assert any(found.ones) == bool(kept)
     # That they repeat is seen all the same.
-    assert judge_words(recorded(np.repeat(words, 2))).p_value < 1e-12
+    assert check_randomness(recorded(np.repeat(words, 2))).p_value < 1e-12

@@ -15,7 +15,7 @@ from funnel.frequencies import helping, noise_forecast
 from funnel.frequencies.helping import MAX_ROWS, Help
 from funnel.frequencies.limits import _least_power, _negative_binomial
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.noise_forecast import Cost, NoiseOutlook, noise_outlook
+from funnel.frequencies.noise_forecast import Cost, NoiseForecast, forecast_noise
 from funnel.frequencies.other_sizes import expected
 
 # Two values of the secret that hardly anybody has.
@@ -63,7 +63,7 @@ def told(helps: Help, kept: tuple[float, ...]) -> str:
     epsilons = tuple(float(k + 1) for k in range(len(kept)))
     costs = [Cost(100, None, 0.5, 0.5, 1.0, None)]
     costs += [Cost(100, epsilon, share, share, 1.0, 2.0) for epsilon, share in zip(epsilons, kept, strict=True)]
-    found = NoiseOutlook("lip:1.0", 100, 1.0, 0.01, epsilons, (100,), tuple(costs), helps, ("S",))
+    found = NoiseForecast("lip:1.0", 100, 1.0, 0.01, epsilons, (100,), tuple(costs), helps, ("S",))
     assert found.sentence is not None
     return found.sentence.partition("; ")[2]
 
@@ -91,7 +91,7 @@ def test_hardly_anything_is_nothing() -> None:
 def test_values_are_made_one_only_where_that_helps(helps: Help | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_forecast, "what_would_help", lambda *_: helps)
     monkeypatch.setattr(noise_forecast, "made_one", lambda *_: pytest.fail("no values are named"))
-    found = noise_outlook(RARE, LIP(0.8), 1.0, 0.01, epsilons=(), sizes=(), seconds=0.05)
+    found = forecast_noise(RARE, LIP(0.8), 1.0, 0.01, epsilons=(), sizes=(), seconds=0.05)
     assert found is not None
     assert found.help == helps
 

@@ -22,7 +22,7 @@ from funnel.cli import main
 from funnel.console import Console
 from funnel.frequencies.helping import what_would_help
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.noise_forecast import NoiseOutlook, noise_outlook
+from funnel.frequencies.noise_forecast import NoiseForecast, forecast_noise
 from funnel.frequencies.other_sizes import expected, scaled
 from funnel.sample_size import grouped
 from funnel.spec import ReleaseSpec
@@ -35,14 +35,14 @@ RARE = np.array([[4000, 2000, 1500], [1800, 2400, 3300], [12, 6, 5], [5, 8, 9]])
 
 
 @cache
-def settled() -> NoiseOutlook:
+def settled() -> NoiseForecast:
     """Made once for all tests that only look at it."""
     return small()
 
 
-def small(**changes: object) -> NoiseOutlook:
+def small(**changes: object) -> NoiseForecast:
     settings = {"epsilons": (0.3, 3.0), "sizes": (750, 3000), **changes}
-    found = noise_outlook(Joint.from_counts(COUNTS), LDP(0.5), 1.0, 0.01, **settings)  # type: ignore[arg-type]
+    found = forecast_noise(Joint.from_counts(COUNTS), LDP(0.5), 1.0, 0.01, **settings)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -118,14 +118,14 @@ def test_what_learning_values_costs_is_noise_for_the_counts() -> None:
 
 def test_a_bound_for_the_published_counts_alone_has_no_such_costs() -> None:
     joint = Joint.from_counts(COUNTS)
-    assert noise_outlook(joint, parse_guarantee("mi:0.1"), 1.0, 0.01) is None
-    assert noise_outlook(joint, LIP(0.0), 1.0, 0.01) is None
+    assert forecast_noise(joint, parse_guarantee("mi:0.1"), 1.0, 0.01) is None
+    assert forecast_noise(joint, LIP(0.0), 1.0, 0.01) is None
 
 
 def test_where_the_table_is_too_small_what_helps_is_said_and_does() -> None:
     joint = Joint.from_counts(RARE, secret=["ill", "well", "rare", "odd"])
     guarantee, noise = LIP(0.8), Noise(1.0, 0.0, 0.01)
-    found = noise_outlook(joint, guarantee, 1.0, 0.01, epsilons=(10.0,), sizes=())
+    found = forecast_noise(joint, guarantee, 1.0, 0.01, epsilons=(10.0,), sizes=())
     assert found is not None
     assert found.help is not None
     assert found.help.n is not None
@@ -150,7 +150,7 @@ def test_where_the_table_is_too_small_what_helps_is_said_and_does() -> None:
 
 def test_nothing_has_to_help_where_noise_costs_little() -> None:
     joint = Joint.from_counts(COUNTS * 100)
-    found = noise_outlook(joint, LDP(0.5), 1.0, 0.01, epsilons=(), sizes=())
+    found = forecast_noise(joint, LDP(0.5), 1.0, 0.01, epsilons=(), sizes=())
     assert found is not None
     assert found.help is None
     assert found.sentence is None
@@ -160,7 +160,7 @@ def test_nothing_has_to_help_where_noise_costs_little() -> None:
 
 def test_a_cell_that_cannot_be_had_says_why() -> None:
     joint = Joint.from_counts([[400, 200], [180, 240], [0, 1]])
-    found = noise_outlook(joint, parse_guarantee("rldp:1.0,0.05"), 1.0, 0.01, epsilons=(), sizes=(100,), seconds=0.1)
+    found = forecast_noise(joint, parse_guarantee("rldp:1.0,0.05"), 1.0, 0.01, epsilons=(), sizes=(100,), seconds=0.1)
     assert found is not None
     without = found.cost(100, None)
     assert without.kept is None

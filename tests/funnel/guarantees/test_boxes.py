@@ -20,7 +20,7 @@ from funnel import DataError, Joint, SpecError
 from funnel.bounds import Bounds
 from funnel.guarantees import count_box
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
-from funnel.guarantees.distribution_box import LawBox, law_box
+from funnel.guarantees.distribution_box import DistributionBox, distribution_box
 from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.sided import OverCounts, Sided
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -139,7 +139,7 @@ def test_what_is_said_of_a_wider_secret_is_said_of_all_within_it(parts: list[int
     # Laws are there where limits leave room for one.
     lower = np.where(lower.sum(axis=1, keepdims=True) <= UNIT, lower, 0)
     upper = np.where(upper.sum(axis=1, keepdims=True) >= UNIT, upper, UNIT)
-    box = LawBox(lower, upper, np.zeros(3, dtype=np.int64), np.full(3, UNIT))
+    box = DistributionBox(lower, upper, np.zeros(3, dtype=np.int64), np.full(3, UNIT))
     rows = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.3, 0.7, 1.0], [0.2, 0.9, 0.1, 0.4]])
     high, low = box.given(rows[:, None, :])
     wider = box.wider
@@ -150,7 +150,7 @@ def test_what_is_said_of_a_wider_secret_is_said_of_all_within_it(parts: list[int
         assert (high[:, t] <= high[:, s] + 1e-12).all()
         assert (low[:, s] <= low[:, t] + 1e-12).all()
     # And none is left out that lies within: two secrets alike are within each other.
-    alike = LawBox(lower[[0, 0]], upper[[0, 0]], np.zeros(2, dtype=np.int64), np.full(2, UNIT))
+    alike = DistributionBox(lower[[0, 0]], upper[[0, 0]], np.zeros(2, dtype=np.int64), np.full(2, UNIT))
     assert alike.wider.all()
 
 
@@ -209,7 +209,7 @@ def test_half_spaces_hold_for_every_table(data: st.DataObject) -> None:
                 assert (feasible @ row <= 1e-12).all()
 
 
-def corners(box: LawBox) -> Iterator[Law]:
+def corners(box: DistributionBox) -> Iterator[Law]:
     """Laws p(x|s) p(s) with all but one entry of each part at a limit, which the extreme ones are among."""
 
     def ends(lower: list[int], upper: list[int]) -> list[list[Fraction]]:
@@ -245,7 +245,7 @@ def test_laws_in_a_box_are_all_looked_at(reading: bool, data: st.DataObject) -> 
         [[int(w) for w in row[s * 2 : s * 2 + 2]] if reading else [int(w) for w in row] for s in range(2)]
         for row in weights
     ]
-    box = law_box(read, 0.3)
+    box = distribution_box(read, 0.3)
     found = [ratios_of_law(law, exact) for law in corners(box)]
     worst = {
         kind: None if any(one[kind] is None for one in found) else max(one[kind] for one in found) for kind in found[0]
@@ -311,14 +311,14 @@ def test_of_many_numbers_of_records_the_worst_is_found(order: list[int], upward:
 def test_noise_widens_the_limits_and_holds_every_table() -> None:
     """The box of a law known up to noise holds the boxes of all tables that it may be."""
     noisy_one = large(3)
-    wide = law_box(noisy_one, 0.05)
+    wide = distribution_box(noisy_one, 0.05)
     assert noisy_one.bounds is not None
     random = np.random.default_rng(4)
     for _ in range(20):
         table = random.integers(noisy_one.bounds.lower, noisy_one.bounds.upper + 1)
         if not noisy_one.bounds.hold(table):
             continue
-        narrow = law_box(Joint(table, noisy_one.secret, noisy_one.inputs), 0.05)
+        narrow = distribution_box(Joint(table, noisy_one.secret, noisy_one.inputs), 0.05)
         assert (wide.lower <= narrow.lower).all()
         assert (wide.upper >= narrow.upper).all()
         assert (wide.prior_lower <= narrow.prior_lower).all()
@@ -341,7 +341,7 @@ def test_boxes_hold_the_true_law_as_often_as_they_say(n: int, alpha: float) -> N
         if not counts.any(axis=1).all():
             continue
         told += 1
-        box = law_box(Joint.from_counts(counts), alpha)
+        box = distribution_box(Joint.from_counts(counts), alpha)
         given_ = law / prior[:, None] * UNIT
         held += bool(
             ((box.lower <= given_) & (given_ <= box.upper)).all()

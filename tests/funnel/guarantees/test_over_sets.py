@@ -15,7 +15,7 @@ from funnel import Guarantee, Joint
 from funnel.bounds import Bounds
 from funnel.guarantees.binomial_limits import UNIT, _rare, lower_limit
 from funnel.guarantees.count_box import count_box
-from funnel.guarantees.distribution_box import law_box
+from funnel.guarantees.distribution_box import distribution_box
 from funnel.guarantees.robust_guarantee import Robust
 from funnel.guarantees.robustly import robustly
 from funnel.guarantees.sided import OverCounts, over_set
@@ -132,7 +132,7 @@ def test_no_rows_break_nothing() -> None:
 
 def test_an_output_that_a_secret_never_gives_raises_no_belief_in_it() -> None:
     row = np.array([[0, 0, 0], [DENOMINATOR] * 3], dtype=np.uint64)
-    for box in (count_box(counted()), count_box(noisy()), law_box(counted(), 0.1)):
+    for box in (count_box(counted()), count_box(noisy()), distribution_box(counted(), 0.1)):
         assert box.exact_lift(row, 0, True) == 0
         assert box.exact_lift(row, 0, False) is None
         lift = box.exact_lift(row, 1, True)

@@ -14,8 +14,8 @@ from scipy.stats import chi2
 import funnel
 from funnel import LDP, RLDP, DataError, Joint, SpecError
 from funnel.guarantees import worst_case
-from funnel.guarantees.chi2_ball import extreme_law, tightest, tilt
-from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
+from funnel.guarantees.chi2_ball import extreme_distribution, tightest, tilt
+from funnel.guarantees.worst_case import Neighbourhood, attaining_distribution, pair_ratios, within, worst_pair
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights
 
@@ -61,7 +61,7 @@ def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
     near = around(counts)
     estimate = counts / counts.sum()
     worst = worst_pair(rows, near)
-    law = attaining_law(rows, near, worst)
+    law = attaining_distribution(rows, near, worst)
     assert law.sum() == pytest.approx(1)
     assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-6)
@@ -132,7 +132,9 @@ def searched(rows: np.ndarray, near: Neighbourhood, place: tuple[int, int, int])
         given = []
         for secret, share, sign in ((s, 1 / (1 + math.exp(-odds)), 1), (t, 1 / (1 + math.exp(odds)), -1)):
             divergence = (1 + share * near.deviation / near.prior[secret]) ** 2
-            given.append(float(extreme_law(sign * rows[y, secret], near.law[secret], divergence) @ rows[y, secret]))
+            given.append(
+                float(extreme_distribution(sign * rows[y, secret], near.law[secret], divergence) @ rows[y, secret])
+            )
         return given[0] / given[1]
 
     low, high, best = -35.0, 35.0, 0.0
@@ -153,7 +155,7 @@ def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None
     worst = worst_pair(rows, near)
     best = searched(rows, near, (worst.output, worst.high, worst.low))
     assert best <= worst.ratio <= best * (1 + 1e-8)
-    law = attaining_law(rows, near, worst)
+    law = attaining_distribution(rows, near, worst)
     assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
     # The first bounds, of all pairs at once, are bounds too, and not far off.
@@ -214,7 +216,7 @@ def test_averages_over_a_ball() -> None:
         row = random.random(u) * 10 ** random.uniform(-3, 1)
         divergence = np.array([1 + 10 ** random.uniform(-6, 1)])
         bound = float(tilt(row[None], law[None], divergence).above(divergence)[0])
-        attained = extreme_law(row, law, float(divergence[0]))
+        attained = extreme_distribution(row, law, float(divergence[0]))
         seen = law > 0
         assert (law[seen] ** 2 / attained[seen]).sum() <= divergence[0] * (1 + 1e-6)
         assert bound - 1e-8 * row.max() <= attained @ row <= bound
@@ -236,7 +238,7 @@ def test_a_mean_is_told_from_zero_however_rarely_it_is_more(rare: float) -> None
         bound = float(proven.above(divergence)[0])
         assert bound <= float(found.above(divergence)[0])
         assert bound < 0
-        attained = extreme_law(row, law, float(divergence[0])) @ row
+        attained = extreme_distribution(row, law, float(divergence[0])) @ row
         assert attained <= bound * (1 - 1e-9), k
         # (Σ P̂ √t)² / D, of which nothing is lost but the last digits.
         least = float((law * np.sqrt(-row)).sum() ** 2 / divergence[0])

@@ -11,7 +11,7 @@ from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
 from funnel.history import Observed, Past, Step, follow
 from funnel.history.allowed import allowed_by
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.expected import (
     LEAST,
     Attending,
@@ -44,7 +44,7 @@ def first_version() -> tuple[Past, Expected, Step]:
 
 def published(past: Past, who: Attending, step: Step) -> tuple[Past, Expected, Step]:
     """Once a version is published of which nobody has a history that was not expected."""
-    laws = laws_before(past, who.nodes, step.joint, step.observed.changes).values.sum(axis=1)
+    laws = distributions_before(past, who.nodes, step.joint, step.observed.changes).values.sum(axis=1)
     nodes, outputs, people, others = answered(who, laws, step.library, step.drawn_from)
     chapter = step.chapter(nodes, outputs)
     return past.followed_by(chapter), expected_after(who, chapter.first, people, others), step
@@ -88,7 +88,7 @@ def test_more_people_than_there_could_be_are_new() -> None:
 
 def test_the_channel_is_the_mean_over_expected_people(second: tuple[Past, Expected, Attending, Step]) -> None:
     past, _, who, step = second
-    laws = laws_before(past, who.nodes, JOINT, step.observed.changes).values.sum(axis=1)
+    laws = distributions_before(past, who.nodes, JOINT, step.observed.changes).values.sum(axis=1)
     masses = who.people[:, None] * laws
     rows = np.ldexp(step.library.astype(np.float64), -63)[step.drawn_from]
     mean = np.einsum("hx,hyx->yx", masses, rows) / masses.sum(axis=0)

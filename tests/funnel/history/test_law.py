@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import funnel
 from funnel.errors import DataError
 from funnel.history import Changes, Observed, Past
-from funnel.history.distributions import Kernel, laws_before, secrets_of
-from funnel.history.exact_distribution import ExactLaws, moved_on, published
+from funnel.history.distributions import Kernel, distributions_before, secrets_of
+from funnel.history.exact_distribution import ExactDistributions, moved_on, published
 from tests.funnel.history.brute import Wave, panels, table_of
 
 
@@ -31,8 +31,8 @@ def test_doubles_are_within_their_stated_error_of_whole_numbers(waves: list[Wave
             version=str(version),
             secret_bytes=bytes(range(32)),
         )
-        laws = laws_before(step.past, step.followed, step.joint, step.observed.changes)
-        exact = ExactLaws(step.past)
+        laws = distributions_before(step.past, step.followed, step.joint, step.observed.changes)
+        exact = ExactDistributions(step.past)
         assert laws.sound.all()
         assert 0 < laws.error < 1e-12
         for node, law in zip(step.followed.tolist(), laws.values, strict=True):
@@ -51,9 +51,9 @@ def test_a_law_near_the_smallest_double_is_not_trusted() -> None:
     for version in range(10):
         chapter = _chapter(past, joint, changes | {version - 1: changes[0]}, rare, node, str(version))
         past, node = past.followed_by(chapter), past.size
-        laws = laws_before(past, np.array([node]), joint, {version: changes[0]})
+        laws = distributions_before(past, np.array([node]), joint, {version: changes[0]})
         assert laws.sound[0] == (version < 7)
-    whole = ExactLaws(past).before(node, joint, {9: changes[0]})
+    whole = ExactDistributions(past).before(node, joint, {9: changes[0]})
     assert whole[0, 0] == (2**63 - 1) ** 10
     assert whole[0, 1] == 1
 

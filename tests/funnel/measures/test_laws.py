@@ -15,9 +15,11 @@ from tests.funnel.measures.channels import channels, full_law
 def test_every_law_is_a_marginal_of_the_full_one(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
     law = full_law(joint, protocol)
-    assert measures.counted_law(joint, protocol, "inputs") == pytest.approx(law.sum(axis=0))
-    assert measures.counted_law(joint, protocol, "secret") == pytest.approx(law.sum(axis=1))
-    assert measures.counted_law(joint, protocol, "secret and inputs") == pytest.approx(law.reshape(-1, law.shape[2]))
+    assert measures.counted_distribution(joint, protocol, "inputs") == pytest.approx(law.sum(axis=0))
+    assert measures.counted_distribution(joint, protocol, "secret") == pytest.approx(law.sum(axis=1))
+    assert measures.counted_distribution(joint, protocol, "secret and inputs") == pytest.approx(
+        law.reshape(-1, law.shape[2])
+    )
 
 
 @settings(max_examples=50)

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import funnel
 from funnel import LIP, RLDP, Joint, SpecError, measures
-from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.chi2_ball import extreme_distribution, tilt
 from funnel.guarantees.rldp import neighbourhood_of
 from funnel.guarantees.worst_case import Neighbourhood, PairRatios, pair_ratios
 from funnel.measures.information import information_of
@@ -51,7 +51,7 @@ def test_distances_bound_those_over_the_set(joint: Joint) -> None:
     bounds = distances(near)
     for s in range(3):
         for signs in np.ndindex(2, 2, 2):
-            law = extreme_law(2.0 * np.array(signs) - 1, near.law[s], float(1 + spread(near)[s]))
+            law = extreme_distribution(2.0 * np.array(signs) - 1, near.law[s], float(1 + spread(near)[s]))
             assert np.abs(law - near.law[s]).sum() <= bounds[s] + 1e-9
     apart = max(np.abs(near.law[s] - near.law[t]).sum() for s in range(3) for t in range(3))
     assert apart <= diameter(near) <= 2

@@ -11,9 +11,9 @@ import pytest
 
 from funnel.recount.chapters import WHOLE, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected
-from funnel.recount.move_law import law_since
+from funnel.recount.move_law import distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.path_laws import PathLaws
+from funnel.recount.path_laws import PathDistributions
 
 C = A = B = 2
 CELLS = C * A
@@ -66,7 +66,7 @@ class Brute:
             for one in self.chapters
         )
         laws = {
-            ordinal: law_since(one, (SECRET, INPUTS), (SECRET, INPUTS), counts, alike=True)
+            ordinal: distribution_since(one, (SECRET, INPUTS), (SECRET, INPUTS), counts, alike=True)
             for ordinal, one in enumerate(since)
         }
         moves = NoisyChanges(0.25, 8.0, since) if since else None
@@ -187,7 +187,7 @@ def begun(brute: Brute, number: int, before: Expected | None = None) -> tuple[At
     moves = brute.moves[number]
     arrived = dict(enumerate(moves.arrived)) if moves else {}
     attending = before.attending(tree, arrived, sum(brute.chapters[number].counts))
-    for chapter, laws in PathLaws(tree).versions():
+    for chapter, laws in PathDistributions(tree).versions():
         for law in laws:
             if chapter.ordinal == number:
                 attending.add(law, chapter)

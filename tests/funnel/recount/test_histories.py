@@ -19,7 +19,7 @@ from funnel.recount.chapters import Chapter, Tree
 from funnel.recount.histories import RegisterHistories, recount_histories
 from funnel.recount.history_bounds import judge_history, sides_of
 from funnel.recount.packed import packed, scaled_up, unpacked, width_for
-from funnel.recount.path_laws import BITS, ExactLaws, HistoryLaw, PathLaws
+from funnel.recount.path_laws import BITS, ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import read_promise
 from tests.plain_registers import (
     VALUES,
@@ -120,8 +120,8 @@ def tree_of(history: History) -> Tree:
 def test_laws_are_those_of_the_definition_within_their_limits(seed: int, people: int, moving: float) -> None:
     history = published(History(seed=seed), waves(people, 4, seed, moving))
     tree = tree_of(history)
-    exact = ExactLaws(tree)
-    for chapter, laws in PathLaws(tree).versions():
+    exact = ExactDistributions(tree)
+    for chapter, laws in PathDistributions(tree).versions():
         met = set()
         for law in laws:
             met.add(law.node)
@@ -167,8 +167,8 @@ def test_levels_and_people_are_those_of_the_definition(kind: str, epsilon: float
         assert moved_at_all, "no history was moved, so that nothing was seen of those"
 
 
-def law_of(cells: list[int]) -> HistoryLaw:
-    return HistoryLaw(1, 0, cells, 0)
+def law_of(cells: list[int]) -> HistoryDistribution:
+    return HistoryDistribution(1, 0, cells, 0)
 
 
 def plain(rows: Weights) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -13,7 +13,7 @@ import funnel
 from funnel.history import Past
 from funnel.recount.chapters import Chapter, Rows, Tree
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history, level_above, sides_of
-from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
+from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import read_promise
 from tests.funnel.recount.test_histories import COMING, LEAVING
 from tests.plain_registers import Wave, waves
@@ -89,9 +89,9 @@ class Found:
 
 def found_in(book: funnel.History) -> list[Found]:
     tree = tree_of(book.past)
-    exact = ExactLaws(tree)
+    exact = ExactDistributions(tree)
     results = []
-    for chapter, laws in PathLaws(tree).versions():
+    for chapter, laws in PathDistributions(tree).versions():
         step = book.steps[chapter.ordinal]
         promise = read_promise(chapter.guarantee)
         sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.budget_fraction)))
@@ -107,7 +107,7 @@ def found_in(book: funnel.History) -> list[Found]:
             except Undecided:
                 cells = exact.law(law.node, chapter.ordinal)
                 common = math.lcm(*(cell.denominator for cell in cells))
-                whole = HistoryLaw(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+                whole = HistoryDistribution(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
                 findings[law.node] = judge_history(sides, inner, whole, rows, shares)
         inside = [one for one in findings.values() if not one.moved]
         results.append(

@@ -11,7 +11,14 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.frequencies.moves import Moves
 from funnel.joint import Joint
-from funnel.recount.move_law import OF_INPUTS, OF_SECRETS, MoveLaw, law_of_rows, law_since, shares
+from funnel.recount.move_law import (
+    OF_INPUTS,
+    OF_SECRETS,
+    MoveDistribution,
+    distribution_of_rows,
+    distribution_since,
+    shares,
+)
 from funnel.recount.noisy_moves import NoisyRows, Since
 
 Symbols = tuple[tuple[str, ...], ...]
@@ -103,7 +110,7 @@ def test_the_law_is_that_of_the_definition_and_of_releases(
     made: tuple[Since, tuple[Symbols, Symbols], tuple[Symbols, Symbols], Rows],
 ) -> None:
     since, before, now, counts = made
-    law = law_since(since, before, now, flat(counts), alike=True)
+    law = distribution_since(since, before, now, flat(counts), alike=True)
     assert law.pairs() == brute(*made)
     # As releases are made with.
     joints = [
@@ -122,7 +129,7 @@ def test_carried_numbers_are_sums_over_pairs_of_cells(
     made: tuple[Since, tuple[Symbols, Symbols], tuple[Symbols, Symbols], Rows], data: st.DataObject
 ) -> None:
     since, before, now, counts = made
-    law = law_since(since, before, now, flat(counts), alike=data.draw(st.booleans()))
+    law = distribution_since(since, before, now, flat(counts), alike=data.draw(st.booleans()))
     parts = [data.draw(st.integers(0, 2**170)) for _ in law.stay]
     after = len(flat(counts))
     expected, by_secret = [0] * after, [0] * len(counts)
@@ -142,17 +149,19 @@ def test_carried_numbers_are_sums_over_pairs_of_cells(
 @settings(max_examples=60, deadline=None)
 @given(table(2, 3), table(2, 3), table(2, 3, 0).filter(lambda rows: any(map(any, rows))))
 def test_from_a_row_to_the_next_the_secret_stays(stayed: Rows, left: Rows, counts: Rows) -> None:
-    law = law_of_rows(NoisyRows(0.5, 4.0, stayed, left, (0,) * 100), 2, flat(counts))
+    law = distribution_of_rows(NoisyRows(0.5, 4.0, stayed, left, (0,) * 100), 2, flat(counts))
     values = (symbols("ab"), symbols("uvw"))
     certain = Since("", ((1, 0), (0, 1)), stayed, left)
-    assert law == law_since(certain, values, values, flat(counts), alike=True)
+    assert law == distribution_since(certain, values, values, flat(counts), alike=True)
     assert all(before // 3 == after // 3 for before, after in law.pairs())
 
 
 def test_nobody_stays_where_other_columns_are_published() -> None:
     values = (symbols("a"), symbols("uv"))
-    law = law_since(Since("", ((3,),), ((0, 0),), ((4, 5),)), values, values, (1, 3), alike=False)
-    assert law == MoveLaw(((OF_SECRETS,),), ((OF_INPUTS // 4, 3 * OF_INPUTS // 4),), (0, 0), (4, 5), (None, None))
+    law = distribution_since(Since("", ((3,),), ((0, 0),), ((4, 5),)), values, values, (1, 3), alike=False)
+    assert law == MoveDistribution(
+        ((OF_SECRETS,),), ((OF_INPUTS // 4, 3 * OF_INPUTS // 4),), (0, 0), (4, 5), (None, None)
+    )
 
 
 def test_shares_are_whole_and_none_is_lost() -> None:
@@ -175,4 +184,6 @@ def test_shares_are_whole_and_none_is_lost() -> None:
 )
 def test_tables_of_another_shape_are_refused(since: Since) -> None:
     with pytest.raises(DataError, match="do not fit"):
-        law_since(since, (symbols("a"), symbols("uv")), (symbols("ab"), symbols("uv")), (1, 1, 1, 1), alike=True)
+        distribution_since(
+            since, (symbols("a"), symbols("uv")), (symbols("ab"), symbols("uv")), (1, 1, 1, 1), alike=True
+        )

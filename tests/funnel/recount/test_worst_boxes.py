@@ -16,11 +16,11 @@ from funnel.errors import DataError, SpecError
 from funnel.recount import plain_level, read_promise
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
+from funnel.recount.distribution_box import UNIT, DistributionBox, distribution_box, lower_limit, upper_limit
 from funnel.recount.envelopes import Envelope
-from funnel.recount.law_box import UNIT, LawBox, law_box, lower_limit, upper_limit
 from funnel.recount.ratios import Ratio
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_laws, largest_odds_over_laws
+from funnel.recount.worst_laws import largest_lifts_over_distributions, largest_odds_over_distributions
 
 DENOMINATOR = 12
 
@@ -134,7 +134,7 @@ def limits(draw: st.DrawFn, size: int, unit: int) -> tuple[tuple[int, int], ...]
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.integers(2, 3), st.integers(1, 4), st.booleans())
 def test_every_corner_of_a_box_of_laws_and_no_more(data: st.DataObject, c: int, a: int, reads_secret: bool) -> None:
-    box = LawBox(tuple(data.draw(limits(a, UNIT)) for _ in range(c)), data.draw(limits(c, UNIT)))
+    box = DistributionBox(tuple(data.draw(limits(a, UNIT)) for _ in range(c)), data.draw(limits(c, UNIT)))
     weights = data.draw(rows_of_outputs(a * (c if reads_secret else 1)))
     channel = Channel.of([[1] * a] * c, weights, DENOMINATOR, reads_secret)
     laws = [list(_corners(sides, UNIT)) for sides in box.inputs]
@@ -155,8 +155,8 @@ def test_every_corner_of_a_box_of_laws_and_no_more(data: st.DataObject, c: int, 
                 for mean in given_s:
                     note(1, mean * UNIT, marginal)
                     note(2, marginal, mean * UNIT)
-    up, down = largest_lifts_over_laws(channel, box)
-    assert (largest_odds_over_laws(channel, box).value, up.value, down.value) == tuple(worst)
+    up, down = largest_lifts_over_distributions(channel, box)
+    assert (largest_odds_over_distributions(channel, box).value, up.value, down.value) == tuple(worst)
 
 
 @given(st.data(), st.integers(1, 5))
@@ -200,9 +200,9 @@ def test_limits_are_those_of_clopper_and_pearson(trials: int, data: st.DataObjec
 @given(st.data())
 def test_the_laws_of_a_box_of_tables_hold_those_of_each_table(data: st.DataObject) -> None:
     box = data.draw(boxes(2, 2))
-    wide = law_box(box, Fraction(1, 10))
+    wide = distribution_box(box, Fraction(1, 10))
     for table in itertools.islice(_tables(box), 40):
-        narrow = law_box(CountBox.exactly(table), Fraction(1, 10))
+        narrow = distribution_box(CountBox.exactly(table), Fraction(1, 10))
         for outer, inner in zip((*wide.inputs, wide.secrets), (*narrow.inputs, narrow.secrets), strict=True):
             for (least, most), (low, high) in zip(outer, inner, strict=True):
                 assert least <= low <= high <= most

@@ -24,7 +24,7 @@ from funnel.release.decision import (
     fresh_draws,
     origin_of,
     secret_before,
-    told_of_withdrawn,
+    warning_of_withdrawn,
 )
 from funnel.release.files import FileRef
 from funnel.release.layout import Version
@@ -195,11 +195,11 @@ def test_a_number_is_not_used_twice_and_an_older_version_may_be_this_release() -
 def test_it_is_told_which_versions_were_withdrawn() -> None:
     mine = expected_origin(False)
     before = [earlier(mine), earlier(mine, "1.10.0", withdrawn=True), earlier(mine, "1.9.0", withdrawn=True)]
-    assert told_of_withdrawn(before[:1]) is None
-    assert told_of_withdrawn(before[:2]) == (
+    assert warning_of_withdrawn(before[:1]) is None
+    assert warning_of_withdrawn(before[:2]) == (
         "version 1.10.0 was withdrawn: its number is not used again, and its draw still counts"
     )
-    assert told_of_withdrawn(before) == (
+    assert warning_of_withdrawn(before) == (
         "versions 1.9.0, 1.10.0 were withdrawn: their numbers are not used again, and their draws still count"
     )
 

@@ -28,7 +28,7 @@ from funnel.release.documents import (
     read_joint,
 )
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicLaws
+from funnel.release.public import PublicDistributions
 from funnel.sparse_weights import SparseWeights
 from tests.public import UNPROTECTED, counted, public_of
 from tests.schemas import validated
@@ -161,7 +161,7 @@ def test_what_a_protocol_document_says() -> None:
     alone = PROTOCOL.to_dict()
     assert alone.pop("guarantee") == "lip:0.5"
     assert {key: content[key] for key in alone} == alone
-    laws = PublicLaws.of(counted(JOINT), PROTOCOL)
+    laws = PublicDistributions.of(counted(JOINT), PROTOCOL)
     for y, said in enumerate(content["posterior"]):
         assert said["output"] == list(PROTOCOL.outputs.symbols[y])
         assert said["probability"] == round(float(laws.p_output[y]), 4)

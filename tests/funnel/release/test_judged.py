@@ -12,7 +12,7 @@ import pytest
 from funnel.errors import ReleaseRefused
 from funnel.release.layout import ReleaseFolder, Version, versions
 from funnel.release.series import open_series
-from funnel.release.validated import public_digests, require_judged
+from funnel.release.validated import public_digests, require_validated
 from funnel.release.verdict import Judgement, Verdict
 from tests.projects import spec_of
 from tests.releases import judged
@@ -43,7 +43,7 @@ def test_every_public_file_is_noted_and_nothing_internal(folder: ReleaseFolder) 
 def test_what_is_no_file_is_refused(folder: ReleaseFolder, make: Callable[[Path], None]) -> None:
     verdict = judged(folder)
     make(folder.root / "data" / "more")
-    for call in (lambda: public_digests(folder.root), lambda: require_judged(folder.root, verdict)):
+    for call in (lambda: public_digests(folder.root), lambda: require_validated(folder.root, verdict)):
         with pytest.raises(ReleaseRefused, match=r"^'data/more' in the release is neither a file nor a folder"):
             call()
 
@@ -63,25 +63,25 @@ def test_a_file_that_is_not_the_judged_one_is_refused(
     folder: ReleaseFolder, name: str, touch: Callable[[Path], None], what: str
 ) -> None:
     verdict = judged(folder)
-    require_judged(folder.root, verdict)
+    require_validated(folder.root, verdict)
     touch(folder.root / name)
     with pytest.raises(ReleaseRefused, match=rf"'{name}' {what} after the release was judged"):
-        require_judged(folder.root, verdict)
+        require_validated(folder.root, verdict)
 
 
 def test_a_file_that_came_is_refused_but_for_the_signature_as_it_was_written(folder: ReleaseFolder) -> None:
     verdict = judged(folder)
     (folder.audit / "verdict.json").write_text("{}")
-    require_judged(folder.root, verdict)
+    require_validated(folder.root, verdict)
     (folder.root / "signature.json").write_text("{}")
-    require_judged(folder.root, verdict, sha256(b"{}").hexdigest())
+    require_validated(folder.root, verdict, sha256(b"{}").hexdigest())
     for signature, what in ((None, "came"), (sha256(b"{ }").hexdigest(), "was changed")):
         with pytest.raises(ReleaseRefused, match=rf"'signature\.json' {what} after"):
-            require_judged(folder.root, verdict, signature)
+            require_validated(folder.root, verdict, signature)
     (folder.root / "signature.json").unlink()
     (folder.root / "joint.json").write_text("{}")
     with pytest.raises(ReleaseRefused, match=r"'joint\.json' came after"):
-        require_judged(folder.root, verdict)
+        require_validated(folder.root, verdict)
 
 
 def test_a_verdict_that_is_negative_or_about_no_file_is_refused(folder: ReleaseFolder) -> None:
@@ -92,16 +92,16 @@ def test_a_verdict_that_is_negative_or_about_no_file_is_refused(folder: ReleaseF
         (Verdict.of(good.results), "names no file"),
     ):
         with pytest.raises(ReleaseRefused, match=f"^nothing was published: .*{words}"):
-            require_judged(folder.root, verdict)
+            require_validated(folder.root, verdict)
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o705, 0o710, 0o701])
 def test_evidence_that_others_may_read_is_not_published(folder: ReleaseFolder, mode: int) -> None:
     verdict = judged(folder)
-    require_judged(folder.root, verdict)
+    require_validated(folder.root, verdict)
     folder.audit.chmod(mode)
     with pytest.raises(ReleaseRefused, match="others than its owner may read audit/"):
-        require_judged(folder.root, verdict)
+        require_validated(folder.root, verdict)
 
 
 def test_a_series_publishes_nothing_that_was_not_judged(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from funnel.findings.consistency import Consistency
 from funnel.protocol import DENOMINATOR
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public.comparison import weighed
 from funnel.release.public.public_distributions import SparsePosterior
-from funnel.release.public.rounding import law_of_rare
+from funnel.release.public.rounding import distribution_of_rare
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
 from funnel.sparse_weights import SparseWeights
@@ -96,7 +96,7 @@ def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
     html = page(JOINT, protocol, LIP(1.0))
     # Half of the axis is 1.12 nats, the bound and an eighth.
     places = [float(place) for place in re.findall(r'class="dot" style="left:([\d.]+)%"', html)]
-    laws = PublicLaws.of(counted(JOINT), protocol)
+    laws = PublicDistributions.of(counted(JOINT), protocol)
     told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws).lift
     drawn = {round(50 * (1 + math.log(lift) / 1.12), 1) for lift in told.ravel()}
     assert places
@@ -156,7 +156,7 @@ def test_shares_halfway_between_two_steps_go_to_the_even_one_exactly() -> None:
 def test_lifts_of_few_records_are_not_told() -> None:
     joint = Joint.from_counts([[4_000, 1_500], [7, 3]])
     protocol = fit("grr", joint, LIP(1.0))
-    lifts = PublicLaws.of(counted(joint), protocol).lifts(audit_of(joint, protocol))
+    lifts = PublicDistributions.of(counted(joint), protocol).lifts(audit_of(joint, protocol))
     assert np.isnan(lifts[1]).all()
     assert not np.isnan(lifts[0]).any()
 
@@ -174,7 +174,7 @@ def test_limits_on_beliefs_hold_for_the_exact_shares_too(
     joint = Joint.from_counts([[count] for count in counts])
     guarantee = kind(epsilon)
     exact = guarantee.posterior_limits(joint.p_secret)
-    told = PublicLaws.of(counted(joint), fit("grr", joint, LIP(1.0))).belief_limits(guarantee)
+    told = PublicDistributions.of(counted(joint), fit("grr", joint, LIP(1.0))).belief_limits(guarantee)
     assert exact is not None
     assert told is not None
     assert (told[0] <= exact[0] + 1e-12).all()
@@ -192,7 +192,7 @@ def test_what_is_told_in_words_is_rounded() -> None:
 
 def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     protocol = fit("optimal", JOINT, LIP(1.0))
-    laws = PublicLaws.of(counted(JOINT), protocol)
+    laws = PublicDistributions.of(counted(JOINT), protocol)
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
     numbers = [value for value in vars(found).values() if isinstance(value, float)]
     numbers += [
@@ -207,7 +207,7 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
 
 
 def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
-    laws = PublicLaws.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
+    laws = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
     row = {"mechanism": "grr", "utility": 0.123456, "share": None, "bound": 0.4, "level": 0.98765, "reason": None}
     told = laws.compared(row, LIP(1.0))
     assert told["mechanism"] == "grr"
@@ -231,7 +231,7 @@ def test_what_a_reserve_keeps_is_told_as_shares_alone() -> None:
 
 
 def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:
-    laws = PublicLaws.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
+    laws = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
     lifts = laws.lifts(np.zeros((len(JOINT.secret), len(laws.p_output))))
     assert (lifts == 0).all()
     assert laws.belief_limits(MutualInformation(0.1)) is None
@@ -239,7 +239,7 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
     assert one_sided is not None
     assert (one_sided[0] <= one_sided[1]).all()
     both = fit("conditional-reporting", JOINT, LIP(1.0))
-    assert abs(PublicLaws.of(counted(JOINT), both).p_output.sum() - 1) < 1e-9
+    assert abs(PublicDistributions.of(counted(JOINT), both).p_output.sum() - 1) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
 def test_rare_values_share_what_common_ones_leave_where_that_is_less_than_a_step_each(
     shares: list[float], law: list[float]
 ) -> None:
-    found = law_of_rare(np.array(shares), 0.01)
+    found = distribution_of_rare(np.array(shares), 0.01)
     np.testing.assert_allclose(found, law, rtol=1e-12)
     assert found.sum() == pytest.approx(1, abs=1e-12)
 

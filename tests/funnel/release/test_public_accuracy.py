@@ -11,7 +11,7 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import share_information
 from funnel.protocol import DENOMINATOR
-from funnel.release.public import PublicLaws
+from funnel.release.public import PublicDistributions
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.rounding import integer_weights, marginal_weights
 from funnel.sparse_weights import SparseWeights
@@ -26,7 +26,7 @@ def _protocol(matrix: list[list[float]]) -> Protocol:
 
 
 def _errors(protocol: Protocol, joint: Joint = JOINT) -> np.ndarray:
-    found = PublicAccuracy.of(PublicLaws.of(counted(joint), protocol))
+    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol))
     assert found is not None
     return found.errors
 
@@ -77,13 +77,13 @@ def test_too_many_values_are_not_computed(most: float, told: bool, monkeypatch: 
     joint = Joint.from_counts(np.full((1, 200), 9))
     weights = np.full((1, 200), DENOMINATOR, dtype=np.uint64)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))
-    assert (PublicAccuracy.of(PublicLaws.of(counted(joint), protocol)) is not None) == told
+    assert (PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol)) is not None) == told
 
 
 def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
     inputs = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
     joint = Joint(np.array([[300, 200, 100, 50, 400, 90], [100, 300, 100, 90, 10, 60]]), JOINT.secret, inputs)
-    found = PublicAccuracy.of(PublicLaws.of(counted(joint), fit("grr", joint, LIP(0.5))))
+    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), fit("grr", joint, LIP(0.5))))
     assert found is not None
     assert [table.columns for table in found.tables] == [("x",), ("n",), ("x", "n")]
     assert (found.tables[2].errors <= found.errors).all()
@@ -95,5 +95,5 @@ def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
 def test_wide_tables_have_no_errors_to_tell() -> None:
     table = fit("grr", JOINT, LIP(0.3))
     entries = Protocol.of_sparse(SparseWeights.of(table.weights), table.marginal, table.inputs, table.outputs)
-    assert PublicAccuracy.of(PublicLaws.of(counted(JOINT), table)) is not None
-    assert PublicAccuracy.of(PublicLaws.of(counted(JOINT), entries)) is None
+    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), table)) is not None
+    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), entries)) is None

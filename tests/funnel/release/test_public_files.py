@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from funnel import LIP, fit, measures
-from funnel.frequencies.noise_forecast import noise_outlook
+from funnel.frequencies.noise_forecast import forecast_noise
 from funnel.pipeline.flows import artifacts, pipeline, plan
 from funnel.pipeline.flows.pipeline import Done, go
 from funnel.pipeline.tasks.optimise import Optimised
@@ -78,7 +78,7 @@ def test_what_the_orchestrator_shows_is_no_finer(
     # The report has a link only where its address is known.
     assert len(told) == 3
     # Some seconds of searching more would tell the same kinds of numbers.
-    monkeypatch.setattr(plan, "noise_outlook", partial(noise_outlook, epsilons=(), sizes=(), seconds=0.05))
+    monkeypatch.setattr(plan, "forecast_noise", partial(forecast_noise, epsilons=(), sizes=(), seconds=0.05))
     plan.plan.fn(str(spec.resolve("people.toml")), suggest=True, frequencies=True)
     assert [part[-1]["key"] for part in told[3:]] == [
         "funnel-plan",

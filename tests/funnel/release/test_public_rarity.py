@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Joint, fit
-from funnel.release.public import PublicLaws
+from funnel.release.public import PublicDistributions
 from funnel.release.public_rarity import PublicRarity
 from tests.public import counted
 
 
 def _rarity(counts: list[list[int]]) -> PublicRarity:
     joint = Joint.from_counts(counts)
-    return PublicRarity.of(counted(joint), PublicLaws.of(counted(joint), fit("grr", joint, LIP(1.0))))
+    return PublicRarity.of(counted(joint), PublicDistributions.of(counted(joint), fit("grr", joint, LIP(1.0))))
 
 
 def test_values_of_one_step_are_rare() -> None:

@@ -21,7 +21,7 @@ from funnel.findings import Findings
 from funnel.frequencies import Frequencies
 from funnel.joint import Joint
 from funnel.release.layout import ReleaseFolder
-from funnel.release.public import PublicFindings, PublicLaws, PublicRelease
+from funnel.release.public import PublicDistributions, PublicFindings, PublicRelease
 from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
@@ -278,7 +278,7 @@ def test_makers_of_public_documents_take_nothing_exact(name: str) -> None:
             assert not reached(kind) & EXACT, (name, function.__name__, parameter)
 
 
-@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent])
+@pytest.mark.parametrize("public", [PublicDistributions, PublicFindings, PublicRelease, PublicContent])
 def test_public_figures_hold_nothing_exact_and_cannot_be_changed(public: type) -> None:
     assert not reached(public) & EXACT
     assert public.__dataclass_params__.frozen  # type: ignore[attr-defined]

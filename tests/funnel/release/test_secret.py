@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import LedgerError, OutputError, SpecError
-from funnel.release.secret import FILE, NEXT, REGISTER_FILE, find_register_secret, find_secret, settle_secret
+from funnel.release.secret import FILE, NEXT, REGISTER_FILE, commit_secret, find_register_secret, find_secret
 
 
 def test_a_file_is_made_on_first_use_and_found_again(tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_a_rotation_counts_once_it_is_published(tmp_path: Path, published: bool)
 def test_a_rotation_is_settled_after_publication(tmp_path: Path) -> None:
     made = find_secret("file", tmp_path, None, False)
     rotated = find_secret("file", tmp_path, made.fingerprint, True)
-    settle_secret(rotated)
+    commit_secret(rotated)
     assert find_secret("file", tmp_path, rotated.fingerprint, False).fingerprint == rotated.fingerprint
-    settle_secret(find_secret("file", tmp_path, rotated.fingerprint, False))
+    commit_secret(find_secret("file", tmp_path, rotated.fingerprint, False))
 
 
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:

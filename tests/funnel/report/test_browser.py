@@ -37,7 +37,7 @@ from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.random_words import WordStream
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import learn_codings, open_source
-from funnel.source.side_columns import look_beside
+from funnel.source.side_columns import read_side_columns
 from funnel.spec import ReleaseSpec
 from tests.funnel.report.test_history import internal_of, of_the_same_people
 
@@ -183,7 +183,7 @@ def internal(adult: ReportContent) -> str:
     as_they_are = {"categories": {}, "recode": {}, "frequencies": FrequencySettings(protection="none")}
     spec = ReleaseSpec.load(DATA / "adult-education.toml").model_copy(update=as_they_are)
     codings = learn_codings(spec, open_source(spec), lambda *told: None)
-    known = look_beside(spec, adult.joint, codings)
+    known = read_side_columns(spec, adult.joint, codings)
     judged = Judgement(name="expect_rows", description="Every record is there.", passed=True, observed={"rows": 48842})
     document = internal_report(
         adult,

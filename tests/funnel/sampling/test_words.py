@@ -19,7 +19,7 @@ from scipy import stats
 
 from funnel.errors import EntropyError
 from funnel.sampling import WordStream
-from funnel.sampling import words as words_module
+from funnel.sampling import random_words as words_module
 
 KEY, NONCE = bytes(range(32)), bytes(range(100, 116))
 

@@ -9,10 +9,10 @@ import pytest
 
 import funnel
 from funnel import Joint
-from funnel.guarantees.chi2_ball import extreme_law
+from funnel.guarantees.chi2_ball import extreme_distribution
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.solver.ball_cuts import BallCuts
-from funnel.solver.ball_distribution import worst_law
+from funnel.solver.ball_distribution import worst_distribution
 
 
 def spread(counts: list[int], law: np.ndarray) -> Fraction:
@@ -33,19 +33,19 @@ def test_the_law_is_in_the_ball_whatever_rounding_did() -> None:
         law, row = counts / counts.sum(), random.random(cells)
         radius = 10.0 ** random.uniform(-9, 1)
         divergence = 1 + radius
-        found = worst_law(row, law, divergence)
+        found = worst_distribution(row, law, divergence)
         assert (found >= 0).all()
         assert spread(counts.tolist(), found) <= Fraction(divergence)
         # It is drawn in by what rounding may have done and no more, which for the smallest balls is a part of them.
-        assert float(row @ extreme_law(row, law, divergence) - row @ found) <= 1e-11 / np.sqrt(radius) + 1e-12
-        outside += spread(counts.tolist(), extreme_law(row, law, divergence)) > Fraction(divergence)
+        assert float(row @ extreme_distribution(row, law, divergence) - row @ found) <= 1e-11 / np.sqrt(radius) + 1e-12
+        outside += spread(counts.tolist(), extreme_distribution(row, law, divergence)) > Fraction(divergence)
     # That law itself would cut off what the guarantee allows.
     assert outside > 50
 
 
 def test_a_ball_of_no_size_is_the_estimate() -> None:
     law = np.array([0.2, 0.3, 0.5])
-    assert worst_law(np.array([1.0, 0.0, 0.5]), law, 1.0).tolist() == law.tolist()
+    assert worst_distribution(np.array([1.0, 0.0, 0.5]), law, 1.0).tolist() == law.tolist()
 
 
 def test_every_cut_is_of_laws_that_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from funnel import LDP, LIP, Joint, fit, optimal, protect
 from funnel.alphabet import Alphabet
-from funnel.estimation import certain, estimation_worth, expected_errors, wanted_shares
+from funnel.estimation import certain, expected_errors, utility_of_estimates, wanted_shares
 from funnel.measures import Estimation
 from funnel.mechanisms import names
 from funnel.solver.budget import Budget
@@ -67,7 +67,7 @@ def test_what_is_wanted_are_variances_of_tables() -> None:
     assert (wanted**2).sum() == pytest.approx(1)
     scaled = protocol.matrix * np.sqrt(joint.p_input) / np.sqrt(protocol.matrix @ joint.p_input)[:, None]
     variance = float((wanted * np.linalg.solve(scaled.T @ scaled, wanted)).sum()) - known
-    assert estimation_worth(joint, protocol) == pytest.approx((1 - known) / variance)
+    assert utility_of_estimates(joint, protocol) == pytest.approx((1 - known) / variance)
     found = expected_errors(joint, protocol)
     assert found is not None
     per_table = [(joint.n * table.errors**2 + table.shares * (1 - table.shares)).sum() for table in found.tables]
@@ -79,10 +79,10 @@ def test_what_is_wanted_are_variances_of_tables() -> None:
 def test_no_mechanism_is_worth_more(joint: Joint, guarantee: LIP | LDP) -> None:
     best = optimal(joint, guarantee, utility="estimation")
     assert guarantee.holds(joint, best.protocol)
-    assert best.utility == pytest.approx(estimation_worth(joint, best.protocol))
+    assert best.utility == pytest.approx(utility_of_estimates(joint, best.protocol))
     assert best.utility <= best.bound <= 1
     for name in set(names()) & {"grr", "subset-merging", "watchdog", "optimal"}:
-        worth = estimation_worth(joint, fit(name, joint, guarantee))
+        worth = utility_of_estimates(joint, fit(name, joint, guarantee))
         assert worth is not None
         # A design ends where nothing within a thousandth is left to find.
         assert worth <= best.utility + 2e-3

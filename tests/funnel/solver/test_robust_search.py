@@ -17,7 +17,7 @@ from funnel.mechanisms import mechanism
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY
-from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_told
+from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
 from funnel.solver.robust_search import searchable, searched
 from funnel.solver.simple_polytope import SimplePolytope
@@ -157,9 +157,9 @@ def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float
     near = guarantee.neighbourhood(read)
     assert searchable(near, 1.0)
     cone = cone_of(LARGER, 1.0)
-    kept = ascended(cone, rows_inside(cone, 40, 9), nothing_told(cone), Budget.of(0.5))
+    kept = ascended(cone, rows_inside(cone, 40, 9), nothing_disclosed(cone), Budget.of(0.5))
     assert kept.mass @ kept.posteriors == pytest.approx(cone.law, abs=1e-7)
-    assert nothing_told(cone).value <= kept.value <= found.bound - read.entropy
+    assert nothing_disclosed(cone).value <= kept.value <= found.bound - read.entropy
     # What several ascents found, together, is no less than the best of them, and inside.
     for evenly in (False, True):
         together = crossed(cone, [kept], kept, Budget.of(0.5), evenly)

@@ -39,7 +39,7 @@ def few_inputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pricer_of(
     joint: Joint, guarantee: Guarantee = GUARANTEE, budget: float | None = None
-) -> tuple[distribution_cuts.LawCuts, ThresholdPricer]:
+) -> tuple[distribution_cuts.DistributionCuts, ThresholdPricer]:
     """Cuts of a few rows, and what prices the relaxation that they make."""
     assert isinstance(guarantee, SetGuarantee)
     cuts = lift_cuts.cuts_for(joint, guarantee, None)
@@ -58,7 +58,7 @@ def to_the_end(pricer: ThresholdPricer, prices: FloatArray, target: float) -> Pr
         return pricer.search(prices, target)
 
 
-def thresholds_of(cuts: distribution_cuts.LawCuts, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def thresholds_of(cuts: distribution_cuts.DistributionCuts, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """θ of rows (k, a), the average entry being 1, and the entries with what is not told apart as the last."""
     assert cuts._widest is not None
     _, limits = cuts._widest

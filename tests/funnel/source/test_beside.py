@@ -13,7 +13,7 @@ import pytest
 from funnel import Joint
 from funnel.errors import DataError
 from funnel.source import count_joint, learn_codings, open_source
-from funnel.source.side_columns import MOST_VALUES, SAMPLE, Beside, SideColumn, look_beside
+from funnel.source.side_columns import MOST_VALUES, SAMPLE, Beside, SideColumn, read_side_columns
 from funnel.spec import ReleaseSpec
 
 N = 3000
@@ -47,7 +47,7 @@ def looked(path: Path, extra: str = "", **source: str) -> tuple[Joint, Beside]:
     }
     spec = ReleaseSpec.of(settings, path.parent)
     joint = count_joint(spec, lambda *told: None)
-    return joint, look_beside(spec, joint, learn_codings(spec, open_source(spec), lambda *told: None))
+    return joint, read_side_columns(spec, joint, learn_codings(spec, open_source(spec), lambda *told: None))
 
 
 def column(found: Beside, name: str) -> SideColumn:
@@ -145,7 +145,7 @@ def test_a_source_that_changed_is_refused(tmp_path: Path) -> None:
     codings = learn_codings(spec, open_source(spec), lambda *told: None)
     pq.write_table(table(N - 1), tmp_path / "p.parquet")
     with pytest.raises(DataError, match="changed while the release was made"):
-        look_beside(spec, joint, codings)
+        read_side_columns(spec, joint, codings)
 
 
 def test_files_that_disagree_about_a_column_nobody_needs_are_no_hindrance(tmp_path: Path) -> None:

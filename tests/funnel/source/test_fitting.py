@@ -12,7 +12,7 @@ import pytest
 from funnel.console import Console
 from funnel.errors import SpecError
 from funnel.progress import WARNING, quiet
-from funnel.source import Codings, learn_codings, misfits, open_source, recoded, settled_columns
+from funnel.source import Codings, learn_codings, misfits, open_source, recoded, resolved_columns
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 
@@ -164,12 +164,12 @@ def test_texts_that_were_meant_as_numbers(
 def test_columns_without_a_name_are_not_published_unasked(workshop: Any, name: str) -> None:
     spec = workshop.parquet({"s": AB, "x": AB, name: AB}, publish="auto")
     with pytest.raises(SpecError, match="column 3 of the source, whose name is"):
-        settled_columns(spec)
+        resolved_columns(spec)
 
 
 def test_of_all_columns_one_of_a_type_without_categories_can_be_left_out(workshop: Any, refusal: Refusal) -> None:
     spec = workshop.parquet({"s": AB, "x": AB, "l": [[1], [2]]}, publish="auto")
-    assert "by exclude in [groups]" in refusal(lambda: told(settled_columns(spec)))
+    assert "by exclude in [groups]" in refusal(lambda: told(resolved_columns(spec)))
 
 
 def test_the_first_version_of_feather_says_what_to_do(tmp_path: Path, refusal: Refusal) -> None:

@@ -23,7 +23,7 @@ Limits = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class LawBox:
+class DistributionBox:
     """Every law of (S, U) that the counts do not rule out.
 
     Attributes
@@ -38,7 +38,7 @@ class LawBox:
     secrets: Limits
 
 
-def law_box(counts: CountBox, alpha: Fraction) -> LawBox:
+def distribution_box(counts: CountBox, alpha: Fraction) -> DistributionBox:
     """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit."""
     return limits_at(counts, alpha / sides_of(counts))
 
@@ -49,7 +49,7 @@ def sides_of(counts: CountBox) -> int:
     return 2 * (c * a + c)
 
 
-def limits_at(counts: CountBox, tail: Fraction) -> LawBox:
+def limits_at(counts: CountBox, tail: Fraction) -> DistributionBox:
     """The laws that no table within the limits rules out, each side of each limit at ``tail``.
 
     For one table these are the limits of Clopper and Pearson (1934). For a box of tables each limit is the one of its
@@ -71,7 +71,7 @@ def limits_at(counts: CountBox, tail: Fraction) -> LawBox:
         (lower_limit(least, all_of - most + least, tail), upper_limit(most, fewest - least + most, tail))
         for least, most in counts.totals
     )
-    return LawBox(inputs, secrets)
+    return DistributionBox(inputs, secrets)
 
 
 def upper_limit(successes: int, trials: int, tail: Fraction) -> int:
