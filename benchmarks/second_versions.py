@@ -24,7 +24,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import require_posterior
-from funnel.history.distributions import laws_before
+from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.step import Step
@@ -88,7 +88,7 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
         outputs = _drawn(step, nodes, xs, random)
         after, said, mass, others = answered(
             who,
-            laws_before(past, who.nodes, public, laws).values.sum(axis=1),
+            distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
             predicted.library,
             predicted.drawn_from,
         )

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pandas as pd
-
-from funnel.audit.check import Check
 from funnel.recount.figures import unlike, unlike_nats
 
 
@@ -47,12 +44,6 @@ def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
     return Claim(name, unlike_nats(stated, exact, step))
 
 
-def checked(name: str, *checks: Check) -> Claim:
-    """A claim that no check of an audit fails; one that cannot be made is left to the audit before publication."""
-    failed = [one.detail for one in checks if one.failed]
-    return claim(name, not failed, f"fail: {'; '.join(failed)}")
-
-
 def all_of(name: str, claims: Iterable[Claim]) -> Claim:
     """One claim that holds if all of these do; the first failure is told, with how many there are."""
     failed = [one for one in claims if one.failure is not None]
@@ -60,8 +51,3 @@ def all_of(name: str, claims: Iterable[Claim]) -> Claim:
         return Claim(name)
     more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
     return Claim(name, f"{failed[0].name} {failed[0].failure}{more}")
-
-
-def table(claims: Iterable[Claim]) -> pd.DataFrame:
-    """A table to judge, one line a claim."""
-    return pd.DataFrame([(one.name, one.failure) for one in claims], columns=["claim", "failure"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,9 @@ from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
-from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.laws import share_step
 
 Json = Mapping[str, Any]
-
-CLAIMS = (
-    "origin",
-    "columns",
-    "alphabet",
-    "size",
-    "classes",
-    "records",
-    "moves",
-    "composition",
-    "off",
-    "known",
-    "whole",
-)
 
 # So far apart the probabilities of a class may be for two secrets, by rounding.
 _ROUNDED = 1e-9
@@ -42,8 +27,6 @@ def class_claims(
     released: ReleasedProtocol,
     data: Path,
     stated: Json,
-    categories: Mapping[str, Sequence[str]],
-    step: float,
     given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
@@ -60,10 +43,6 @@ def class_claims(
         The released parquet file.
     stated : mapping
         What ``report.json`` states of records that stay unchanged.
-    categories : mapping of str to sequence of str
-        The values of every column, in the order of the package.
-    step : float
-        Public shares are multiples of it.
     given : PlainClasses, optional
         In the file that the text of the spec names.
     """
@@ -96,13 +75,7 @@ def class_claims(
         ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
         _known(found, stated.get("known"), said),
-        _whole(PlainDonors(said.released[:-1], rows, found.moves, categories), stated, step),
     ]
-
-
-def _whole(found: PlainDonors, stated: Json, step: float) -> Claim:
-    """Whether what is stated of whole records, column by column, follows from those that are published."""
-    return Claim("whole", next(whole_complaints(stated.get("whole"), found, stated["share"], step), None))
 
 
 def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:

@@ -2,58 +2,43 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from funnel.audit.check import Check
-from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
-from funnel.audit.encoding import check_csv
-from funnel.audit.package import check_package
-from funnel.audit.page import check_numbers
-from funnel.audit.released_columns import ReleasedColumns
-from funnel.audit.unchanged import check_counted_unchanged
-from funnel.pipeline.expectations import claims, public_files
-from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
-from funnel.pipeline.expectations.class_claims import CLAIMS as CLASS_CLAIMS
+from funnel.audit.check import Result
+from funnel.audit.context import AuditContext
+from funnel.audit.handouts import previous_told
+from funnel.audit.recheck import OF_WRITERS
+from funnel.audit.told import Coming, Told
+from funnel.pipeline.expectations import public_files
+from funnel.pipeline.expectations.checks import made_checks, traits
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.class_claims import class_claims
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.finished_folder import FinishedFolder, stored_counts
-from funnel.pipeline.expectations.finished_version import digest_and_size, json_in, json_of, spread
-from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
+from funnel.pipeline.expectations.finished_version import json_in
 from funnel.pipeline.expectations.frequency_claims import Before, frequency_claims
-from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
-from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
-from funnel.pipeline.expectations.report_claims import report_claims
+from funnel.pipeline.expectations.report_claims import OverVersions, report_claims
 from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.recount import ReleasedProtocol, recount_published
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
-from funnel.recount.estimator import estimator_complaints
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.handouts import handouts_again
 from funnel.recount.hierarchies import hierarchy_complaints
-from funnel.recount.laws import share_step
 from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.rendering import page_renderer
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
-
-# Of levels that are found twice by searches: that of rldp is known to about this.
-_LEVEL = 1e-7
-# Where a release is made, levels over all tables that noise leaves possible are bounded from above, block by block.
-_ABOVE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,44 +47,55 @@ class Finished(FinishedFolder):
 
     def declared(self) -> list[ReleaseExpectation]:
         """What is expected of it."""
-        from funnel.pipeline.expectations.finished_suite import declare_finished
-        from funnel.pipeline.expectations.suite import declare
+        from funnel.pipeline.expectations.suite import declare, declare_checks
 
+        return [*declare(self.evidence), *declare_checks(self._traits)]
+
+    @property
+    def _traits(self) -> frozenset[str]:
         said = self.said
-        finished = declare_finished(
-            said.csv,
-            said.keyed,
-            said.guarantee,
-            self.is_followed,
-            said.has_noise,
-            bool(said.drawn),
-            self.classes is not None,
-        )
-        return [*declare(self.evidence), *finished]
+        return traits(self.evidence, said.csv, said.keyed, self.is_followed, said.has_noise, bool(said.drawn))
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """What all checks of it find."""
+        return tuple(made_checks(self, self._traits, self.context))
+
+    @cached_property
+    def context(self) -> AuditContext:
+        """What an audit knows of it: it has no record and no signature yet."""
+        entry = None if self.prepared is None else self.prepared.coming
+        coming = Coming(self.folder.root, self.spec.workspace_folder, None, entry, self.taken_over)
+        return AuditContext(self.folder, Told(render=page_renderer(), coming=coming))
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the tables to judge."""
-        makers = {
-            "public_files": self._files,
-            "csv": self._csv,
-            "second_reader": self._second_reader,
-            "classes": self._classes,
-            "drawn_numbers": self._drawn_numbers,
-            "source": self._source,
-            "keys": self._keys,
-            "histories": self._histories,
-            "frequencies": self._frequencies,
-            "recount": self._recount,
-            "disclosure": self._disclosure,
-            "plain_level": self._level,
-            "protocol_figures": self._protocol,
-            "package": self._package,
-            "handouts": self._handouts,
-            "report": self._report,
-        }
-        if name not in makers:
+        """One of the tables to judge: the results of checks, or one of the evidence."""
+        if name != "checks":
             return self.evidence.table(name)
-        return self.evidence.counted(claims.table(makers[name]()))
+        excused = OF_WRITERS if self.taken_over else ()
+        rows = [
+            (one.name, str(one.state), None if one.passed or (not one.failed and one.name in excused) else one.detail)
+            for one in self.results
+        ]
+        return self.evidence.counted(pd.DataFrame(rows, columns=["check", "state", "failure"]))
+
+    def claims(self, name: str) -> list[Claim]:
+        """What the files state that a check of the source is about, each with whether it holds."""
+        makers = {
+            "declared files": self._files,
+            "second reader": self._second_reader,
+            "record classes": self._classes,
+            "source": self._source,
+            "answers by key": self._keys,
+            "register": self._histories,
+            "noisy counts": self._frequencies,
+            "counted again": self._recount,
+            "disclosure rules": self._disclosure,
+            "protocol and spec": self._protocol,
+            "package and spec": self._package,
+            "report and counts": self._report,
+        }
+        return makers[name]()
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)
@@ -111,12 +107,9 @@ class Finished(FinishedFolder):
             said.csv, said.has_noise, bool(said.drawn), is_invariant(self.protocol), self.classes is not None
         )
 
-    def _csv(self) -> list[Claim]:
-        return [checked("rows", check_csv(self.folder.data, self.folder.csv))]
-
     def _classes(self) -> list[Claim]:
         if self.classes is None:
-            return [Claim(name, "cannot be judged: there is no classes.json") for name in CLASS_CLAIMS]
+            return [Claim("classes", "cannot be judged: there is no classes.json")]
         stated = json_in(self.folder.numbers).get("unchanged") or {}
         return class_claims(
             self.classes,
@@ -125,15 +118,8 @@ class Finished(FinishedFolder):
             self.laws.released,
             self.folder.data,
             stated,
-            self.stated_categories,
-            share_step(self.laws.recount.rows),
             self.given_classes,
         )
-
-    def _drawn_numbers(self) -> list[Claim]:
-        # The intervals that the package tells are held to the spec where the package is.
-        package = json_in(self.folder.package)
-        return [checked("numbers", *check_drawn_numbers(self.folder, behind_texts(self.document), package))]
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
@@ -173,6 +159,7 @@ class Finished(FinishedFolder):
             same("records left out", self.snapshot.dropped, found.dropped),
             same("secret", spec.secret, said.secret),
             same("published", spec.publish, said.publish),
+            claim("text", self.folder.spec.read_bytes() == spec.text.encode(), "in audit/ is not that of the spec"),
             claim("bound", bound, "that the run was for is not the one in the text of the spec"),
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
@@ -182,7 +169,7 @@ class Finished(FinishedFolder):
 
     def _keys(self) -> list[Claim]:
         if self.key is None:
-            return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
+            return [Claim("answers", "cannot be derived: the run hands on no release secret")]
         given = self.drawing_document is not None
         if self.followed is not None or not given:
             protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
@@ -194,22 +181,18 @@ class Finished(FinishedFolder):
     def _histories(self) -> list[Claim]:
         evidence = self._history_evidence
         if evidence is None:
-            return [Claim(name, "cannot be judged: no register is handed on") for name in HISTORY_CLAIMS]
+            return [Claim("register", "cannot be judged: no register is handed on")]
         return evidence.claims()
 
     def _frequencies(self) -> list[Claim]:
         public = self.frequencies
         if public is None:
-            return [Claim(name, "cannot be judged: no noise is declared") for name in FREQUENCY_CLAIMS]
-        text = self.folder.frequencies.read_bytes()
-        content = json_of(text, self.folder.frequencies)
+            return [Claim("frequencies", "cannot be judged: no noise is declared")]
         known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
         counted = self.recount
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
         return frequency_claims(
-            content,
-            text == spread(content),
             public,
             counted,
             self.spec.whole,
@@ -275,133 +258,49 @@ class Finished(FinishedFolder):
     def _disclosure(self) -> list[Claim]:
         return disclosure_claims(self.public.counts, self.said)
 
-    def _level(self) -> list[Claim]:
-        level = self.level
-        output = repr(", ".join(self.laws.outputs[level.output]))
-        secret = repr(", ".join(self.public.secret[level.secret]))
-        words = f"does not hold: the level is {level.nats!r} nats, at output {output} and secret {secret}"
-        found = json_in(self.folder.findings)
-        return [
-            claim("bound", level.holds, words),
-            all_of("findings", self._found(found)),
-        ]
-
-    def _found(self, found: Mapping[str, Any]) -> Iterator[Claim]:
-        """That the findings state both levels: for whoever knows the exact counts, and over all that are possible."""
-        yield _stated_level("level", found.get("level"), self.counted_level.nats)
-        if self.frequencies is None:
-            yield same("proven level", found.get("proven_level"), None)
-        else:
-            yield _stated_level("proven level", found.get("proven_level"), self.level.nats, _ABOVE)
-
     def _protocol(self) -> list[Claim]:
-        canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
-        return protocol_claims(
-            self.protocol,
-            canonical,
-            self.laws,
-            self.level,
-            self.said,
-            self.drawing_document is not None,
-            self.frequencies,
-        )
+        followed = self.drawing_document is not None
+        return protocol_claims(self.protocol, self.laws, self.said, followed, self.frequencies)
 
     def _package(self) -> list[Claim]:
-        text = self.folder.package.read_bytes()
-        content = json_of(text, self.folder.package)
-        declared = self._declared_files - {public_files.PACKAGE}
-        files = {name: digest_and_size(self.folder.root / name) for name in declared}
-        columns = ReleasedColumns.of(self.folder, self.document, content)
-        follows = check_package(content, self.document, columns, files, self.recount.rows, self.laws.recount.rows)
-        return package_claims(
-            content,
-            text == spread(content),
-            follows,
-            self.version,
-            self.laws,
-            self.said,
-            self.versions,
-            self._intervals,
-            self._told_numbers,
-            self.values,
-        )
-
-    def _handouts(self) -> list[Claim]:
-        package = json_in(self.folder.package)
-        again = handouts_again(package, self.protocol, self.previous)
+        content = json_in(self.folder.package)
+        previous = previous_told(self.folder, content, [self.folder.catalogue.name])
         return [
-            claim(
-                name,
-                name not in again or (self.folder.root / name).read_bytes() == again[name],
-                "is not what follows from datapackage.json and protocol.json",
-            )
-            for name in (*sorted(public_files.HANDOUTS), public_files.CHANNEL)
-        ] + [
-            all_of(
-                public_files.ESTIMATOR,
-                (
-                    claim(public_files.ESTIMATOR, False, complaint)
-                    for complaint in estimator_complaints(self.folder.estimator.read_bytes(), self.protocol)
-                )
-                if public_files.ESTIMATOR in self._declared_files
-                else (),
-            )
+            *package_claims(
+                content,
+                self.version,
+                self.laws,
+                self.said,
+                self.versions,
+                self._intervals,
+                self._told_numbers,
+                self.values,
+            ),
+            same("previous version", previous, self.previous),
         ]
 
     def _report(self) -> list[Claim]:
-        page = self.folder.report.read_text(encoding="utf-8")
-        checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
-        path = self.folder.root / public_files.NUMBERS
-        numbers = path.read_bytes()
-        content, package = json_of(numbers, path), json_in(self.folder.package)
-        follows = check_numbers(self.folder, self.document, self.said.released, package, self.recount.rows)
+        checks = [(one.judged_name, str(one.description)) for one in self.declared()]
         return report_claims(
-            content,
-            numbers == spread(content),
-            page,
-            _rendered(path),
-            follows,
+            json_in(self.folder.numbers),
             self.protocol,
             self.laws,
             self.said,
             checks,
-            self.versions,
-            self._alone,
-            None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
-            self._outside,
+            OverVersions(
+                self.versions,
+                self._alone,
+                None if self.taken_over else [json_in(one) for one in self._reports_before],
+                self._outside,
+            ),
             self.frequencies,
             class_weights(self.settled, self.said),
-            self._unchanged(),
         )
-
-    def _unchanged(self) -> Check | None:
-        """Whether what the report tells of unchanged records follows; None of a protocol that is not invariant."""
-        if not is_invariant(self.protocol):
-            return None
-        published = recount_published(self.folder.data, self.said.publish)
-        return check_counted_unchanged("unchanged", self.folder, self.document, self.public, published)
-
-
-def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL) -> Claim:
-    """That a level is the one that is found here, or above it by a relative bit."""
-    if math.isinf(nats):
-        # JSON has no infinity.
-        return same(name, stated, None)
-    close = isinstance(stated, float) and nats * (1 - _LEVEL) - _LEVEL <= stated <= nats * (1 + above) + _LEVEL
-    return claim(name, close, f"is stated as {stated!r} nats, and it is {nats!r}")
 
 
 def _told_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
     counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
-    record = json_of(folder.record.read_bytes(), folder.record) if folder.record.is_file() else {}
+    record = json_in(folder.record) if folder.record.is_file() else {}
     return Before(public, counts, str(record.get("origin", {}).get("source", "")))
-
-
-def _rendered(numbers: Path) -> str:
-    """The page that is made of the figures in a file."""
-    from funnel.release.public_report import PublicReport
-    from funnel.report import render_public
-
-    return str(render_public(PublicReport.read(numbers)))

@@ -21,7 +21,6 @@ from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepare
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
-    PlainLevel,
     Recount,
     ReleasedProtocol,
     recount,
@@ -157,22 +156,6 @@ class FinishedFolder(FinishedVersion):
         inputs = self.public.inputs
         found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
         return dict(zip(inputs, found, strict=True))
-
-    @cached_property
-    def level(self) -> PlainLevel:
-        """The level for the bound in the text of the spec, in plain fractions; over all that noise leaves possible."""
-        box = None if self.frequencies is None else self.frequencies.possible
-        return self.laws.released.level(self.said.promise, self.public, box)
-
-    @cached_property
-    def counted_level(self) -> PlainLevel:
-        """The same for whoever knows the exact counts."""
-        if self.frequencies is None:
-            return self.level
-        stored = JointDocument.read(self.folder.joint).joint
-        return self.laws.released.level(
-            self.said.promise, self.recount.over(stored.secret.symbols, stored.inputs.symbols)
-        )
 
     @cached_property
     def drawing_document(self) -> DrawingDocument | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from funnel.audit.files import parse_json, read_document
 from funnel.errors import DataError
 from funnel.pipeline.expectations.said import Said
 from funnel.recount.classes import PlainClasses
@@ -94,46 +93,12 @@ class FinishedVersion:
         return parse_guarantee(self.spec.guarantee.canonical)
 
 
-def digest_and_size(path: Path) -> tuple[str, int]:
-    """SHA-256 (hex) and bytes of a file."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
-
-
 def json_in(path: Path) -> Any:
-    """What a JSON file says; see `json_of`."""
-    return json_of(path.read_bytes(), path)
-
-
-def json_of(text: bytes, path: Path) -> Any:
-    """What a text says that was read of a JSON file.
+    """What a JSON file says.
 
     Raises
     ------
     DataError
         If it is no JSON.
     """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    raise DataError(f"{path.name} is not JSON")
-
-
-def spread(content: Any) -> bytes:
-    """JSON as documents for people are written: keys in order, a line for what has no list or object in it."""
-    return (_laid_out(content, 0) + "\n").encode()
-
-
-def _laid_out(value: Any, depth: int) -> str:
-    named = isinstance(value, dict)
-    parts = sorted(value.items()) if named else list(enumerate(value)) if isinstance(value, list) else []
-    if all(not isinstance(part, dict | list) for _, part in parts):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    margin = "\n" + " " * depth
-    lines = [
-        f"{margin} {json.dumps(key, ensure_ascii=False) + ': ' if named else ''}{_laid_out(part, depth + 1)}"
-        for key, part in parts
-    ]
-    begin, end = "{}" if named else "[]"
-    return begin + ",".join(lines) + margin + end
+    return parse_json(read_document(path), path)

@@ -33,7 +33,6 @@ from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 
-CLAIMS = ("register", "entry", "noise", "people", "answers", "drawing", "channel", "bound", "findings")
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
 

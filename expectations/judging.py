@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from funnel.errors import FunnelError
+from funnel.pipeline.expectations.checks import sentence_of, traits
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def evaluate(evidence: Judged) -> Evaluated:
     try:
         declared = evidence.declared()
     except Exception as error:
-        return Evaluated((_undeclarable(_sentence(error)),), {})
+        return Evaluated((_undeclarable(sentence_of(error)),), {})
     tables: dict[str, pd.DataFrame] = {}
     without: dict[str, str] = {}
     for name in dict.fromkeys(expectation.evidence_table for expectation in declared):
         try:
             tables[name] = evidence.table(name)
         except Exception as error:
-            without[name] = _sentence(error)
+            without[name] = sentence_of(error)
     results = _evaluate(declared, tables)
     evaluated: dict[Key, list[ExpectationValidationResult]] = defaultdict(list)
     for result in (one for suite in results.values() for one in suite.results):
@@ -116,12 +116,10 @@ def announced(
     drawn : bool
         Whether numbers are drawn within published intervals.
     """
-    from funnel.pipeline.expectations.finished_suite import declare_finished
-    from funnel.pipeline.expectations.suite import declare
+    from funnel.pipeline.expectations.suite import declare, declare_checks
 
-    finished = declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn, bool(evidence.categories))
-    declared = [*declare(evidence), *finished]
-    return tuple((_configured(one)[0], str(one.description)) for one in declared)
+    declared = [*declare(evidence), *declare_checks(traits(evidence, csv, keyed, followed, noise, drawn))]
+    return tuple((one.judged_name, str(one.description)) for one in declared)
 
 
 def _evaluate(
@@ -160,7 +158,6 @@ def _key(kind: str, arguments: dict[str, Any]) -> Key:
 
 
 def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult) -> Judgement:
-    kind, _ = _configured(expectation)
     raised = _raised(result.exception_info)
     found = result.result or {}
     details = found.get("details", {})
@@ -172,7 +169,7 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
     elif result.success is not (failure is None):
         failure = failure or "it did not succeed, without saying why"
     return Judgement(
-        name=kind,
+        name=expectation.judged_name,
         description=str(expectation.description),
         passed=failure is None,
         observed=found.get("observed_value"),
@@ -182,8 +179,8 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
 
 
 def _without_evidence(expectation: ReleaseExpectation, why: str) -> Judgement:
-    kind, _ = _configured(expectation)
-    return Judgement(name=kind, description=str(expectation.description), passed=False, failure=why)
+    name, description = expectation.judged_name, str(expectation.description)
+    return Judgement(name=name, description=description, passed=False, failure=why)
 
 
 def _undeclarable(why: str) -> Judgement:
@@ -191,17 +188,8 @@ def _undeclarable(why: str) -> Judgement:
     return Judgement(name="evidence", description=description, passed=False, failure=why)
 
 
-def _sentence(error: Exception) -> str:
-    """Why evidence is missing; only errors of this package are quoted, since others may hold a row."""
-    if isinstance(error, FunnelError):
-        return f"its evidence could not be gathered: {error}"
-    return f"its evidence could not be gathered because {type(error).__name__} was raised"
-
-
 def _missing(expectation: ReleaseExpectation) -> Judgement:
-    kind, _ = _configured(expectation)
-    failure = "it was declared but not evaluated, so it is not met"
-    return Judgement(name=kind, description=str(expectation.description), passed=False, failure=failure)
+    return _without_evidence(expectation, "it was declared but not evaluated, so it is not met")
 
 
 def _undeclared(key: Key) -> Judgement:

@@ -31,7 +31,6 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
 
-CLAIMS = ("digests", "answers")
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096
 

@@ -13,9 +13,7 @@ from typing import Any
 
 from scipy.special import chdtri
 
-from funnel.audit.check import Check
-from funnel.audit.package import FREE, PROFILE
-from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, same
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.public_files import DATA, DRAWN, DRAWN_CSV
 from funnel.pipeline.expectations.said import Said
@@ -24,13 +22,9 @@ from funnel.recount.figures import NOISE
 from funnel.recount.laws import Laws
 from funnel.recount.published import in_csv
 
-CLAIMS = ("canonical text", "other files", "texts", "settings", "columns", "confidence")
-
 
 def package_claims(
     content: Mapping[str, Any],
-    canonical: bool,
-    follows: Check,
     version: str,
     laws: Laws,
     said: Said,
@@ -45,10 +39,6 @@ def package_claims(
     ----------
     content : mapping
         Of the file.
-    canonical : bool
-        Whether the file is, to the byte, what its content is written as.
-    follows : Check
-        Whether every key follows from the other files, as far as these tell it.
     version : str
         That is about to be published.
     laws, said
@@ -62,13 +52,10 @@ def package_claims(
     values : mapping of column to sequence of str
         Of the columns of whole records, where these are published; in any order.
     """
-    privacy, texts = content["funnel:privacy"], texts_of(version, said)
-    stated = [same(key, content.get(key), texts.get(key)) for key in (*FREE, "$schema", "name", "version")]
+    privacy = content["funnel:privacy"]
     confidence, n = privacy["confidence"], laws.recount.rows
     return [
-        claim("canonical text", canonical, "holds more than its content"),
-        checked("other files", follows),
-        all_of("texts", stated),
+        same("version", content.get("version"), version),
         all_of(
             "settings",
             [
@@ -92,31 +79,6 @@ def package_claims(
             ],
         ),
     ]
-
-
-def texts_of(version: str, said: Said) -> dict[str, Any]:
-    """What is told in the words of the spec."""
-    settings, metadata = said.settings, said.section("metadata")
-    url = metadata.get("licence_url")
-    texts = {
-        "$schema": PROFILE,
-        "name": settings["name"],
-        "title": settings["title"],
-        "version": version,
-        "licenses": [{"name": metadata["licence"], **({"path": url} if url else {})}],
-    }
-    if settings.get("description"):
-        texts["description"] = settings["description"]
-    if metadata.get("keywords"):
-        texts["keywords"] = list(metadata["keywords"])
-    contact = {"title": metadata.get("contact_name"), "email": metadata.get("contact_email"), "roles": ["publisher"]}
-    if contact["title"] or contact["email"]:
-        texts["contributors"] = [{key: value for key, value in contact.items() if value}]
-    if metadata.get("sources"):
-        texts["sources"] = [
-            {key: value for key, value in source.items() if value is not None} for source in metadata["sources"]
-        ]
-    return texts
 
 
 def _columns(

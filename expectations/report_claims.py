@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.audit.check import Check
-from funnel.audit.page import active_parts
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
-from funnel.pipeline.expectations.claims import Claim, all_of, checked, claim, near, near_nats, same
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
@@ -22,84 +21,67 @@ from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.laws import Laws, share_step, step_above
 
-CLAIMS = (
-    "canonical text",
-    "page",
-    "nothing active",
-    "other files",
-    "texts",
-    "channel",
-    "figures",
-    "frequencies",
-    "accuracy",
-    "weighted",
-    "lifts",
-    "comparison",
-    "checks",
-    "unchanged",
-)
 
+@dataclass(frozen=True)
+class OverVersions:
+    """What is known of all versions about the same people.
 
-def report_claims(
-    numbers: Mapping[str, Any],
-    canonical: bool,
-    page: str,
-    rendered: str,
-    follows: Check,
-    protocol: Mapping[str, Any],
-    laws: Laws,
-    said: Said,
-    checks: Sequence[tuple[str, str]],
-    versions: int | None = None,
-    alone: PlainInformation | None = None,
-    before: Sequence[Mapping[str, Any]] | None = (),
-    outside: float = 0.0,
-    public: PublicFrequencies | None = None,
-    weights: Mapping[str, Fraction] = MappingProxyType({}),
-    unchanged: Check | None = None,
-) -> list[Claim]:
-    """What holds of the figures of a report, and of the page that is made of them.
-
-    Parameters
+    Attributes
     ----------
-    numbers : mapping
-        Content of ``report.json``.
-    canonical : bool
-        Whether that is, to the byte, what its content is written as.
-    page, rendered : str
-        ``report.html``, and what is made of the figures again.
-    follows : Check
-        Whether the figures are those of the protocol and of the data package, as far as these have them.
-    protocol : mapping
-        Content of ``protocol.json``.
-    laws, said
-        As for `protocol_claims`.
-    checks : sequence of (name, description)
-        Of all expectations.
-    versions : int, optional
+    versions : int or None
         Published about these people so far, where they are the same.
-    alone : PlainInformation, optional
+    alone : PlainInformation or None
         What the protocol of this version alone would have told then.
     before : sequence of mapping, or None
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
     outside : float
         Share of the people for whom something that can be published is outside the bound then; of those who are
         expected, with noise.
+    """
+
+    versions: int | None = None
+    alone: PlainInformation | None = None
+    before: Sequence[Mapping[str, Any]] | None = ()
+    outside: float = 0.0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the people of each version are others."""
+        return self.versions is None
+
+
+def report_claims(
+    numbers: Mapping[str, Any],
+    protocol: Mapping[str, Any],
+    laws: Laws,
+    said: Said,
+    checks: Sequence[tuple[str, str]],
+    over_versions: OverVersions,
+    public: PublicFrequencies | None = None,
+    weights: Mapping[str, Fraction] = MappingProxyType({}),
+) -> list[Claim]:
+    """What holds of the figures of a report by the public counts and the spec.
+
+    Parameters
+    ----------
+    numbers : mapping
+        Content of ``report.json``.
+    protocol : mapping
+        Content of ``protocol.json``.
+    laws, said
+        As for `protocol_claims`.
+    checks : sequence of (name, description)
+        Of all expectations.
+    over_versions : OverVersions
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
-    unchanged : Check, optional
-        Whether what is told of unchanged records follows, where the protocol is invariant.
     """
     figures = numbers["figures"]
     texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
-        claim("canonical text", canonical, "holds more than its content"),
-        claim("page", page == rendered, "is not what is made of the figures"),
-        claim("nothing active", not (active := active_parts(page)), f"but {', '.join(active)} in the page"),
-        checked("other files", follows),
         all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
         all_of("channel", _channel(numbers, protocol, laws)),
         all_of(
@@ -107,32 +89,34 @@ def report_claims(
             [
                 *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
-                same("consistency", figures["consistency"] is None, versions is not None or public is not None),
-                *_history(figures, laws, versions, alone, outside),
-                *_kept(numbers, before),
+                same("consistency", figures["consistency"] is None, not over_versions.is_alone or public is not None),
+                *_history(figures, laws, over_versions),
+                *_kept(numbers, over_versions.before),
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
         all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
+        all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        checked("unchanged", unchanged) if unchanged is not None else same("unchanged", numbers.get("unchanged"), None),
+        claim(
+            "unchanged",
+            is_invariant(protocol) == (numbers.get("unchanged") is not None),
+            "is not told, or told of another mechanism",
+        ),
     ]
 
 
-def _history(
-    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, outside: float
-) -> Iterator[Claim]:
+def _history(figures: Mapping[str, Any], laws: Laws, over: OverVersions) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
-    yield same("versions", None if found is None else found["versions"], versions)
+    yield same("versions", None if found is None else found["versions"], over.versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(outside / step))
+        steps = max(1, math.ceil(over.outside / step))
         yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
-        yield near("share_alone", found["share_alone"], _share(alone), step)
+        yield near("share_alone", found["share_alone"], _share(over.alone), step)
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

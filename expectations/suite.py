@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from funnel.findings.false_alarms import SHARES
+from funnel.pipeline.expectations.checks import declared_checks
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+from funnel.pipeline.expectations.custom.checks import ExpectCheckToPass
 from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret
@@ -39,6 +43,11 @@ def declare(evidence: Evidence) -> list[ReleaseExpectation]:
     """
     drawing = [] if evidence.drawing is None else _on_the_drawing(evidence, evidence.drawing)
     return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence), *drawing]
+
+
+def declare_checks(has: Collection[str]) -> list[ReleaseExpectation]:
+    """One expectation for each check that a release of these traits is judged by, in the order of the tables."""
+    return [ExpectCheckToPass(check=one.name, description=one.says) for one in declared_checks(has)]
 
 
 def _on_the_columns(evidence: Evidence) -> list[ReleaseExpectation]:

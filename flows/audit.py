@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from funnel.audit.check import Check, complaint_of
+from funnel.audit.check import Result, complaint_of
 from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
@@ -48,7 +48,7 @@ def audit(release: str, public: bool = False, register_folder: str | None = None
 
 
 @plain_errors
-def _audit(release: str, public: bool, register_folder: str | None) -> list[Check]:
+def _audit(release: str, public: bool, register_folder: str | None) -> list[Result]:
     place = None if register_folder is None else Path(register_folder)
     return recheck(
         find_release(Path(release)),

@@ -23,7 +23,7 @@ from funnel.progress import LOSS, WARNING
 from funnel.wording import printable
 
 if TYPE_CHECKING:
-    from funnel.audit.check import Check
+    from funnel.audit.check import Result
     from funnel.certainty import Certainty
     from funnel.disclosure.rule_forecast import RuleForecast
     from funnel.estimation import ExpectedErrors
@@ -368,7 +368,7 @@ class Console:
             out.print(Text("to say more later about values that do not change, begin with a part of the bound:"))
             out.print(_beginning_table(found))
 
-    def print_checks(self, root: str, checks: Sequence[Check]) -> None:
+    def print_checks(self, root: str, checks: Sequence[Result]) -> None:
         """Print the checks of an audit, and what they amount to."""
         from funnel.audit.check import State, overall
         from funnel.audit.document import audit_document

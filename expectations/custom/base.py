@@ -58,6 +58,11 @@ class ReleaseExpectation(BatchExpectation):
 
     evidence_table: ClassVar[str]
 
+    @property
+    def judged_name(self) -> str:
+        """What a verdict calls it."""
+        return str(self.configuration.type)
+
     def _validate(
         self,
         metrics: dict[str, Any],

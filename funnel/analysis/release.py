@@ -21,7 +21,7 @@ from funnel.tables import open_paged
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from funnel.audit.check import Check
+    from funnel.audit.check import Result
     from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
     from funnel.estimation.methods import Method
     from funnel.estimation.number_categories import StandFor
@@ -74,7 +74,7 @@ class Release:
         """Its version."""
         return str(self.package["version"])
 
-    def verify(self, public_key: str | None = None, *, internal: bool = False) -> list[Check]:
+    def verify(self, public_key: str | None = None, *, internal: bool = False) -> list[Result]:
         """Check the release again, from its files alone, as ``funnel audit`` does.
 
         Parameters
@@ -87,7 +87,7 @@ class Release:
 
         Returns
         -------
-        list of Check
+        list of Result
             All of them passed.
 
         Raises

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
@@ -59,7 +59,7 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
     return limits
 
 
-def check_guarantee(document: ProtocolDocument) -> Check:
+def check_guarantee(document: ProtocolDocument) -> Result:
     """Kind, title, text and level of the guarantee."""
     said = document.guarantee
     try:
@@ -78,7 +78,7 @@ def check_guarantee(document: ProtocolDocument) -> Check:
     return judged("guarantee", complaints(), f"{said.declared}, level {said.level:.12g} nats")
 
 
-def check_prior(document: ProtocolDocument, rows: int) -> Check:
+def check_prior(document: ProtocolDocument, rows: int) -> Result:
     """Public shares: multiples of their step that add up to one as far as rounding lets them."""
     step = share_step(rows)
     shares = [Fraction(repr(share)) for share in document.prior.probabilities]
@@ -105,7 +105,7 @@ def reads_published_only(document: ProtocolDocument) -> bool:
     return document.inputs.columns == document.prior.columns
 
 
-def check_posterior(document: ProtocolDocument) -> Check:
+def check_posterior(document: ProtocolDocument) -> Result:
     """Probability and posterior of every output, from weights and prior by Bayes' rule in fractions.
 
     For a protocol that reads published columns alone; otherwise they need the law of the secret (`audit.evidence`).
@@ -150,7 +150,7 @@ def posterior_complaints(document: ProtocolDocument, law: Sequence[Mapping[int, 
                 break
 
 
-def check_marginal(document: ProtocolDocument, rows: int) -> Check:
+def check_marginal(document: ProtocolDocument, rows: int) -> Result:
     """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
     if not reads_published_only(document):
         limits = output_limits(document, rows)
@@ -214,7 +214,7 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-def check_utility(document: ProtocolDocument, rows: int) -> Check:
+def check_utility(document: ProtocolDocument, rows: int) -> Result:
     """H(X), I(X;Y) and their quotient, within what the rounded prior leaves open."""
     said, step = document.utility, float(share_step(rows))
     limits = prior_limits(document, rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from funnel.audit.arithmetic import WHOLE, Interval, prior_limits
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.joint import Joint
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints
 from funnel.recount.frequencies import PublicFrequencies
@@ -15,7 +15,7 @@ from funnel.release.documents import ProtocolDocument
 _EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
 
 
-def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, rows: int) -> Check:
+def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, rows: int) -> Result:
     """The balance for the public counts; without noise, for shares that are rounded to the public ones.
 
     Parameters
@@ -38,7 +38,7 @@ def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, 
     return judged("balance", _rounded_complaints(document, prior_limits(document, rows)), said)
 
 
-def check_exact_balance(document: ProtocolDocument, joint: Joint) -> Check:
+def check_exact_balance(document: ProtocolDocument, joint: Joint) -> Result:
     """The balance for exact counts, where all that is public follows from these."""
     read = joint.read_by(document.inputs.columns)
     counts = read.counts.sum(axis=0).tolist()

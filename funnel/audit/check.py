@@ -1,13 +1,16 @@
-"""Check: one thing that an audit looked at, and whether it holds, does not hold, or could not be told."""
+"""Check: one thing that an audit looks at, what it needs, and whether it holds, does not hold, or could not be told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from funnel.errors import FunnelError, LeakageExceeded, NotChecked
 from funnel.wording import printable
+
+Known = TypeVar("Known")
 
 
 class State(StrEnum):
@@ -19,8 +22,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing checked.
+class Result:
+    """What one check found.
 
     Attributes
     ----------
@@ -49,19 +52,46 @@ class Check:
         return self.state is State.FAILED
 
 
-def judged(name: str, complaints: Iterable[str], holds: str) -> Check:
+@dataclass(frozen=True)
+class Check(Generic[Known]):
+    """One line of a table of checks.
+
+    Attributes
+    ----------
+    name : str
+        As in its result.
+    needs : str
+        Words for what has to be known of a release, and for what a release has to have: where one of them is missing
+        the check is not made.
+    says : str
+        What holds where it passes, as a sentence.
+    verify : callable
+        Makes it of all that is known; None where another check says already that it could not be made.
+    """
+
+    name: str
+    needs: str
+    says: str
+    verify: Callable[[Known], Result | None]
+
+    def applies(self, has: Iterable[str]) -> bool:
+        """Whether all is there that it needs."""
+        return set(self.needs.split()) <= set(has)
+
+
+def judged(name: str, complaints: Iterable[str], holds: str) -> Result:
     """A check that fails with all its complaints, or passes with a sentence about what holds."""
     said = list(complaints)
     shown = "; ".join(said[:3]) + (f" (and {len(said) - 3} more)" if len(said) > 3 else "")
-    return Check(name, State.FAILED, shown) if said else Check(name, State.PASSED, holds)
+    return Result(name, State.FAILED, shown) if said else Result(name, State.PASSED, holds)
 
 
-def unchecked(name: str, why: str) -> Check:
+def unchecked(name: str, why: str) -> Result:
     """A check that could not be made."""
-    return Check(name, State.UNCHECKED, why)
+    return Result(name, State.UNCHECKED, why)
 
 
-def overall(checks: Sequence[Check]) -> State:
+def overall(checks: Sequence[Result]) -> State:
     """What an audit found: failed if any check failed, else not known if any could not be made, else passed."""
     if any(check.failed for check in checks):
         return State.FAILED
@@ -70,7 +100,7 @@ def overall(checks: Sequence[Check]) -> State:
     return State.PASSED
 
 
-def complaint_of(root: str, checks: Sequence[Check]) -> FunnelError | None:
+def complaint_of(root: str, checks: Sequence[Result]) -> FunnelError | None:
     """The error that an audit ends with; None if everything was checked and holds."""
     state = overall(checks)
     if state is State.PASSED:

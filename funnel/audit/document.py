@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from funnel.audit.check import Check, overall
+from funnel.audit.check import Result, overall
 from funnel.release.document import Document, Part
 
 _States = Literal["passed", "failed", "could not be checked"]
 
 
 class AuditedCheck(Part):
-    """`funnel.audit.check.Check`."""
+    """`funnel.audit.check.Result`."""
 
     name: str
     state: _States
@@ -40,7 +40,7 @@ class AuditDocument(Document):
     checks: tuple[AuditedCheck, ...] = Field(min_length=1)
 
 
-def audit_document(release: str, checks: Sequence[Check]) -> AuditDocument:
+def audit_document(release: str, checks: Sequence[Result]) -> AuditDocument:
     """The document of an audit."""
     return AuditDocument(
         release=release,

@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Check, State, judged
+from funnel.audit.check import Result, State, judged
 from funnel.audit.encoding import Compared, encoding_check
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES
@@ -30,7 +30,7 @@ Behind = Mapping[str, Mapping[str, Collection[str]]]
 """Of every published column, in their order, and of every text of it, in theirs, the true values that it may be of."""
 
 
-def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str, Any]) -> list[Check]:
+def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str, Any]) -> list[Result]:
     """Whether numbers are what the published records make, and whether their tables are what funnel writes of them.
 
     Nothing of the source is needed: each number is a function of the published records and of the intervals that the
@@ -54,9 +54,9 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
             return [judged("drawn numbers", wrong, "")]
         layout, difference, differs = _difference(folder, [*behind], told)
     except DataError as error:
-        return [Check("drawn numbers", State.FAILED, str(error))]
+        return [Result("drawn numbers", State.FAILED, str(error))]
     except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
-        return [Check("drawn numbers", State.FAILED, f"their table cannot be read ({type(error).__name__})")]
+        return [Result("drawn numbers", State.FAILED, f"their table cannot be read ({type(error).__name__})")]
     columns = ", ".join(one.name for one in told)
     if difference is not None:
         return [judged("drawn numbers", [difference], "")]

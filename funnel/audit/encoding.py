@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Check, State, judged, unchecked
+from funnel.audit.check import Result, State, judged, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
@@ -59,12 +59,12 @@ class Table:
         return int(self.counts.sum())
 
 
-def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Table | None]:
+def check_table(path: Path, columns: ReleasedColumns) -> tuple[Result, Result, Table | None]:
     """Read the released parquet file: whether all its records are outputs, and it is written as funnel writes it.
 
     Returns
     -------
-    values, parquet : Check
+    values, parquet : Result
     Table or None
         None where the rows cannot be told.
 
@@ -75,7 +75,7 @@ def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Tab
     categories = [list(of_column) for of_column in columns.texts.values()]
     read = _read_table(path, columns.names, categories)
     if isinstance(read, str):
-        return Check("values", State.FAILED, read), Check("parquet", State.FAILED, read), None
+        return Result("values", State.FAILED, read), Result("parquet", State.FAILED, read), None
     counts = np.zeros(len(columns.outputs), dtype=np.int64)
     strange = 0
     for row, number in read.counted.items():
@@ -94,8 +94,8 @@ def check_table(path: Path, columns: ReleasedColumns) -> tuple[Check, Check, Tab
     return values, _encoding(read.differs, read.layout), Table(counts, alike, read.repeats)
 
 
-def _unlike(why: str) -> Check:
-    return Check("parquet", State.FAILED, f"records.parquet: what funnel would write cannot be told, since {why}")
+def _unlike(why: str) -> Result:
+    return Result("parquet", State.FAILED, f"records.parquet: what funnel would write cannot be told, since {why}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +172,17 @@ def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
         yield "there is no record"
 
 
-def _encoding(differs: int | None, layout: Layout) -> Check:
+def _encoding(differs: int | None, layout: Layout) -> Result:
     """Whether the bytes are those that were just written; other libraries write other bytes."""
     if not _are_as_written(layout.groups):
-        return Check("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
+        return Result("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
     return encoding_check("parquet", differs, layout)
 
 
-def encoding_check(name: str, differs: int | None, layout: Layout) -> Check:
+def encoding_check(name: str, differs: int | None, layout: Layout) -> Result:
     """What it means that a file is, or from some byte on is not, what was just written for its rows."""
     if differs is None:
-        return Check(name, State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
+        return Result(name, State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
     written = _LIBRARY.fullmatch(layout.created_by)
     if written is not None and written[1] != pa.__version__ and layout.metadata == ("ARROW:schema",):
         return unchecked(
@@ -190,7 +190,7 @@ def encoding_check(name: str, differs: int | None, layout: Layout) -> Check:
             f"it was written by pyarrow {written[1]}, and this is {pa.__version__}, which writes other bytes for the "
             f"same rows: every byte belongs to a page or the footer, but install pyarrow=={written[1]} to compare them",
         )
-    return Check(name, State.FAILED, f"it is not what funnel writes for its rows, from byte {differs:,} on")
+    return Result(name, State.FAILED, f"it is not what funnel writes for its rows, from byte {differs:,} on")
 
 
 def _index_type(count: int) -> pa.DataType:
@@ -272,7 +272,7 @@ class Compared(io.RawIOBase):
         return self.differs
 
 
-def check_csv(table: Path, copy: Path) -> Check:
+def check_csv(table: Path, copy: Path) -> Result:
     """Whether the csv is, byte for byte, what funnel writes for the rows of the parquet file.
 
     Parameters

@@ -14,19 +14,15 @@ import numpy as np
 from funnel.audit.arithmetic import (
     guarantee_of,
 )
-from funnel.audit.balance import check_exact_balance
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
-from funnel.audit.protected import check_noise
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.joint import Joint
-from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox
 from funnel.recount.figures import figure_complaints
-from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.laws import Laws
 from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
@@ -57,14 +53,25 @@ class Evidence:
     joint: Joint
     pairs: DrawnCounts
     findings: FindingsDocument
-    verdict: Verdict
-    record: Record
+    verdict: Verdict | None
+    record: Record | None
     drawing: DrawingDocument | None = None
     first_rows: Joint | None = None
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether rows were drawn by what was published about the same people before."""
+        history = None if self.record is None else self.record.history
+        return history is not None and history.people == "same"
 
-def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Check, Evidence | None]:
-    """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others."""
+
+def read_evidence(
+    folder: ReleaseFolder, document: ProtocolDocument, is_judged: bool = True
+) -> tuple[Result, Evidence | None]:
+    """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others.
+
+    A version that is not judged yet has no verdict and no record.
+    """
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
         spec = read_spec(folder, _text(folder.spec), known)
@@ -77,8 +84,8 @@ def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Ch
             joint,
             read_draws(read_document(folder.draws), drawn_with, str(folder.draws)),
             _document(FindingsDocument, folder.findings),
-            _document(Verdict, folder.verdict),
-            _document(Record, folder.record),
+            _document(Verdict, folder.verdict) if is_judged else None,
+            _document(Record, folder.record) if is_judged else None,
             drawing,
             _document(JointDocument, folder.first_rows).joint if folder.first_rows.exists() else None,
         )
@@ -108,62 +115,8 @@ def _document(kind: type[T], path: Path) -> T:
     return kind.from_json(content, str(path))
 
 
-def check_public(public: PublicFrequencies, document: ProtocolDocument) -> list[Check]:
-    """All that can be told with public counts: whoever has them needs no others."""
-    counted = public.as_recount()
-    try:
-        level = _level(counted, document, public.possible)
-    except FunnelError as error:
-        return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
-    return [
-        _check_leakage(level, counted, document),
-        judged("law", _distribution_errors(counted, document), "prior, posterior, utility and marginal follow from it"),
-    ]
-
-
-def check_evidence(
-    evidence: Evidence, document: ProtocolDocument, table: Table | None, public: PublicFrequencies | None = None
-) -> list[Check]:
-    """All that can be told with the joint law and the counts of the draw.
-
-    Parameters
-    ----------
-    public : PublicFrequencies, optional
-        Where noise protects the counts. What follows from them is then judged by `check_public`.
-    """
-    counted = counted_of(evidence.joint)
-    try:
-        level = _level(counted, document)
-        proven = None if public is None else _level(public.as_recount(), document, public.possible)
-    except FunnelError as error:
-        return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
-    law = judged(
-        "law", _distribution_errors(counted, document), "prior, posterior, utility and marginal follow from it"
-    )
-    of_counts = [_check_leakage(level, counted, document), law]
-    if is_invariant(document.content()):
-        of_counts.append(check_exact_balance(document, evidence.joint))
-    checks = [
-        *(of_counts if public is None else [check_noise(public, evidence.first_rows or evidence.joint)]),
-        judged(
-            "findings", _finding_complaints(level, proven, evidence, document), "what was found then is found again"
-        ),
-        judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
-    ]
-    if table is not None:
-        rows, same = table.rows, bool(np.array_equal(evidence.pairs.by_output, table.counts))
-        said = f"{rows:,} released, {evidence.joint.n:,} in the source"
-        checks.append(judged("records", [said] if rows != evidence.joint.n else [], said))
-        checks.append(
-            judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
-        )
-    if evidence.drawing is not None or _is_followed(evidence.record):
-        checks.append(judged("drawing", _drawing_complaints(evidence, document), "by the history of every record"))
-    checks.append(_check_draws(evidence, document))
-    return checks
-
-
-def _check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocument) -> Check:
+def check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocument) -> Result:
+    """Whether the bound holds under counts, and no other level is public than the bound."""
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
     # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
@@ -215,7 +168,7 @@ def _laws(counted: Recount, document: ProtocolDocument) -> Laws:
     return Laws(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
 
 
-def _level(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
+def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
     """The level by the room that nothing is made with.
 
     Raises
@@ -226,8 +179,12 @@ def _level(counted: Recount, document: ProtocolDocument, box: CountBox | None = 
     return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
 
 
-def _distribution_errors(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
+def check_law(counted: Recount, document: ProtocolDocument) -> Result:
     """Everything in protocol.json that comes from the counts, from the counts again."""
+    return judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+
+
+def _law_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
     laws = _laws(counted, document)
     known = laws.recount
     if document.prior.columns != known.published_columns or document.prior.symbols != known.inputs:
@@ -235,6 +192,14 @@ def _distribution_errors(counted: Recount, document: ProtocolDocument) -> Iterat
         return
     for part, where, why in figure_complaints(document.content(), laws):
         yield f"{part}: {where} {why}"
+
+
+def check_findings(
+    level: PlainLevel, proven: PlainLevel | None, evidence: Evidence, document: ProtocolDocument
+) -> Result:
+    """What was found under the exact counts, and over all that noise leaves possible where there is noise."""
+    complaints = _finding_complaints(level, proven, evidence, document)
+    return judged("findings", complaints, "what was found then is found again")
 
 
 def _finding_complaints(
@@ -265,25 +230,41 @@ def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE)
     return level.nats * (1 - _RELATIVE) - _RELATIVE <= stated <= level.nats * (1 + above) + _RELATIVE
 
 
-def _verdict_complaints(evidence: Evidence) -> Iterator[str]:
-    verdict = evidence.verdict
-    if not verdict.passed:
-        yield f"validation refused it: {verdict.sentence()}"
-    if not verdict.results:
-        yield "nothing was judged"
+def check_verdict(verdict: Verdict) -> Result:
+    """Whether the version was published because all that was expected of it is met."""
+
+    def complaints() -> Iterator[str]:
+        if not verdict.passed:
+            yield f"validation refused it: {verdict.sentence()}"
+        if not verdict.results:
+            yield "nothing was judged"
+
+    return judged("verdict", complaints(), f"{len(verdict.results)} expectations, all met")
 
 
-def _is_followed(record: Record) -> bool:
-    return record.history is not None and record.history.people == "same"
+def check_records(evidence: Evidence, table: Table) -> Result:
+    """Whether as many records are released as were counted."""
+    said = f"{table.rows:,} released, {evidence.joint.n:,} in the source"
+    return judged("records", [said] if table.rows != evidence.joint.n else [], said)
 
 
-def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+def check_counts(evidence: Evidence, table: Table) -> Result:
+    """Whether every output is released as often as it was drawn."""
+    same = bool(np.array_equal(evidence.pairs.by_output, table.counts))
+    return judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
+
+
+def check_drawing(evidence: Evidence, document: ProtocolDocument) -> Result:
     """Whether what rows were drawn with, given each history, fits the records and what the record of the version says.
 
     Whether it is what the register says of all histories is another check, as is the channel that it comes to.
     """
+    return judged("drawing", _drawing_complaints(evidence, document), "by the history of every record")
+
+
+def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
     drawing, record = evidence.drawing, evidence.record
-    if drawing is None or not _is_followed(record):
+    if drawing is None or record is None or not evidence.is_followed:
         yield "rows are drawn given histories, or they are not: the record and the files do not say the same"
         return
     if record.history is not None and record.history.drawing != drawing.digest:
@@ -310,8 +291,9 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         yield "its records did not draw once each"
 
 
-def _check_draws(evidence: Evidence, document: ProtocolDocument) -> Check:
+def check_draws(evidence: Evidence, document: ProtocolDocument) -> Result:
     drawn_with = document.protocol if evidence.drawing is None else evidence.drawing.protocol
+    """Whether records can have been drawn by the protocol, input by input."""
     consistency = draw_consistency(evidence.pairs, drawn_with)
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
 

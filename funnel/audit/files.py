@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from funnel.errors import DataError
-from funnel.release.document import dump
 
 # A protocol of a thousand values is a few megabytes.
 LARGEST_DOCUMENT = 1 << 28
@@ -156,7 +155,7 @@ def canonical_difference(content: bytes, path: Path) -> str | None:
     """
     value = parse_json(content, path)
     try:
-        again = dump(value)
+        again = spread(value)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} holds a value that JSON cannot tell; the release is damaged") from error
     if again == content:
@@ -165,6 +164,25 @@ def canonical_difference(content: bytes, path: Path) -> str | None:
         (i for i, (a, b) in enumerate(zip(again, content, strict=False)) if a != b), min(map(len, (again, content)))
     )
     return f"{path.name} is not as funnel writes it, from byte {place:,} on"
+
+
+def spread(content: Any) -> bytes:
+    """JSON as documents for people are written: keys in order, a line for what has no list or object in it."""
+    return (_laid_out(content, 0) + "\n").encode()
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    named = isinstance(value, dict)
+    parts = sorted(value.items()) if named else list(enumerate(value)) if isinstance(value, list) else []
+    if all(not isinstance(part, dict | list) for _, part in parts):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    margin = "\n" + " " * depth
+    lines = [
+        f"{margin} {json.dumps(key, ensure_ascii=False) + ': ' if named else ''}{_laid_out(part, depth + 1)}"
+        for key, part in parts
+    ]
+    begin, end = "{}" if named else "[]"
+    return begin + ",".join(lines) + margin + end
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

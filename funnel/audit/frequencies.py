@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from funnel.audit.arithmetic import WHOLE, Interval, output_limits, prior_limits, reads_published_only
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.release.documents import ProtocolDocument
 
 # A release that was drawn as declared fails this at most once in a thousand million audits.
@@ -20,7 +20,7 @@ _ROUNDING = 1 + 2.0**-20
 
 def check_frequencies(
     document: ProtocolDocument, counts: npt.NDArray[np.int64], means: list[Interval] | None = None
-) -> Check:
+) -> Result:
     """Test the count of every output against its probability, for a user who has only the public files.
 
     Parameters
@@ -57,7 +57,7 @@ def check_frequencies(
     return judged("frequencies", [f"{said}: that of output {worst + 1} does not fit"] if p < FALSE_ALARM else [], said)
 
 
-def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Check:
+def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Result:
     """Test whether rows that are said to be in random order are not sorted, by how many repeat the row before.
 
     Parameters

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator
 from typing import Any
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
 from funnel.recount.balance import is_invariant
@@ -19,7 +19,7 @@ HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
-def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts) -> Check:
+def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts) -> Result:
     """Whether the handouts are, to the byte, what follows.
 
     Parameters

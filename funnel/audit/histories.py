@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import parse_json, read_document
-from funnel.audit.protected import read_frequencies
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
 from funnel.recount.balance import is_invariant
@@ -20,26 +19,44 @@ from funnel.recount.rounded import box_of, rounding_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.release.record import History
+from funnel.release.record import History, Record
 
 NAME = "histories"
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
 
 
+def find_register(record: Record, workspace: Path | None, told: Told) -> Path | None:
+    """The folder of the register of the people, as it is known or in the workspace; None where it is not near."""
+    if told.register is not None:
+        return told.register
+    if workspace is None or record.history is None:
+        return None
+    place = workspace / "registers" / str(record.history.register_name)
+    return place if place.is_dir() else None
+
+
 def check_histories(
-    folder: ReleaseFolder, evidence: Evidence, document: ProtocolDocument, workspace: Path | None, told: Told
-) -> list[Check]:
-    """Whether all versions about the same people keep the bound together; nothing where they are about other people.
+    record: Record,
+    evidence: Evidence,
+    document: ProtocolDocument,
+    public: PublicFrequencies | None,
+    register: Path | None,
+    coming: Coming | None,
+) -> Result:
+    """Whether all versions about the same people keep the bound together.
 
     Parameters
     ----------
-    folder : ReleaseFolder
+    record : Record
+        Of a version about the people of a register.
     evidence : Evidence
     document : ProtocolDocument
-    workspace : Path or None
-        That keeps the register, unless its folder is known otherwise.
-    told : Told
+    public : PublicFrequencies or None
+        Where noise protects the counts.
+    register : Path or None
+        Its folder.
+    coming : Coming or None
         Of a version that is not in its place yet this one alone is judged: those before it were, by this check.
 
     Notes
@@ -47,51 +64,39 @@ def check_histories(
     Nothing of it is shared with what decided and drew: people are counted by DuckDB, and laws are computed and decided
     on by `funnel.recount`.
     """
-    history = evidence.record.history
-    coming = told.coming
-    if history is None or history.people != "same" or (coming is not None and coming.held):
-        return []
-    place = told.register or _near(workspace, str(history.register_name))
-    if place is None:
+    history = record.history
+    if history is None or register is None:
         why = (
-            f"the register {history.register_name} is not near this folder, so what all versions about the same people "
-            "tell together cannot be computed; name its folder with --register"
+            f"the register {history and history.register_name} is not near this folder, so what all versions about the "
+            "same people tell together cannot be computed; name its folder with --register"
         )
-        return [unchecked(NAME, why)]
+        return unchecked(NAME, why)
     try:
-        found = recount_histories(place, None if coming is None else coming.entry)
+        found = recount_histories(register, None if coming is None else coming.entry)
     except PipelineError as error:
-        return [unchecked(NAME, str(error))]
+        return unchecked(NAME, str(error))
     except FunnelError as error:
-        return [judged(NAME, [str(error)], "")]
-    try:
-        public = read_frequencies(folder, document)
-    except FunnelError as error:
-        return [judged(NAME, [str(error)], "")]
-    judgement = judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))
-    return [judgement, *([] if public is None else [_check_spent(folder, place, workspace, evidence, coming)])]
+        return judged(NAME, [str(error)], "")
+    return judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))
 
 
-def _check_spent(
-    folder: ReleaseFolder, register: Path, workspace: Path | None, evidence: Evidence, coming: Coming | None
-) -> Check:
-    """Whether no series of the register has spent anything that the version leaves out."""
+def check_spent(
+    folder: ReleaseFolder, record: Record, register: Path | None, workspace: Path | None, coming: Coming | None
+) -> Result | None:
+    """Whether no series of the register has spent anything that the version leaves out; None without the register."""
+    if register is None:
+        return None
     if workspace is None:
         return unchecked(
             "spent", "the workspace with the records of all series of the register is not near this folder"
         )
     content = parse_json(read_document(folder.frequencies), folder.frequencies)
-    until = evidence.record.created if coming is None else None
+    until = record.created if coming is None else None
     try:
         found = list(spent_complaints(content, register, workspace, until))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
         return judged("spent", ["the records of the series of the register cannot be read"], "")
     return judged("spent", found, f"{content['spent']!r} nats on these people, by the records of all their series")
-
-
-def _near(workspace: Path | None, register: str) -> Path | None:
-    place = None if workspace is None else workspace / "registers" / register
-    return place if place is not None and place.is_dir() else None
 
 
 def _complaints(
@@ -118,7 +123,7 @@ def _complaints(
         yield "its entry in the register is of another bound"
     yield from _channel(this, entry, document, public)
     yield from _left_open(entry, evidence, public)
-    if this.people + this.missing != evidence.record.rows:
+    if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
 

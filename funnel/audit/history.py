@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
@@ -16,12 +16,13 @@ from funnel.errors import FunnelError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
+from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 
 _UPWARDS = 4
 
 
-def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None) -> Check:
+def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None) -> Result:
     """Whether the version says the same everywhere, and ``latest`` names the newest one.
 
     Parameters
@@ -59,13 +60,14 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
 
 def check_record(
     evidence: Evidence,
+    record: Record,
+    verdict: Verdict,
     document: ProtocolDocument,
     fields: tuple[str, ...],
     package: dict[str, Any],
     facts: Facts,
-) -> Check:
+) -> Result:
     """The record in ``audit/`` against the files that are there and what they say."""
-    record = evidence.record
     # Rows of people with histories are drawn by another channel than the one that is told of.
     aimed_at = None if record.history is None else record.history.target
     made = Made(
@@ -75,7 +77,7 @@ def check_record(
         evidence.spec,
         evidence.joint.n,
     )
-    return judge_record(record, evidence.verdict.files, made, package, facts)
+    return judge_record(record, verdict.files, made, package, facts)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Made:
 
 def judge_record(
     record: Record, judged_files: Mapping[str, str], made: Made, package: dict[str, Any], facts: Facts
-) -> Check:
+) -> Result:
     """A record against the files that are there, what they say, and what the version was made from."""
 
     def complaints() -> Iterator[str]:
@@ -132,7 +134,7 @@ def judge_record(
     return judged("record", complaints(), f"{len(record.files)} files as they were published")
 
 
-def check_absent(folder: ReleaseFolder, workspace: Path | None) -> Check | None:
+def check_absent(folder: ReleaseFolder, workspace: Path | None) -> Result | None:
     """What can be told where ``audit/`` is not there; None where it is."""
     if folder.audit.is_dir():
         return None
@@ -167,7 +169,7 @@ def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
     return None
 
 
-def check_kept(workspace: Path | None, name: str, version: str, record: Record | None, coming: Coming | None) -> Check:
+def check_kept(workspace: Path | None, name: str, version: str, record: Record | None, coming: Coming | None) -> Result:
     """The record in ``audit/`` against the one that is kept in the workspace, which nobody exchanges with a folder."""
     if workspace is None:
         return unchecked("kept record", "the workspace .funnel is not near this folder, so its records are not known")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from funnel.audit.arithmetic import WHOLE
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import alphabet_complaints, is_invariant
 from funnel.release.documents import ProtocolDocument
@@ -23,7 +23,7 @@ _FAINT = 0.0011
 _SHOWN = 3
 
 
-def check_labels(document: ProtocolDocument) -> Check:
+def check_labels(document: ProtocolDocument) -> Result:
     """Every name of an output against the weights of the values that it names; of invariant ones, which value it is."""
     content = document.content()
     if is_invariant(content):

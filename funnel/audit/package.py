@@ -11,14 +11,13 @@ from typing import Any
 
 from scipy.special import gammaincinv
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.release.documents import ProtocolDocument
-from funnel.spec import ReleaseSpec
 
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
@@ -85,7 +84,7 @@ def check_package(
     facts: Facts,
     rows: int | None,
     told_of: int | None,
-) -> Check:
+) -> Result:
     """Compare the data package with what follows from everything else that is public.
 
     Parameters
@@ -387,38 +386,3 @@ def differences(found: Any, expected: Any, place: str) -> Iterator[str]:
             yield from differences(one, other, f"{place}[{number}]")
     elif type(found) is not type(expected) or found != expected:
         yield f"{place} is not what follows from the other files"
-
-
-def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Check:
-    """Compare what people wrote, such as title and licence, with the spec that is kept in audit/.
-
-    Parameters
-    ----------
-    package : JSON object
-    said : dict
-        Keys of the package by what the spec says.
-    """
-    keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
-    wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
-    return judged("texts", wrong, "title, licence, contact and sources as in the spec")
-
-
-def said_texts(spec: ReleaseSpec) -> dict[str, Any]:
-    """What people wrote in a spec, as a data package has it."""
-    told = spec.metadata
-    contact = {"title": told.contact_name, "email": told.contact_email}
-    named = {key: value for key, value in contact.items() if value}
-    licence = {"name": told.licence, "path": told.licence_url}
-    said: dict[str, Any] = {
-        "name": spec.name,
-        "title": spec.title,
-        "description": spec.description,
-        "licenses": [{key: value for key, value in licence.items() if value}],
-        "keywords": list(told.keywords),
-        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
-        "sources": [
-            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
-            for s in told.sources
-        ],
-    }
-    return {key: value for key, value in said.items() if value}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.audit.handouts import previous_told
 from funnel.errors import DataError, FunnelError
@@ -100,7 +100,9 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
                 yield entry[key]
 
 
-def check_report(folder: ReleaseFolder, package: dict[str, Any], named: Sequence[str], columns: Sequence[str]) -> Check:
+def check_report(
+    folder: ReleaseFolder, package: dict[str, Any], named: Sequence[str], columns: Sequence[str]
+) -> Result:
     """Whether the report is there, needs nothing else, and is about this release.
 
     Parameters
@@ -142,7 +144,7 @@ def check_numbers(
     published: tuple[str, ...],
     package: dict[str, Any],
     rows: int | None,
-) -> Check:
+) -> Result:
     """Whether the figures of the report are those of the protocol and of the data package.
 
     Parameters
@@ -205,7 +207,7 @@ def check_numbers(
     return judged("report figures", wrong, holds)
 
 
-def check_followed(folder: ReleaseFolder, compare: Compare | None) -> Check:
+def check_followed(folder: ReleaseFolder, compare: Compare | None) -> Result:
     """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts.
 
     Parameters
@@ -296,7 +298,7 @@ def _short(value: object) -> object:
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
-def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:
+def check_rendered(folder: ReleaseFolder, render: Render | None) -> Result:
     """Whether the page is, to the byte, what its figures make.
 
     Parameters

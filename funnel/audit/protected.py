@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.arithmetic import WHOLE, Interval
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -54,7 +54,7 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
     return counted.published_columns, counted.inputs
 
 
-def check_protected(public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any]) -> Check:
+def check_protected(public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any]) -> Result:
     """What the public frequencies say of their noise, by themselves and beside the other documents."""
     said = document.frequencies
     privacy = package.get("funnel:privacy")
@@ -102,7 +102,7 @@ def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
         yield "its epsilon is not split between counts, changes and rows as is said"
 
 
-def check_noise(public: PublicFrequencies, joint: Joint) -> Check:
+def check_noise(public: PublicFrequencies, joint: Joint) -> Result:
     """Whether the counts of the source and the public ones differ by noise as it is said to have been drawn."""
     exact = {
         (s, x): count

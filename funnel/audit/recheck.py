@@ -1,66 +1,324 @@
-"""Checking a published release again, from its files alone: every check in order, and what they amount to."""
+"""Checking a release again, from its files alone: the table of checks, and what they amount to."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from funnel.audit.arithmetic import (
-    check_guarantee,
-    check_marginal,
-    check_posterior,
-    check_prior,
-    check_utility,
-    reads_published_only,
-)
-from funnel.audit.balance import check_balance
-from funnel.audit.check import Check, State, judged, overall
-from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
-from funnel.audit.encoding import Table, check_csv, check_table
-from funnel.audit.evidence import check_evidence, check_public, read_evidence
-from funnel.audit.files import file_facts, list_folder, parse_json, read_document
+from funnel.audit import arithmetic, evidence
+from funnel.audit.balance import check_balance, check_exact_balance
+from funnel.audit.check import Check, Result, State, judged, overall
+from funnel.audit.context import AuditContext
+from funnel.audit.encoding import check_csv
 from funnel.audit.frequencies import check_frequencies, check_order
-from funnel.audit.handouts import HANDOUTS, check_handouts
-from funnel.audit.histories import check_histories
-from funnel.audit.history import check_absent, check_kept, check_record, check_versions, find_workspace
+from funnel.audit.handouts import check_handouts
+from funnel.audit.histories import check_histories, check_spent
+from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
-from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
+from funnel.audit.package import check_package
 from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
-from funnel.audit.protected import check_protected, mean_limits, read_frequencies
-from funnel.audit.released_columns import ReleasedColumns, check_classes
+from funnel.audit.protected import check_noise, check_protected, mean_limits
+from funnel.audit.released_columns import check_classes
 from funnel.audit.signing import check_signature, read_signature
+from funnel.audit.texts import check_texts, said_texts
 from funnel.audit.told import Coming, Told, check_documents, check_listing
 from funnel.audit.unchanged import check_exact_unchanged, check_unchanged, check_whole
-from funnel.errors import DataError, ReleaseRefused, SpecError
-from funnel.recount.balance import is_invariant
-from funnel.recount.frequencies import PublicFrequencies
-from funnel.release.documents import ProtocolDocument
+from funnel.errors import DataError, FunnelError, ReleaseRefused
 from funnel.release.layout import ReleaseFolder
-from funnel.release.signature import public_key_of
 
-__all__ = ["Check", "Coming", "State", "Told", "overall", "recheck", "require_audited"]
+__all__ = ["CHECKS", "Check", "Coming", "Result", "State", "Told", "overall", "recheck", "require_audited"]
 
-_NEEDED = (
-    "datapackage.json",
-    "protocol.json",
-    "report.html",
-    "report.json",
-    "signature.json",
-    "data/records.parquet",
-    *HANDOUTS,
+OF_WRITERS = ("parquet", "drawn numbers table")
+"""Checks that another version of pyarrow leaves open, of tables that it wrote."""
+
+
+def _csv(known: AuditContext) -> Result:
+    if "table" not in known.has:
+        return judged("csv", ["the parquet file that it has to say the same as cannot be read"], "")
+    return check_csv(known.folder.data, known.folder.csv)
+
+
+def _report(known: AuditContext) -> Result:
+    promise, rows = known.document.guarantee, known.rows
+    named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
+    return check_report(known.folder, known.package, named, promise.secret + known.columns.names)
+
+
+def _classes(known: AuditContext) -> Result | None:
+    classes = known.columns.classes
+    return None if classes is None else check_classes(classes, known.document)
+
+
+def _frequencies(known: AuditContext) -> Result:
+    limits = None if known.public is None else mean_limits(known.public, known.document, known.table.rows)
+    return check_frequencies(known.document, known.table.counts, limits)
+
+
+def _computed(name: str, make: Callable[[AuditContext], Result]) -> Callable[[AuditContext], Result]:
+    """A check that fails where what it computes cannot be computed."""
+
+    def verify(known: AuditContext) -> Result:
+        try:
+            return make(known)
+        except FunnelError as error:
+            return judged(name, [f"it cannot be computed: {error}"], "")
+
+    return verify
+
+
+_leakage = _computed("leakage", lambda k: evidence.check_leakage(k.level, k.counts, k.document))
+_law = _computed("law", lambda k: evidence.check_law(k.counts, k.document))
+_findings = _computed(
+    "findings",
+    lambda k: evidence.check_findings(k.counted_level, k.level if k.public else None, k.evidence, k.document),
 )
-# What another version of pyarrow leaves open of a table that it wrote.
-_OF_WRITERS = ("parquet", "drawn numbers table")
-_POSSIBLE = {
-    *_NEEDED,
-    *TABLES,
-    "data/records.csv",
-    "protocol.csv",
-    "estimator.csv",
-}
+_UNDER_COUNTS = "The bound holds for the counts of the source, in exact arithmetic."
+_UNDER_NOISE = (
+    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly."
+)
+_FOLLOWS = "Prior, posteriors, utility and marginal of the protocol follow from these counts."
+
+CHECKS: tuple[Check[AuditContext], ...] = (
+    # Are these the files, and do they say what they hold?
+    Check(
+        "files",
+        "public",
+        "All files are there that a release has, and no others.",
+        lambda k: check_listing(k.listing, k.told, k.needed, k.possible, k.workspace is not None),
+    ),
+    Check(
+        "signature",
+        "signature",
+        "The files are those that were signed.",
+        lambda k: check_signature(read_signature(k.folder), k.package, k.facts, k.told.key, k.own_key),
+    ),
+    Check(
+        "documents",
+        "public",
+        "Every JSON document is to the byte what funnel writes, with nothing else in it.",
+        lambda k: check_documents(k.folder.root, k.listing),
+    ),
+    Check("values", "public", "Every record is an output of the protocol.", lambda k: k.read_table[0]),
+    Check("parquet", "public", "The parquet file is to the byte what funnel writes.", lambda k: k.read_table[1]),
+    Check("csv", "csv", "The csv holds the rows of the parquet file, in their order, and nothing else.", _csv),
+    Check(
+        "drawn numbers",
+        "numbers",
+        "Every drawn number is the one that the published records and the declared intervals make.",
+        lambda k: k.drawn_numbers[0],
+    ),
+    Check(
+        "drawn numbers table",
+        "numbers",
+        "The table of drawn numbers is to the byte what funnel writes.",
+        lambda k: next(iter(k.drawn_numbers[1:]), None),
+    ),
+    Check(
+        "package",
+        "public",
+        "Every key of the data package follows from the other files.",
+        lambda k: check_package(k.package, k.document, k.columns, k.facts, k.rows, k.public_rows or None),
+    ),
+    Check(
+        "handouts",
+        "public",
+        "README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol.",
+        lambda k: check_handouts(k.folder, k.document, k.package, k.facts),
+    ),
+    Check(
+        "versions",
+        "record",
+        "The version is said alike everywhere, and is the newest one.",
+        lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming),
+    ),
+    # May they be believed, and does the bound hold, as far as public files tell it?
+    Check(
+        "guarantee",
+        "public",
+        "Kind, title, text and level of the guarantee are those of one guarantee.",
+        lambda k: arithmetic.check_guarantee(k.document),
+    ),
+    Check(
+        "labels",
+        "public",
+        "The name of every output lists the values that it comes from.",
+        lambda k: check_labels(k.document),
+    ),
+    Check("classes", "classes", "The classes of whole records are those of the protocol.", _classes),
+    Check(
+        "balance",
+        "invariant counted",
+        "Outputs are the inputs, and have their distribution, as far as public files tell it.",
+        lambda k: check_balance(k.document, k.public, k.public_rows),
+    ),
+    Check(
+        "protected frequencies",
+        "noise",
+        "What the public counts say of their noise fits together, and is said alike everywhere.",
+        lambda k: check_protected(k.noisy, k.document, k.package),
+    ),
+    Check("leakage", "noise", _UNDER_NOISE, _leakage),
+    Check("law", "noise", _FOLLOWS, _law),
+    Check(
+        "prior",
+        "table counted",
+        "Public shares are multiples of their step and add up to one.",
+        lambda k: arithmetic.check_prior(k.document, k.public_rows),
+    ),
+    Check(
+        "posterior",
+        "table counted plain",
+        "Posteriors follow from the weights and the public shares.",
+        lambda k: arithmetic.check_posterior(k.document),
+    ),
+    Check(
+        "marginal",
+        "table counted",
+        "The marginal is the distribution of the output, as far as public shares tell it.",
+        lambda k: arithmetic.check_marginal(k.document, k.public_rows),
+    ),
+    Check(
+        "utility",
+        "table counted",
+        "Entropy and mutual information follow from the weights and the public shares.",
+        lambda k: arithmetic.check_utility(k.document, k.public_rows),
+    ),
+    Check(
+        "frequencies",
+        "table counted",
+        "The released counts can have been drawn from the public shares by the protocol.",
+        _frequencies,
+    ),
+    Check(
+        "order",
+        "table counted shuffled",
+        "Rows are not sorted.",
+        lambda k: check_order(k.table.alike, k.table.repeats),
+    ),
+    Check("report", "public", "The report stands by itself and is about this version.", _report),
+    Check(
+        "report figures",
+        "figures",
+        "The figures of the report are those of the protocol and the data package.",
+        lambda k: check_numbers(k.folder, k.document, k.columns.names, k.package, k.rows),
+    ),
+    Check(
+        "report page",
+        "figures",
+        "The page of the report is to the byte what its figures make.",
+        lambda k: check_rendered(k.folder, k.told.render),
+    ),
+    # Of a coming version the figures were computed a second time before.
+    Check(
+        "followed figures",
+        "figures noise published",
+        "All figures of the report follow from the public counts.",
+        lambda k: check_followed(k.folder, k.told.figures),
+    ),
+    Check(
+        "unchanged",
+        "invariant table counted",
+        "Shares of records unchanged follow from the protocol and the public shares or counts.",
+        lambda k: check_unchanged(k.folder, k.document, k.public, k.table, k.public_rows),
+    ),
+    Check(
+        "whole records",
+        "invariant table counted classes",
+        "Shares of whole records unchanged, by column, follow from the records and the protocol.",
+        lambda k: check_whole(k.folder, k.document, k.columns, k.public_rows),
+    ),
+    # The same from what is kept in audit/.
+    Check(
+        "evidence",
+        "asked",
+        "The internal evidence is whole, and only its owner may read it.",
+        lambda k: check_absent(k.folder, k.workspace) or k.read_evidence[0],
+    ),
+    Check("leakage", "internal exact", _UNDER_COUNTS, _leakage),
+    Check("law", "internal exact", _FOLLOWS, _law),
+    Check(
+        "exact balance",
+        "internal exact invariant",
+        "Outputs have the distribution of the inputs, by the exact counts.",
+        lambda k: check_exact_balance(k.document, k.evidence.joint),
+    ),
+    Check(
+        "noise",
+        "internal noise",
+        "Public and exact counts differ by noise as it is said to have been drawn.",
+        lambda k: check_noise(k.noisy, k.evidence.first_rows or k.evidence.joint),
+    ),
+    Check("findings", "internal", "What was found of the bound is found again.", _findings),
+    Check(
+        "verdict",
+        "internal record",
+        "The version was published because all that was expected of it is met.",
+        lambda k: evidence.check_verdict(k.verdict),
+    ),
+    Check(
+        "records",
+        "internal table",
+        "As many records are released as were counted.",
+        lambda k: evidence.check_records(k.evidence, k.table),
+    ),
+    Check(
+        "counts",
+        "internal table",
+        "Every output is released as often as it was drawn.",
+        lambda k: evidence.check_counts(k.evidence, k.table),
+    ),
+    Check(
+        "drawing",
+        "internal record drawing",
+        "What rows were drawn with, given each history, fits the records.",
+        lambda k: evidence.check_drawing(k.evidence, k.document),
+    ),
+    Check(
+        "draws",
+        "internal",
+        "The records can have been drawn by the protocol, input by input.",
+        lambda k: evidence.check_draws(k.evidence, k.document),
+    ),
+    Check(
+        "exact unchanged",
+        "internal exact invariant table",
+        "Shares of records unchanged follow from the protocol and the exact counts.",
+        lambda k: check_exact_unchanged(k.folder, k.document, k.evidence.joint, k.table),
+    ),
+    Check(
+        "texts",
+        "internal",
+        "Title, licence, contact and sources are those of the spec.",
+        lambda k: check_texts(k.package, said_texts(k.evidence.spec.text)),
+    ),
+    Check(
+        "record",
+        "internal record",
+        "The record of the version is of the files that are there, and of this spec.",
+        lambda k: check_record(k.evidence, k.record, k.verdict, k.document, k.columns.names, k.package, k.facts),
+    ),
+    Check(
+        "kept record",
+        "asked folder record",
+        "The workspace keeps the same record.",
+        lambda k: check_kept(k.workspace, k.name, k.version, k.record if "internal" in k.has else None, k.coming),
+    ),
+    Check(
+        "histories",
+        "internal record register",
+        "All versions about the same people keep the bound together.",
+        lambda k: check_histories(k.record, k.evidence, k.document, k.public, k.register, k.coming),
+    ),
+    Check(
+        "spent",
+        "internal record register noise",
+        "No series of the register has spent anything that the version leaves out.",
+        lambda k: check_spent(k.folder, k.record, k.register, k.workspace, k.coming),
+    ),
+)
+"""Every check of an audit with what it needs, in the order of a reader's questions."""
 
 
-def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
+def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:
     """Check all of a release that its files tell.
 
     Parameters
@@ -71,7 +329,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
 
     Returns
     -------
-    list of Check
+    list of Result
         In the order of a reader's questions: are these the files, do they say what they hold, may they be believed,
         and does the bound hold. What needs ``audit/`` could not be checked where that is not there.
 
@@ -80,58 +338,13 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     DataError
         If a public document of the release cannot be read at all.
     """
-    told, coming = told or Told(), None if told is None else told.coming
-    package = _package(folder)
-    workspace = _workspace(folder, str(package.get("name")), told)
-    document = ProtocolDocument.from_json(read_document(folder.protocol), str(folder.protocol))
-    signature = read_signature(folder)
-    listing = list_folder(folder.root)
-    facts = {path: file_facts(folder.root / path) for path in listing.public}
-    columns = ReleasedColumns.of(folder, document, package)
-    values, parquet, table = check_table(folder.data, columns)
-    rows = None if table is None else table.rows
-    public = read_frequencies(folder, document)
-    # Public figures are of so many records: with noise, not of as many as the table has.
-    told_of = rows if public is None else sum(map(sum, public.counts))
-    invariant = is_invariant(document.content())
-    possible = _possible(public is not None, columns.classes is not None)
-    checks = [
-        check_listing(listing, told, _needed(coming), possible, workspace is not None),
-        *([] if _is_held(coming) else [check_signature(signature, package, facts, told.key, _own_key(workspace))]),
-        check_documents(folder.root, listing),
-        values,
-        parquet,
-    ]
-    if "data/records.csv" in facts:
-        why = ["the parquet file that it has to say the same as cannot be read"]
-        known = table is not None
-        checks.append(check_csv(folder.data, folder.csv) if known else judged("csv", why, ""))
-    if set(TABLES) & set(facts):
-        checks += check_drawn_numbers(folder, behind_texts(document), package)
-    checks += [
-        check_package(package, document, columns, facts, rows, told_of),
-        check_handouts(folder, document, package, facts),
-        check_versions(folder, package, in_place=not told.fetched, coming=coming),
-        check_guarantee(document),
-        check_labels(document),
-        *check_classes(columns, document),
-        *([check_balance(document, public, told_of)] if invariant and told_of else []),
-        *([] if public is None else [check_protected(public, document, package), *check_public(public, document)]),
-        *(_figures(document, table, public, told_of) if table is not None and told_of else ()),
-        *([check_order(table.alike, table.repeats)] if table is not None and _is_shuffled(package) else ()),
-        check_report(folder, package, _of_report(document, rows), document.guarantee.secret + columns.names),
-    ]
-    if folder.numbers.name in facts:
-        checks += [check_numbers(folder, document, columns.names, package, rows), check_rendered(folder, told.render)]
-        if public is not None and coming is None:
-            # Of a coming version the gate computed them a second time.
-            checks.append(check_followed(folder, told.figures))
-    if invariant and table is not None and told_of:
-        checks.append(check_unchanged(folder, document, public, table, told_of))
-        checks += check_whole(folder, document, columns, told_of)
-    if not told.public:
-        checks += _internal(folder, document, columns, package, facts, table, told, public, workspace)
-    return checks
+    return list(_results(AuditContext(folder, told or Told())))
+
+
+def _results(known: AuditContext) -> Iterator[Result]:
+    for check in CHECKS:
+        if check.applies(known.has) and (found := check.verify(known)) is not None:
+            yield found
 
 
 def require_audited(folder: ReleaseFolder, told: Told) -> list[str]:
@@ -158,96 +371,8 @@ def require_audited(folder: ReleaseFolder, told: Told) -> list[str]:
         checks = recheck(folder, told)
     except DataError as error:
         raise ReleaseRefused(f"nothing was published: its own audit failed: {error}") from error
-    excused = _OF_WRITERS if told.coming is not None and told.coming.taken_over else ()
+    excused = OF_WRITERS if told.coming is not None and told.coming.taken_over else ()
     for check in checks:
         if check.failed or (not check.passed and check.name not in excused):
             raise ReleaseRefused(f"nothing was published: its own audit failed: {check.name}: {check.detail}")
     return [f"{check.name} could not be checked: {check.detail}" for check in checks if not check.passed]
-
-
-def _is_held(coming: Coming | None) -> bool:
-    return coming is not None and coming.held
-
-
-def _needed(coming: Coming | None) -> tuple[str, ...]:
-    """Public files that a version has; one that is held is not signed yet."""
-    return tuple(path for path in _NEEDED if path != "signature.json" or not _is_held(coming))
-
-
-def _possible(noise: bool, by_class: bool) -> set[str]:
-    """Public files that such a release may have."""
-    return _POSSIBLE | ({"frequencies.json"} if noise else set()) | ({"classes.json"} if by_class else set())
-
-
-def _of_report(document: ProtocolDocument, rows: int | None) -> list[str]:
-    """What the report has to name, beside version and columns."""
-    return [document.guarantee.declared, document.mechanism, *([] if rows is None else [f"{rows:,}"])]
-
-
-def _package(folder: ReleaseFolder) -> dict[str, Any]:
-    content = parse_json(read_document(folder.package), folder.package)
-    if not isinstance(content, dict):
-        raise DataError(f"{folder.package} is not a Data Package; the release is damaged")
-    return content
-
-
-def _is_shuffled(package: dict[str, Any]) -> bool:
-    privacy = package.get("funnel:privacy")
-    return isinstance(privacy, dict) and privacy.get("rowOrder") == "random"
-
-
-def _figures(document: ProtocolDocument, table: Table, public: PublicFrequencies | None, rows: int) -> list[Check]:
-    limits = None if public is None else mean_limits(public, document, table.rows)
-    return [
-        check_prior(document, rows),
-        *([check_posterior(document)] if reads_published_only(document) else []),
-        check_marginal(document, rows),
-        check_utility(document, rows),
-        check_frequencies(document, table.counts, limits),
-    ]
-
-
-def _internal(
-    folder: ReleaseFolder,
-    document: ProtocolDocument,
-    columns: ReleasedColumns,
-    package: dict[str, Any],
-    facts: Facts,
-    table: Table | None,
-    told: Told,
-    public: PublicFrequencies | None,
-    workspace: Path | None,
-) -> list[Check]:
-    name, version = str(package.get("name")), str(package.get("version"))
-    if (absent := check_absent(folder, workspace)) is not None:
-        return [absent]
-    whole, evidence = read_evidence(folder, document)
-    record = None if evidence is None else evidence.record
-    kept = check_kept(workspace, name, version, record, told.coming)
-    if evidence is None:
-        return [whole, kept]
-    of_source = public is None and is_invariant(document.content())
-    return [
-        whole,
-        *check_evidence(evidence, document, table, public),
-        *([] if not of_source or table is None else [check_exact_unchanged(folder, document, evidence.joint, table)]),
-        check_texts(package, said_texts(evidence.spec)),
-        check_record(evidence, document, columns.names, package, facts),
-        kept,
-        *check_histories(folder, evidence, document, workspace, told),
-    ]
-
-
-def _workspace(folder: ReleaseFolder, name: str, told: Told) -> Path | None:
-    """The workspace that the release was made in, where it is known or near."""
-    if told.coming is not None:
-        return told.coming.workspace
-    return None if told.fetched else find_workspace(folder, name)
-
-
-def _own_key(workspace: Path | None) -> str | None:
-    """The public key of the workspace."""
-    try:
-        return None if workspace is None else public_key_of(workspace)
-    except SpecError:
-        return None

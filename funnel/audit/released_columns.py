@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from funnel.alphabet import Alphabet
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
@@ -80,11 +80,8 @@ class ReleasedColumns:
         return self._known.get((*record[:width], record[-1])) if right else None
 
 
-def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[Check]:
-    """Whether the classes of whole records are those that the protocol is about; nothing where there are none."""
-    classes = columns.classes
-    if classes is None:
-        return []
+def check_classes(classes: PlainClasses, document: ProtocolDocument) -> Result:
+    """Whether the classes of whole records are those that the protocol is about."""
 
     def complaints() -> list[str]:
         named = tuple(dict.fromkeys(symbol[-1] for symbol in document.inputs.symbols))
@@ -101,7 +98,7 @@ def check_classes(columns: ReleasedColumns, document: ProtocolDocument) -> list[
             found.append("it has the digest of a source, which tells of the people in it")
         return found
 
-    return [judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")]
+    return judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")
 
 
 def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
 from funnel.release.layout import ReleaseFolder
@@ -27,7 +27,7 @@ def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
 
 def check_signature(
     document: SignatureDocument | None, package: dict[str, Any], facts: Facts, key: str | None, own: str | None
-) -> Check:
+) -> Result:
     """Whether the manifest was signed, by a key that is known, and lists the files that are there.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.files import Listing, canonical_difference, read_document
 from funnel.audit.page import Compare, Render
 from funnel.release.record import Record
@@ -21,8 +21,8 @@ class Coming:
     place : Path
         The folder that it will be.
     workspace : Path
-    record : Record
-        That the workspace is going to keep of it.
+    record : Record or None
+        That the workspace is going to keep of it; None as long as the version is not judged, so that there is none.
     entry : Path or None
         Its entry in the register of its people, prepared and not settled; None where it makes none.
     taken_over : bool
@@ -33,10 +33,15 @@ class Coming:
 
     place: Path
     workspace: Path
-    record: Record
+    record: Record | None
     entry: Path | None = None
     taken_over: bool = False
     held: bool = False
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has its signature by now."""
+        return self.record is not None and not self.held
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ _EVIDENCE = frozenset(
 )
 
 
-def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str], at_home: bool) -> Check:
+def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str], at_home: bool) -> Result:
     """Whether all files are there that a release has, and no others.
 
     Parameters
@@ -118,7 +123,7 @@ def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible:
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
 
-def check_documents(root: Path, listing: Listing) -> Check:
+def check_documents(root: Path, listing: Listing) -> Result:
     """Whether every JSON document is written as funnel writes it: whatever else can be in a file is in none of them."""
     paths = [root / path for path in listing.public if path.endswith(".json")]
     differences = (canonical_difference(read_document(path), path) for path in paths)

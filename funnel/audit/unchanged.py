@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from funnel.audit.arithmetic import guarantee_of, share_step
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Result, judged
 from funnel.audit.encoding import Table
 from funnel.audit.evidence import counted_of
 from funnel.audit.files import read_document
@@ -33,7 +33,7 @@ _FOLLOWS = "what stays unchanged, and what observers conclude, follows from the 
 
 def check_unchanged(
     folder: ReleaseFolder, document: ProtocolDocument, public: PublicFrequencies | None, table: Table, rows: int
-) -> Check:
+) -> Result:
     """The figures from the public files: exactly from noisy counts, otherwise within what rounded shares leave open.
 
     Parameters
@@ -60,8 +60,8 @@ def check_unchanged(
     )
 
 
-def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: ReleasedColumns, rows: int) -> list[Check]:
-    """The figures of whole records, from these and the protocol of their classes; nothing of other releases.
+def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: ReleasedColumns, rows: int) -> Result:
+    """The figures of whole records, from these and the protocol of their classes.
 
     Parameters
     ----------
@@ -71,8 +71,6 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
     rows : int
         Records that public shares are of.
     """
-    if columns.classes is None:
-        return []
 
     def complaints() -> Iterator[str]:
         try:
@@ -91,10 +89,10 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
         yield from whole_complaints(whole, found, stated.share, float(share_step(rows)))
 
     holds = "shares of whole records unchanged, by column, follow from the records and the protocol"
-    return [judged("whole records", complaints(), holds)]
+    return judged("whole records", complaints(), holds)
 
 
-def check_exact_unchanged(folder: ReleaseFolder, document: ProtocolDocument, joint: Joint, table: Table) -> Check:
+def check_exact_unchanged(folder: ReleaseFolder, document: ProtocolDocument, joint: Joint, table: Table) -> Result:
     """The figures from exact counts, where all that is public follows from these."""
     counted, published = counted_of(joint), _published(document, table)
     return check_counted_unchanged("exact unchanged", folder, document, counted, published)
@@ -106,7 +104,7 @@ def check_counted_unchanged(
     document: ProtocolDocument,
     counted: Recount,
     published: Mapping[tuple[str, ...], int],
-) -> Check:
+) -> Result:
     """The figures from counts of the secret and of what is published, public ones or exact ones.
 
     Parameters
@@ -139,7 +137,7 @@ def _checked(
     document: ProtocolDocument,
     complaints: Callable[[Json], Iterator[str]],
     holds: str,
-) -> Check:
+) -> Result:
     """The check of what the report states, where it can be read and outputs are inputs at all."""
     try:
         stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged

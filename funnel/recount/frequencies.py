@@ -26,6 +26,9 @@ from funnel.recount.noisy_moves import (
 from funnel.recount.released import alphabet_of
 from funnel.recount.source import Recount
 
+_KEYS = frozenset(("schema", "protection", "cells_within", "totals_within", "secret", "inputs", "noisy"))
+# Null where there is nothing to tell.
+_MOVES = frozenset(("changes", "rows"))
 _NUMBERS = ("epsilon", "epsilon_counts", "delta", "beta", "spent", "scale")
 
 
@@ -73,12 +76,13 @@ class PublicFrequencies:
         Raises
         ------
         DataError
-            If it is none: another protection, symbols that do not fit the columns or come twice, counts of another
-            shape, or numbers that are none. Whether changes and rows are what they should be, `moves_complaints` tells.
+            If it is none: another protection, keys of no such file, symbols that do not fit the columns or come
+            twice, counts of another shape, or numbers that are none. Whether changes and rows are what they should be,
+            `moves_complaints` tells.
         """
         try:
             said = json.loads(text, parse_constant=_no_number)
-            if said["protection"] != "noise":
+            if said["protection"] != "noise" or set(said) - _MOVES != _KEYS | {*_NUMBERS}:
                 raise ValueError
             secret_columns, secret = alphabet_of(said["secret"])
             published_columns, inputs = alphabet_of(said["inputs"])

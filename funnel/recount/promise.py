@@ -149,7 +149,7 @@ def declared_promise(text: str) -> Promise:
     SpecError
         If the text is neither, or declares no guarantee.
     """
-    declared = _settings(text).get("guarantee")
+    declared = read_settings(text).get("guarantee")
     if isinstance(declared, str):
         return read_promise(declared)
     if isinstance(declared, list) and declared and all(isinstance(one, str) for one in declared):
@@ -178,7 +178,14 @@ def _read(kind: str, said: Mapping[str, object]) -> Promise:
     return _promise(kind, numbers, laws)
 
 
-def _settings(text: str) -> dict[str, Any]:
+def read_settings(text: str) -> dict[str, Any]:
+    """What the text of a spec says, with every number as the text that was written.
+
+    Raises
+    ------
+    SpecError
+        If it is neither TOML nor JSON.
+    """
     # Numbers stay the text that was written: 0.1 is a tenth, not the double next to it.
     try:
         return tomllib.loads(text, parse_float=str)

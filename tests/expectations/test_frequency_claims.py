@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
 from funnel.pipeline.flows.pipeline import go
@@ -92,7 +93,7 @@ def _with_counts(change: Callable[[np.ndarray, np.ndarray], np.ndarray], exact: 
 def test_a_whole_folder_meets_everything(finished: Finished) -> None:
     verdict = judge(finished)
     assert verdict.failed == ()
-    assert "expect_frequencies_to_be_protected" in {result.name for result in verdict.results}
+    assert "noisy counts" in {result.name for result in verdict.results}
     # Most combinations are nobody's, and are among the public counts all the same.
     public = finished.frequencies
     assert public is not None
@@ -128,7 +129,7 @@ def test_noise_that_was_not_drawn_as_it_is_said_is_found(
     finished: Finished, exact: np.ndarray, change: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> None:
     edit(finished.folder.frequencies, _with_counts(change, exact))
-    found = failures(finished, "frequencies")
+    found = failures(finished, "noisy counts")
     assert set(found) == {"noise", "derived noise"}
     assert "p = " in found["noise"]
 
@@ -139,7 +140,7 @@ def test_one_count_that_is_one_off_is_not_what_the_secret_gives(finished: Finish
 
     edit(finished.folder.frequencies, edited)
     words = "of 1 counts is not what their table and the secret of the series give"
-    assert failures(finished, "frequencies") == {"derived noise": words}
+    assert failures(finished, "noisy counts") == {"derived noise": words}
 
 
 def test_noise_is_not_believed_where_its_secret_is_gone_or_another_one(finished: Finished, tmp_path: Path) -> None:
@@ -147,14 +148,14 @@ def test_noise_is_not_believed_where_its_secret_is_gone_or_another_one(finished:
     shutil.copytree(spec.workspace_folder, tmp_path / "work")
     output = spec.output.model_copy(update={"workspace": str(tmp_path / "work")})
     elsewhere = replace(finished, spec=spec.model_copy(update={"output": output}))
-    assert failures(elsewhere, "frequencies") == {}
+    assert failures(elsewhere, "noisy counts") == {}
     secret = tmp_path / "work" / "people" / "noise-secret"
     secret.write_text("ab" * 16 + secret.read_text(encoding="ascii")[:32], encoding="ascii")
     other = replace(elsewhere)
-    assert "is not what their table" in failures(other, "frequencies")["derived noise"]
+    assert "is not what their table" in failures(other, "noisy counts")["derived noise"]
     secret.unlink()
     gone = replace(elsewhere)
-    assert "secret of the series' noise is gone" in failures(gone, "frequencies")["derived noise"]
+    assert "secret of the series' noise is gone" in failures(gone, "noisy counts")["derived noise"]
 
 
 @pytest.mark.parametrize(
@@ -164,25 +165,30 @@ def test_noise_is_not_believed_where_its_secret_is_gone_or_another_one(finished:
         (lambda said: said.update(beta=0.02), "settings"),
         (lambda said: said.update(delta=0.0), "settings"),
         (lambda said: said.update(epsilon_counts=1.0), "settings"),
-        (lambda said: said.update(scale=said["scale"] / 2), "scale"),
-        (lambda said: said.update(cells_within=said["cells_within"] - 1), "limits"),
-        (lambda said: said.update(totals_within=said["totals_within"] // 2), "limits"),
+        (lambda said: said.update(scale=said["scale"] / 2), "protected frequencies"),
+        (lambda said: said.update(cells_within=said["cells_within"] - 1), "protected frequencies"),
+        (lambda said: said.update(totals_within=said["totals_within"] // 2), "protected frequencies"),
         (lambda said: said.update(spent=0.5), "spent"),
         (lambda said: said.update(spent=2.5), "spent"),
-        (lambda said: said.update(records=3000), "canonical text"),
     ],
 )
 def test_numbers_that_are_not_those_of_the_spec_are_found(
     finished: Finished, change: Callable[[Any], None], claim: str
 ) -> None:
     edit(finished.folder.frequencies, change)
-    assert claim in failures(finished, "frequencies")
+    assert claim in failures(finished, "noisy counts", "protected frequencies")
 
 
 def test_blanks_are_found_too(finished: Finished) -> None:
     path = finished.folder.frequencies
     path.write_bytes(path.read_bytes() + b"\n")
-    assert set(failures(finished, "frequencies")) == {"canonical text"}
+    assert set(failures(finished, "documents")) == {"documents"}
+
+
+def test_a_key_of_no_such_file_is_refused(finished: Finished) -> None:
+    edit(finished.folder.frequencies, lambda said: said.update(records=3000))
+    with pytest.raises(DataError, match="public frequencies cannot be read"):
+        failures(finished, "noisy counts")
 
 
 def test_counts_of_what_occurs_alone_are_refused(finished: Finished, exact: np.ndarray) -> None:
@@ -192,8 +198,7 @@ def test_counts_of_what_occurs_alone_are_refused(finished: Finished, exact: np.n
         content["noisy"] = [[row[x] for x in kept] for row in content["noisy"]]
 
     edit(finished.folder.frequencies, occurring)
-    found = failures(finished, "frequencies")
-    assert {"combinations", "values"} & set(found)
+    assert {"values", "protected frequencies"} & set(failures(finished, "noisy counts"))
 
 
 def test_records_that_no_count_is_of_are_no_evidence(finished: Finished) -> None:
@@ -216,39 +221,43 @@ def test_a_value_that_nobody_has_is_no_selected_one(finished: Finished) -> None:
         content["inputs"]["symbols"] = [["Neighbour" if one == "Husband" else one, other] for one, other in symbols]
 
     edit(finished.folder.frequencies, renamed)
-    assert "values" in failures(finished, "frequencies")
+    assert "values" in failures(finished, "noisy counts")
 
 
 def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
     # The other way round: figures that follow from the counts that are held to be public do not from the others.
     cheated = replace(finished)
     cheated.__dict__["public"] = finished.recount
-    assert failures(cheated, "report")["figures"]
-    assert failures(cheated, "protocol_figures")["utility"]
+    assert failures(cheated, "report and counts")["figures"]
 
 
 @pytest.mark.parametrize(
     ("file", "change", "table", "claim"),
     [
-        ("report.json", lambda said: said["estimation"].update(records=3000), "report", "figures"),
-        ("report.json", lambda said: said["figures"].update(outside=0), "report", "figures"),
-        ("report.json", lambda said: said["source"].update(dropped="none"), "report", "frequencies"),
-        ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report", "other files"),
-        ("report.json", lambda said: said["frequencies"].update(covers_noise=False), "report", "frequencies"),
+        ("report.json", lambda said: said["estimation"].update(records=3000), "report and counts", "figures"),
+        ("report.json", lambda said: said["figures"].update(outside=0), "report and counts", "figures"),
+        ("report.json", lambda said: said["source"].update(dropped="none"), "report and counts", "frequencies"),
+        ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report figures", "report figures"),
+        (
+            "report.json",
+            lambda said: said["frequencies"].update(covers_noise=False),
+            "report and counts",
+            "frequencies",
+        ),
         (
             "protocol.json",
             lambda said: said["frequencies"].update(spent=1.5),
-            "protocol_figures",
+            "protocol and spec",
             "frequencies",
         ),
-        ("protocol.json", lambda said: said["frequencies"].update(unprotected=1), "protocol_figures", "frequencies"),
+        ("protocol.json", lambda said: said["frequencies"].update(unprotected=1), "protocol and spec", "frequencies"),
         (
             "datapackage.json",
             lambda said: said["funnel:privacy"]["frequencies"].update(epsilon=0.5),
             "package",
-            "other files",
+            "package",
         ),
-        ("audit/findings.json", lambda said: said.update(proven_level=said["level"] / 2), "plain_level", "findings"),
+        ("audit/findings.json", lambda said: said.update(proven_level=said["level"] / 2), "findings", "findings"),
     ],
 )
 def test_what_other_documents_say_of_it_is_judged(
@@ -259,15 +268,15 @@ def test_what_other_documents_say_of_it_is_judged(
 
 
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
-    public, released = finished.frequencies, finished.laws.released
+    public, context = finished.frequencies, finished.context
     assert public is not None
-    nominal = released.level(finished.said.promise, finished.public)
-    assert finished.level.holds
-    assert nominal.nats < finished.level.nats
+    nominal = finished.laws.released.level(finished.said.promise, finished.public)
+    assert context.level.holds
+    assert nominal.nats < context.level.nats
     # A protocol that was made for the noisy counts as if they were exact keeps the bound for these, and no other.
-    text = finished.spec.text.replace("lip:1.0", f"lip:{(nominal.nats + finished.level.nats) / 2!r}")
-    spec = ReleaseSpec.parse(text, finished.spec.folder / "people.toml")
-    assert "bound" in failures(replace(finished, spec=spec), "plain_level")
+    bound = (nominal.nats + context.level.nats) / 2
+    edit(finished.folder.protocol, lambda said: said["guarantee"].update(declared=f"lip:{bound!r}"))
+    assert set(failures(finished, "leakage", "protocol and spec")) == {"leakage", "guarantee"}
 
 
 def test_protection_that_is_declared_and_not_there_is_missed(finished: Finished) -> None:
@@ -280,8 +289,8 @@ def test_protection_that_is_declared_and_not_there_is_missed(finished: Finished)
 def test_public_counts_where_none_are_declared_are_refused(finished: Finished) -> None:
     text = finished.spec.text.replace(NOISE, 'frequencies.protection = "none"\n')
     other = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"))
-    assert failures(other, "public_files") == {"no other file": "frequencies.json is not declared"}
-    assert "frequencies" in failures(other, "protocol_figures")
+    assert failures(other, "declared files") == {"no other file": "frequencies.json is not declared"}
+    assert "frequencies" in failures(other, "protocol and spec")
 
 
 class TestVersions:
@@ -298,16 +307,16 @@ class TestVersions:
     def test_the_same_counts_have_the_same_noise(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)
         again = replace(finished, before=(before,))
-        assert failures(again, "frequencies") == {}
+        assert failures(again, "noisy counts") == {}
         edit(before.frequencies, lambda said: said["noisy"][0].reverse())
-        assert "drawn again" in failures(again, "frequencies")["noise of other versions"]
+        assert "drawn again" in failures(again, "noisy counts")["noise of other versions"]
 
     def test_the_same_counts_in_another_source_have_other_noise(self, finished: Finished, tmp_path: Path) -> None:
         """The same noise would tell that no count has changed."""
         before = self._before(finished, tmp_path)
         before.record.write_text(json.dumps({"origin": {"source": "0" * 64}}))
         again = replace(finished, before=(before,))
-        assert "on other records" in failures(again, "frequencies")["noise of other versions"]
+        assert "on other records" in failures(again, "noisy counts")["noise of other versions"]
 
     def test_other_counts_have_other_noise(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)
@@ -323,7 +332,7 @@ class TestVersions:
             content["noisy"][1][0] += 2
 
         edit(before.frequencies, moved_too)
-        found = failures(replace(finished, before=(before,)), "frequencies")
+        found = failures(replace(finished, before=(before,)), "noisy counts")
         assert "earlier version on other records" in found["noise of other versions"]
 
     def test_noise_on_other_values_is_not_compared(self, finished: Finished, tmp_path: Path) -> None:
@@ -334,7 +343,7 @@ class TestVersions:
 
         edit(before.frequencies, renamed)
         edit(before.frequencies, lambda said: said["noisy"][0].reverse())
-        assert failures(replace(finished, before=(before,)), "frequencies") == {}
+        assert failures(replace(finished, before=(before,)), "noisy counts") == {}
 
     def test_what_one_source_has_spent_is_added_whoever_the_people_are_said_to_be(
         self, finished: Finished, tmp_path: Path
@@ -342,13 +351,13 @@ class TestVersions:
         before = self._before(finished, tmp_path)
         edit(before.frequencies, lambda said: said["noisy"][0].reverse())
         again = replace(finished, version="1.0.1", before=(before,))
-        assert "spent" not in failures(again, "frequencies")
+        assert "spent" not in failures(again, "noisy counts")
         before.record.write_text(json.dumps({"origin": {"source": again.recount.sha256}}))
-        assert failures(replace(again), "frequencies")["spent"] == (
+        assert failures(replace(again), "noisy counts")["spent"] == (
             "epsilon is 1.0, and the versions that are there have spent 2.0"
         )
         edit(finished.folder.frequencies, lambda said: said.update(spent=2.0))
-        assert "spent" not in failures(replace(again), "frequencies")
+        assert "spent" not in failures(replace(again), "noisy counts")
 
     def test_what_was_spent_before_is_added(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)
@@ -356,12 +365,12 @@ class TestVersions:
         text = finished.spec.text.replace('people = "different"', 'people = "same"')
         text = text.replace("guarantee =", 'record_key = ["fnlwgt"]\nguarantee =', 1)
         same = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"), before=(before,))
-        assert failures(same, "frequencies")["spent"] == (
+        assert failures(same, "noisy counts")["spent"] == (
             "epsilon is 1.0, and the versions that are there have spent 2.0"
         )
         edit(finished.folder.frequencies, lambda said: said.update(spent=2.0))
         fresh = replace(same)
-        assert "spent" not in failures(fresh, "frequencies")
+        assert "spent" not in failures(fresh, "noisy counts")
 
 
 @pytest.fixture(scope="module")
@@ -410,8 +419,7 @@ class TestSelection:
         counted = replace(finished.recount, values=values)
 
         def selected(public: PublicFrequencies, counted: Recount) -> str | None:
-            content = json.loads(finished.folder.frequencies.read_bytes())
-            claims = frequency_claims(content, True, public, counted, finished.spec, finished.said)
+            claims = frequency_claims(public, counted, finished.spec, finished.said)
             return next(one.failure for one in claims if one.name == "selected values")
 
         several = replace(public, rows=NoisyRows(0.25, 8.0, public.noisy, public.noisy, (1,) * 100))

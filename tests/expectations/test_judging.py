@@ -20,7 +20,7 @@ from funnel.findings.false_alarms import SHARES
 from funnel.findings.independence import Independence
 from funnel.pipeline.expectations import Evidence, Verdict, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
-from funnel.pipeline.expectations.custom.claims import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.checks import ExpectCheckToPass
 from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret, MeasuredIndependence
 from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, MeasuredOrder
 from funnel.pipeline.expectations.custom.released_table import ExpectReleasedRowsToEqualSnapshot
@@ -220,31 +220,21 @@ def test_evidence_that_cannot_be_gathered_is_told_without_quoting_it(
 
 
 @pytest.mark.parametrize(
-    ("claims", "observed", "failure"),
+    ("lines", "observed", "failure"),
     [
-        ([("a", None), ("b", None)], 2, None),
-        # What Great Expectations hands on of a failure that is none.
-        ([("a", math.nan), ("b", None)], 2, None),
-        ([("a", "is not"), ("b", None)], 1, "a is not"),
-        ([("a", None)], 1, "1 claim not looked at: 'b'"),
-        ([], 0, "2 claims not looked at: 'a', 'b'"),
-        ([("a", None), ("b", None), ("c", None)], 2, "1 claim not declared: 'c'"),
-        ([("a", None), ("b", None), ("b", None)], 2, "1 claim not declared: 'b'"),
-        ([("a", "is not"), ("c", None)], 0, "a is not; 1 claim not looked at: 'b'; 1 claim not declared: 'c'"),
+        ([("a", "passed", None)], "passed", None),
+        ([("b", "failed", "is not"), ("a", "passed", math.nan)], "passed", None),
+        ([("a", "failed", "is not")], "failed", "is not"),
+        ([("b", "passed", None)], None, "it was made 0 times: the release lacks what it needs"),
+        ([], None, "it was made 0 times: the release lacks what it needs"),
+        ([("a", "passed", None), ("a", "passed", None)], None, "it was made 2 times: the release lacks what it needs"),
     ],
 )
-def test_every_declared_claim_is_there_once_and_holds(claims: list[Any], observed: int, failure: str | None) -> None:
-    found = ExpectCsvToEqualTable(claims=["a", "b"]).find([{"claim": name, "failure": why} for name, why in claims])
-    assert (found.observed, found.expected, found.failure) == (observed, 2, failure)
-
-
-def test_of_many_claims_that_do_not_hold_few_are_told() -> None:
-    names = ["a", "b", "c", "d", "e"]
-    expectation = ExpectCsvToEqualTable(claims=names)
-    found = [expectation.find([{"claim": name, "failure": "is not"} for name in names[:count]]) for count in (3, 5)]
-    assert found[0].failure == "a is not; b is not; c is not; 2 claims not looked at: 'd', 'e'"
-    assert found[1].failure == "a is not; b is not; c is not; 2 more do not hold"
-    assert found[1].observed == 0
+def test_a_check_is_made_once_and_passes(lines: list[Any], observed: str | None, failure: str | None) -> None:
+    found = ExpectCheckToPass(check="a").find(
+        [dict(zip(("check", "state", "failure"), one, strict=True)) for one in lines]
+    )
+    assert (found.observed, found.expected, found.failure) == (observed, "passed", failure)
 
 
 def test_what_was_measured_of_something_else_than_declared_is_not_judged() -> None:

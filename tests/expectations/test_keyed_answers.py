@@ -64,5 +64,5 @@ def test_keys_without_the_secret_are_refused(tmp_path: Path, monkeypatch: pytest
         real = keyed._hashed
         monkeypatch.setattr(keyed, "_hashed", lambda messages, key, rows: real(messages, bytes(64), rows))
     claim = "answers" if name == "word_key" else "digests"
-    with pytest.raises(ReleaseRefused, match=rf"expect_keys_to_give_answers: {claim} "):
+    with pytest.raises(ReleaseRefused, match=rf"answers by key: {claim} "):
         make_release(people(tmp_path, IDS["text"]))

@@ -100,7 +100,7 @@ DRAWING = [
         "funnel.sampling.answers",
         "inputs, drawn_with = encoder.codes(batch), words.to_draw(batch)",
         "inputs, drawn_with = encoder.codes(batch) * 0 - 1, words.to_draw(batch)",
-        "expect_counts_to_equal_recount",
+        "counted again",
     ),
     Mutant(
         "draws of the neighbour",
@@ -191,7 +191,7 @@ DRAWING = [
         "funnel.sampling.keyed",
         "info=info).derive(record_key.secret)",
         "info=info).derive(bytes(32))",
-        "expect_keys_to_give_answers",
+        "answers by key",
         KEPT,
     ),
     Mutant(
@@ -200,7 +200,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         "return encrypted_words(self._decided(batch), self._keys.words)",
         "return np.ascontiguousarray(stored_digests(batch)[:, 0])",
-        "expect_keys_to_give_answers",
+        "answers by key",
         KEPT,
     ),
     Mutant(
@@ -218,7 +218,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         "return FreshWords() if keys is None else KeyedWords(keys)",
         "return FreshWords()",
-        "expect_keys_to_give_answers",
+        "answers by key",
         KEPT,
     ),
     Mutant(
@@ -235,7 +235,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "self.counts.add(some.inputs, some.outputs, secrets)",
         "self.counts.add(some.inputs, some.outputs, secrets[::-1])",
-        "expect_counts_to_equal_recount",
+        "counted again",
     ),
     Mutant(
         "a pair too few",
@@ -260,7 +260,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "batches = row_groups(plan.snapshot, plan.groups[index], columns",
         "batches = row_groups(plan.snapshot, plan.groups[index - (index == 1)], columns",
-        "expect_counts_to_equal_recount",
+        "counted again",
         PARTITIONED,
     ),
     Mutant(
@@ -336,7 +336,7 @@ DRAWING = [
         "funnel.sampling.donors",
         "place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)",
         "place = np.zeros_like(taken)",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WHOLE,
     ),
     Mutant(
@@ -354,7 +354,7 @@ DRAWING = [
         "funnel.sampling.output_values",
         "np.tile(donors.of_record, times)",
         "np.tile(np.roll(donors.of_record, 1), times)",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WHOLE,
     ),
     Mutant(
@@ -363,7 +363,7 @@ DRAWING = [
         "funnel.sampling.output_values",
         "*(np.tile(codes, times) for codes in donors.codes.T)",
         "*(np.tile(np.roll(codes, j), times) for j, codes in enumerate(donors.codes.T))",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WHOLE,
     ),
     Mutant(
@@ -381,7 +381,7 @@ DRAWING = [
         "funnel.release.classes_document",
         "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)",
         "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.otherwise, otherwise=one.then)",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WHOLE,
     ),
     Mutant(
@@ -390,7 +390,7 @@ DRAWING = [
         "funnel.donors.composition",
         "return np.asarray(mean - self.counts.sum(axis=1))",
         "return np.asarray(mean - self.counts.sum(axis=1)) / 4",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WITH_SECRET,
     ),
     Mutant(
@@ -408,7 +408,7 @@ DRAWING = [
         "funnel.release.classified",
         "classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))",
         "classes = grown(joint, spec.groups.min_records, class_rules(spec))",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         GIVEN,
     ),
     Mutant(
@@ -417,7 +417,7 @@ DRAWING = [
         "funnel.pipeline.tasks.classify",
         "classes, counted = classified.classes, classified.joint",
         f"classes, counted, _ = classified.classes, classified.joint, {TOOLS}.other_questions(spec)",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         GIVEN,
     ),
     Mutant(
@@ -426,7 +426,7 @@ DRAWING = [
         "funnel.donors.composition",
         "outside += float(own.sum() * known[k]) if alike > beyond else 0.0",
         "outside += 0.0",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         WITH_SECRET,
     ),
     Mutant(
@@ -435,7 +435,7 @@ DRAWING = [
         "funnel.release.counted_as_usual",
         "max(0.0, plain.stays((column,)) - whole)",
         "1 - whole",
-        "expect_records_to_be_of_their_class",
+        "whole records",
         CLASSED,
     ),
     Mutant(
@@ -444,7 +444,7 @@ DRAWING = [
         "funnel.pipeline.tasks.optimise",
         "coarsened(joint, bound, chosen.protocol, useful)",
         f"coarsened(joint, bound, {TOOLS}.reading(joint, chosen.protocol), useful)",
-        "expect_records_to_be_of_their_class",
+        "record classes",
         CLASSED,
     ),
 ]

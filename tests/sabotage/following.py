@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import SECOND_YEAR, THIRD_YEAR
 
-CAUGHT = "expect_histories_to_meet_bound"
-TOLD = "expect_protocol_figures_to_follow_recount"
+CAUGHT = "register"
+TOLD = "law"
 
 FOLLOWING = [
     Mutant(
@@ -117,7 +117,7 @@ FOLLOWING = [
         "funnel.release.public.findings",
         "        steps = max(1, math.ceil(share / laws.step))",
         "        steps = 3",
-        "expect_report_to_follow_recount",
+        "report and counts",
         SECOND_YEAR,
     ),
     *(

@@ -12,7 +12,7 @@ PLANNING = [
         "funnel.pipeline.tasks.optimise",
         "bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism",
         "bound, asked = parse_guarantee(spec.guarantee.canonical).with_budget(2.0), spec.mechanism",
-        "expect_plain_level_to_meet_bound",
+        "leakage",
         COUNTED,
     ),
     Mutant(
@@ -30,7 +30,7 @@ PLANNING = [
         "funnel.pipeline.tasks.optimise",
         "coarsened(joint, bound, chosen.protocol, useful)",
         f"{TOOLS}.rounded(chosen.protocol)",
-        "expect_plain_level_to_meet_bound",
+        "leakage",
         COUNTED,
     ),
     Mutant(
@@ -48,7 +48,7 @@ PLANNING = [
         "funnel.release.coarse",
         "coarse = replace(protocol, weights=weights, marginal=marginal)",
         "coarse = replace(protocol, weights=weights, marginal=marginal[::-1].copy())",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
         COUNTED,
     ),
     Mutant(
@@ -66,7 +66,7 @@ PLANNING = [
         "funnel.guarantees.exact",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio) / 2, witness)",
-        "expect_plain_level_to_meet_bound",
+        "findings",
         COUNTED,
     ),
     Mutant(
@@ -75,7 +75,7 @@ PLANNING = [
         "funnel.pipeline.tasks.optimise",
         "found = cache.find(key)",
         f"found = cache.find({TOOLS}.key_of(cache))",
-        "expect_plain_level_to_meet_bound",
+        "leakage",
         OTHER_BOUND,
     ),
     Mutant(
@@ -84,7 +84,7 @@ PLANNING = [
         "funnel.release.cache",
         "return files if whole else None",
         "return files",
-        "expect_plain_level_to_meet_bound",
+        "leakage",
         EXCHANGED_PROTOCOL,
     ),
 ]

@@ -12,7 +12,7 @@ PROTECTING = [
         "funnel.frequencies.public_counts",
         "noisy = wide.counts + draw_noise(",
         "noisy = wide.counts + 0 * draw_noise(",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED,
     ),
     Mutant(
@@ -21,7 +21,7 @@ PROTECTING = [
         "funnel.frequencies.public_counts",
         "draw_noise(wide.counts.size, noise.epsilon, key=key)",
         "draw_noise(wide.counts.size, 3 * noise.epsilon, key=key)",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED,
     ),
     Mutant(
@@ -30,7 +30,7 @@ PROTECTING = [
         "funnel.frequencies.public_counts",
         "noisy = wide.counts + draw_noise(",
         f"noisy = wide.counts + {TOOLS}.cancelling_noise(",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED,
     ),
     *(
@@ -40,7 +40,7 @@ PROTECTING = [
             "funnel.frequencies.public_counts",
             "noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon, key=key).reshape(wide.counts.shape)",
             f"noisy = {TOOLS}.{how}(wide.counts, draw_noise(wide.counts.size, noise.epsilon, key=key))",
-            "expect_frequencies_to_be_protected",
+            "noisy counts",
             PROTECTED,
         )
         for what, hurts, how in (
@@ -55,7 +55,7 @@ PROTECTING = [
         "funnel.release.protected",
         "return [one.record for one in earlier if one.record.origin.source == source]",
         "return []",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED_AGAIN,
     ),
     Mutant(
@@ -64,7 +64,7 @@ PROTECTING = [
         "funnel.frequencies.limits",
         "return cell_limit(noise.scale, ",
         "return cell_limit(noise.scale / 2, ",
-        "expect_frequencies_to_be_protected",
+        "protected frequencies",
         PROTECTED,
     ),
     Mutant(
@@ -73,7 +73,7 @@ PROTECTING = [
         "funnel.pipeline.tasks.audit",
         "        frequencies,",
         f"        {TOOLS}.exact(frequencies, counted),",
-        "expect_report_to_follow_recount",
+        "report and counts",
         PROTECTED,
     ),
     Mutant(
@@ -82,7 +82,7 @@ PROTECTING = [
         "funnel.source.counting",
         "joint = widened(counted, codings.labels) if",
         "joint = counted if",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED,
     ),
     Mutant(
@@ -91,7 +91,7 @@ PROTECTING = [
         "funnel.frequencies.selection",
         "if count >= least",
         "if count > -10**9",
-        "expect_frequencies_to_be_protected",
+        "noisy counts",
         PROTECTED,
     ),
 ]

@@ -12,7 +12,7 @@ PUBLISHING = [
         "funnel.release.publication",
         "        _write_csv(folder)",
         f"        {TOOLS}.write_csv_of_snapshot(folder)",
-        "expect_csv_to_equal_table",
+        "csv",
     ),
     Mutant(
         "csv without apostrophes",
@@ -20,7 +20,7 @@ PUBLISHING = [
         "funnel.release.publication",
         "columns = [guarded_column(column.cast(pa.string())) for column in batch.columns]",
         "columns = [column.cast(pa.string()) for column in batch.columns]",
-        "expect_csv_to_equal_table",
+        "csv",
     ),
     Mutant(
         "csv in another order",
@@ -28,7 +28,7 @@ PUBLISHING = [
         "funnel.release.publication",
         "columns = [guarded_column(column.cast(pa.string())) for column in batch.columns]",
         "columns = [guarded_column(column.cast(pa.string()))[::-1] for column in batch.columns]",
-        "expect_csv_to_equal_table",
+        "csv",
     ),
     Mutant(
         "joint.json in the public folder",
@@ -36,7 +36,7 @@ PUBLISHING = [
         "funnel.release.layout",
         'return self.audit / "joint.json"',
         'return self.root / "joint.json"',
-        "expect_public_files_to_equal_declared",
+        "declared files",
     ),
     Mutant(
         "draws.json in the public folder",
@@ -44,7 +44,7 @@ PUBLISHING = [
         "funnel.release.layout",
         'return self.audit / "draws.json"',
         'return self.root / "draws.json"',
-        "expect_public_files_to_equal_declared",
+        "declared files",
     ),
     Mutant(
         "working files in the public folder",
@@ -52,7 +52,7 @@ PUBLISHING = [
         "funnel.release.row_files",
         "remove_tree(work)",
         "work.touch()",
-        "expect_public_files_to_equal_declared",
+        "declared files",
     ),
     Mutant(
         "everybody may read audit/",
@@ -60,7 +60,7 @@ PUBLISHING = [
         "funnel.release.rows",
         "private_folder(folder.audit)",
         "folder.audit.mkdir(mode=0o755)",
-        "expect_public_files_to_equal_declared",
+        "evidence",
     ),
     Mutant(
         "audit/ opened at the end",
@@ -76,7 +76,7 @@ PUBLISHING = [
         "funnel.release.coarse",
         "if guarantee.is_perfect or protocol.is_sparse or protocol.is_invariant:",
         "if guarantee.is_perfect or protocol.is_sparse:",
-        "expect_protocol_figures_to_follow_recount",
+        "balance",
         INVARIANT,
     ),
     Mutant(
@@ -85,7 +85,7 @@ PUBLISHING = [
         "funnel.release.public_unchanged",
         "share=laws.share(found.share),",
         "share=laws.share(min(1.0, 1.1 * found.share)),",
-        "expect_report_to_follow_recount",
+        "unchanged",
         INVARIANT,
     ),
     Mutant(
@@ -94,7 +94,7 @@ PUBLISHING = [
         "funnel.release.public_unchanged",
         "shown = public_level(level, guarantee, True)",
         "shown = guarantee.budget",
-        "expect_report_to_follow_recount",
+        "exact unchanged",
         INVARIANT,
     ),
     Mutant(
@@ -103,7 +103,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "level=findings.level,",
         "level=findings.level / 2,",
-        "expect_protocol_figures_to_follow_recount",
+        "leakage",
     ),
     Mutant(
         "another bound in protocol.json",
@@ -111,7 +111,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "declared=str(guarantee),",
         'declared="lip:0.5",',
-        "expect_protocol_figures_to_follow_recount",
+        "protocol and spec",
     ),
     Mutant(
         "one secret of two in protocol.json",
@@ -119,7 +119,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "secret=laws.secret.columns,",
         "secret=laws.secret.columns[:1],",
-        "expect_protocol_figures_to_follow_recount",
+        "protocol and spec",
     ),
     Mutant(
         "utility doubled in protocol.json",
@@ -127,7 +127,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "mutual_information_nats=findings.utility,",
         "mutual_information_nats=2 * findings.utility,",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
     ),
     Mutant(
         "prior turned in protocol.json",
@@ -135,7 +135,7 @@ PUBLISHING = [
         "funnel.release.protocol_document",
         "probabilities=tuple(laws.p_input.tolist()),",
         "probabilities=tuple(laws.p_input[::-1].tolist()),",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
     ),
     Mutant(
         "exact shares in protocol.json",
@@ -143,7 +143,7 @@ PUBLISHING = [
         "funnel.release.public.public_distributions",
         "p_input = public_shares(joint.p_input, step)",
         "p_input = joint.p_input",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
     ),
     Mutant(
         "shares without rounding",
@@ -151,7 +151,7 @@ PUBLISHING = [
         "funnel.release.public.rounding",
         "return min(_COARSEST_SHARE, max(FINEST_SHARE, step_above(RECORDS / n)))",
         "return 1e-9",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
     ),
     Mutant(
         "figures of 17 digits",
@@ -159,7 +159,7 @@ PUBLISHING = [
         "funnel.release.public.rounding",
         "return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))",
         "return value",
-        "expect_package_to_describe_release",
+        "package",
     ),
     Mutant(
         "level halved in the report",
@@ -167,7 +167,7 @@ PUBLISHING = [
         "funnel.release.public.findings",
         "level=levels.told(findings.level),",
         "level=levels.told(findings.level) / 2,",
-        "expect_protocol_figures_to_follow_recount",
+        "report figures",
     ),
     Mutant(
         "records doubled in the report",
@@ -175,7 +175,7 @@ PUBLISHING = [
         "funnel.findings.of_release",
         "        rows = drawn.n",
         "        rows = 2 * drawn.n",
-        "expect_package_to_describe_release",
+        "package",
     ),
     Mutant(
         "another licence",
@@ -183,7 +183,7 @@ PUBLISHING = [
         "funnel.release.datapackage",
         '{"name": metadata.licence, **',
         '{"name": "CC0-1.0", **',
-        "expect_package_to_describe_release",
+        "texts",
     ),
     Mutant(
         "level 0 in the data package",
@@ -191,7 +191,7 @@ PUBLISHING = [
         "funnel.release.datapackage",
         "level=findings.level,",
         "level=0.0,",
-        "expect_package_to_describe_release",
+        "package",
     ),
     Mutant(
         "random order in the data package",
@@ -199,7 +199,7 @@ PUBLISHING = [
         "funnel.release.datapackage",
         '"hash": f"sha256:{digest}",',
         '"hash": "sha256:" + 64 * "0",',
-        "expect_package_to_describe_release",
+        "package",
     ),
     Mutant(
         "digest of the source in the data package",
@@ -207,7 +207,7 @@ PUBLISHING = [
         "funnel.release.datapackage",
         "return block.content()",
         f'return {{**block.content(), "source": {TOOLS}.file_digest(spec.source_path)}}',
-        "expect_package_to_describe_release",
+        "package",
     ),
     Mutant(
         "estimates twice as exact",
@@ -215,7 +215,7 @@ PUBLISHING = [
         "funnel.estimation.share_information",
         "np.nan, np.sqrt(added / self.n))",
         "np.nan, np.sqrt(added / (4 * self.n)))",
-        "expect_report_to_follow_recount",
+        "report and counts",
     ),
     Mutant(
         "another promise in the README",
@@ -223,7 +223,7 @@ PUBLISHING = [
         "funnel.release.handouts.readme",
         """plain(privacy['meaning'])""",
         """'Nothing at all is told about anybody.'""",
-        "expect_handouts_to_follow_documents",
+        "handouts",
     ),
     Mutant(
         "published values that a spreadsheet runs in the csv of the protocol",
@@ -231,7 +231,7 @@ PUBLISHING = [
         "funnel.release.handouts.channel_table",
         "        writer.writerow([*cells, probability])",
         "        writer.writerow(['=1+1', *cells[1:], probability])",
-        "expect_handouts_to_follow_documents",
+        "handouts",
     ),
     Mutant(
         "a picture from elsewhere in the report",
@@ -239,7 +239,7 @@ PUBLISHING = [
         "funnel.report.writing",
         "write_whole(folder.report, render_public(numbers).encode())",
         "write_whole(folder.report, render_public(numbers).encode() + b'<img src=\"https://example.org/x.png\">')",
-        "expect_report_to_follow_recount",
+        "report page",
     ),
     Mutant(
         "utility doubled in the findings",
@@ -247,7 +247,7 @@ PUBLISHING = [
         "funnel.findings.of_release",
         "utility=measures.mutual_information(published, protocol),",
         "utility=2 * measures.mutual_information(published, protocol),",
-        "expect_protocol_figures_to_follow_recount",
+        "law",
     ),
     Mutant(
         "numbers that are not the middles of their intervals",
@@ -255,7 +255,7 @@ PUBLISHING = [
         "funnel.numbers",
         "found.append((low + high) / 2)",
         "found.append(low)",
-        "expect_protocol_figures_to_follow_recount",
+        "protocol and spec",
         EXPLAINED,
     ),
     Mutant(
@@ -264,7 +264,7 @@ PUBLISHING = [
         "funnel.numbers",
         "{label: list(interval) for label, interval",
         "{label: [interval[0], interval[1] + 1] for label, interval",
-        "expect_package_to_describe_release",
+        "package and spec",
         EXPLAINED,
     ),
     Mutant(
@@ -273,7 +273,7 @@ PUBLISHING = [
         "funnel.numbers",
         "return dict(zip(recode.bin_labels, numbers.means, strict=True))",
         "return dict(zip(recode.bin_labels, [mean + 1 for mean in numbers.means], strict=True))",
-        "expect_package_to_describe_release",
+        "package and spec",
         WEIGHTED,
     ),
     Mutant(
@@ -282,7 +282,7 @@ PUBLISHING = [
         "funnel.release.public_weighted",
         "of_record = np.array([weights.means.get(symbol[place], 0.0) for symbol in joint.inputs.symbols]) * records",
         "of_record = np.array([weights.means.get(symbol[place], 0) > 0 for symbol in joint.inputs.symbols]) * records",
-        "expect_report_to_follow_recount",
+        "report and counts",
         WEIGHTED,
     ),
     Mutant(
@@ -292,7 +292,7 @@ PUBLISHING = [
         "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)",
         "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv); "
         f"{TOOLS}.write_true_numbers(folder)",
-        "expect_numbers_to_follow_records",
+        "drawn numbers",
         DRAWN,
     ),
     Mutant(
@@ -301,7 +301,7 @@ PUBLISHING = [
         "funnel.release.handouts.number_table",
         "chosen = _parts(words, sizes.astype(np.uint64)).astype(np.int64)",
         "chosen = sizes // 2",
-        "expect_numbers_to_follow_records",
+        "drawn numbers",
         DRAWN,
     ),
     Mutant(
@@ -310,7 +310,7 @@ PUBLISHING = [
         "funnel.release.handouts.number_table",
         "of_label.setdefault(group_of.get(label, label), set()).add((first, last))",
         "of_label.setdefault(group_of.get(label, label), set()).add((first - 1, last))",
-        "expect_numbers_to_follow_records",
+        "drawn numbers",
         DRAWN,
     ),
     Mutant(
@@ -319,7 +319,7 @@ PUBLISHING = [
         "funnel.source.binned",
         "found[column] = spec.recode[column].with_edges(edges)",
         "found[column] = spec.recode[column].with_edges(tuple(edge + 0.5 for edge in edges))",
-        "expect_source_to_equal_snapshot",
+        "source",
         EXPLAINED,
     ),
     Mutant(
@@ -328,7 +328,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.optimise",
         "utility=useful.told(joint, protocol),",
         "utility=2 * useful.told(joint, protocol),",
-        "expect_report_to_follow_recount",
+        "report and counts",
         COUNTED,
     ),
     Mutant(
@@ -337,7 +337,7 @@ PUBLISHING = [
         "funnel.release.public.public_distributions",
         "told[s, y] = max(step, to_multiple(float(value), step))",
         "told[s, y] = float(value)",
-        "expect_report_to_follow_recount",
+        "report and counts",
     ),
     Mutant(
         "lifts turned in the report",
@@ -345,7 +345,7 @@ PUBLISHING = [
         "funnel.findings.of_release",
         "lift=measures.lift(joint, protocol),",
         "lift=measures.lift(joint, protocol)[::-1],",
-        "expect_report_to_follow_recount",
+        "report and counts",
     ),
     Mutant(
         "counts in a comment of the report",
@@ -353,7 +353,7 @@ PUBLISHING = [
         "funnel.report.writing",
         "write_whole(folder.report, render_public(numbers).encode())",
         "write_whole(folder.report, (render_public(numbers) + f'<!-- {content.joint.counts.tolist()} -->').encode())",
-        "expect_report_to_follow_recount",
+        "report page",
     ),
     Mutant(
         "a verdict that is ignored",
@@ -361,7 +361,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         "if not verdict.passed:",
         "if not verdict.results:",
-        "expect_plain_level_to_meet_bound",
+        "leakage",
         FORGED_PROTOCOL,
     ),
     Mutant(
@@ -434,7 +434,7 @@ PUBLISHING = [
         "funnel.release.decision",
         "version = _next(last, origin)",
         "version = last.version if last else _next(last, origin)",
-        "expect_report_to_follow_recount",
+        "report and counts",
         OTHER_BOUND,
     ),
     Mutant(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from funnel.audit.check import Check, State
+from funnel.audit.check import Result, State
 from funnel.audit.recheck import require_audited
 from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
@@ -119,10 +119,10 @@ def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
     """The same names in the same order, none left out and none that could not be made, and the same answers."""
     from funnel.audit import recheck as module
 
-    seen: list[list[Check]] = []
+    seen: list[list[Result]] = []
     recheck = module.recheck
 
-    def heard(folder: ReleaseFolder, told: Told) -> list[Check]:
+    def heard(folder: ReleaseFolder, told: Told) -> list[Result]:
         seen.append(recheck(folder, told))
         return seen[-1]
 
@@ -143,7 +143,7 @@ def test_what_could_not_be_checked_is_refused_but_for_the_writer_of_rows_that_ar
     folder = ReleaseFolder(Path(told["folder"]))
     record = Record.read(folder.record)
     coming = Coming(folder.root.with_name("1.0.1"), tmp_path / ".funnel", record, taken_over=taken_over)
-    check = Check(name, State.UNCHECKED, "another writer")
+    check = Result(name, State.UNCHECKED, "another writer")
     monkeypatch.setattr("funnel.audit.recheck.recheck", lambda *_: [check])
     if taken_over and name == "parquet":
         assert require_audited(folder, Told(coming=coming)) == ["parquet could not be checked: another writer"]

@@ -46,7 +46,7 @@ def test_a_csv_from_the_source_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(publication, "_write_csv", from_the_source)
     said = "its row [0-9]+ is not that of the parquet file, as funnel writes it"
-    refused(spec, rf"expect_csv_to_equal_table: rows fail: {said}$")
+    refused(spec, rf"csv: {said}$")
 
 
 @pytest.mark.parametrize("level", [math.inf, math.nan])

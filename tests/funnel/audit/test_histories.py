@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from funnel.audit.check import Check, State
+from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
-from funnel.audit.histories import check_histories
+from funnel.audit.histories import check_histories, find_register
 from funnel.audit.history import find_workspace
 from funnel.audit.recheck import Told
 from funnel.cli import main
@@ -50,12 +50,15 @@ def evidence_of(folder: ReleaseFolder) -> tuple[Evidence, ProtocolDocument]:
     return evidence, document
 
 
-def judged(folder: ReleaseFolder, register: Path | None, change: Callable[[Evidence], Evidence] | None = None) -> Check:
+def judged(
+    folder: ReleaseFolder, register: Path | None, change: Callable[[Evidence], Evidence] | None = None
+) -> Result:
     evidence, document = evidence_of(folder)
     evidence = evidence if change is None else change(evidence)
     workspace = find_workspace(folder, "people")
-    (check,) = check_histories(folder, evidence, document, workspace, Told(register=register))
-    return check
+    assert evidence.record is not None
+    place = find_register(evidence.record, workspace, Told(register=register))
+    return check_histories(evidence.record, evidence, document, None, place, None)
 
 
 def test_all_versions_are_judged_from_the_register_in_the_workspace(project: Path) -> None:

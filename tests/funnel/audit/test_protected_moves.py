@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funnel.audit.check import Check
+from funnel.audit.check import Result
 from funnel.audit.protected import check_protected
 from funnel.pipeline.flows.pipeline import go
 from funnel.recount.frequencies import PublicFrequencies
@@ -81,7 +81,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> ProtocolDocument:
     return found.model_copy(update={"frequencies": said})
 
 
-def checked(said: dict[str, Any], document: ProtocolDocument) -> Check:
+def checked(said: dict[str, Any], document: ProtocolDocument) -> Result:
     public = PublicFrequencies.parse(json.dumps(said))
     return check_protected(public, document, {"funnel:privacy": {"frequencies": NUMBERS}})
 

@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from funnel.audit.check import Check, State, overall
+from funnel.audit.check import Result as Checked
+from funnel.audit.check import State, overall
 from funnel.audit.encoding import check_table
 from funnel.audit.recheck import Told
 from funnel.audit.released_columns import ReleasedColumns
@@ -67,7 +68,7 @@ def test_an_honest_release_passes_every_check(honest: ReleaseFolder) -> None:
 
 
 def test_a_state_is_never_better_than_that_of_its_worst_check() -> None:
-    checks = {state: Check("one", state, "") for state in State}
+    checks = {state: Checked("one", state, "") for state in State}
     passed, failed, unchecked = checks[State.PASSED], checks[State.FAILED], checks[State.UNCHECKED]
     assert overall([passed, passed]) is State.PASSED
     assert overall([passed, unchecked]) is State.UNCHECKED

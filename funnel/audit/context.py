@@ -1,0 +1,250 @@
+"""Audit context: all that is known of a release which is audited, each part read or computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from funnel.audit.arithmetic import reads_published_only
+from funnel.audit.check import Result
+from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
+from funnel.audit.encoding import Table, check_table
+from funnel.audit.evidence import Evidence, counted_of, level_of, read_evidence
+from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
+from funnel.audit.handouts import HANDOUTS
+from funnel.audit.histories import find_register
+from funnel.audit.history import find_workspace
+from funnel.audit.package import TABLES, Facts
+from funnel.audit.protected import read_frequencies
+from funnel.audit.released_columns import ReleasedColumns
+from funnel.audit.told import Coming, Told
+from funnel.errors import DataError, SpecError
+from funnel.recount.balance import is_invariant
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.levels import PlainLevel
+from funnel.recount.source import Recount
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import Record
+from funnel.release.signature import public_key_of
+from funnel.release.verdict import Verdict
+
+T = TypeVar("T")
+
+_NEEDED = ("datapackage.json", "protocol.json", "report.html", "report.json", "data/records.parquet", *HANDOUTS)
+_SIGNATURE = "signature.json"
+_POSSIBLE = {*_NEEDED, *TABLES, _SIGNATURE, "data/records.csv", "protocol.csv", "estimator.csv"}
+
+
+class Missing(DataError):
+    """What a check asked for is not known: the table of checks says that it is not needed, and it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditContext:
+    """What is known of a release.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    told : Told
+        What is known beside its files.
+
+    Raises
+    ------
+    DataError
+        By what is read of it, if a public document cannot be read at all.
+    """
+
+    folder: ReleaseFolder
+    told: Told
+
+    @property
+    def coming(self) -> Coming | None:
+        """Where the version is about to be published."""
+        return self.told.coming
+
+    @cached_property
+    def package(self) -> dict[str, Any]:
+        """What ``datapackage.json`` says."""
+        content = parse_json(read_document(self.folder.package), self.folder.package)
+        if not isinstance(content, dict):
+            raise DataError(f"{self.folder.package} is not a Data Package; the release is damaged")
+        return content
+
+    @property
+    def name(self) -> str:
+        """Of the series."""
+        return str(self.package.get("name"))
+
+    @property
+    def version(self) -> str:
+        """As the data package has it."""
+        return str(self.package.get("version"))
+
+    @cached_property
+    def workspace(self) -> Path | None:
+        """The workspace that the release was made in, where it is known or near."""
+        if self.coming is not None:
+            return self.coming.workspace
+        return None if self.told.fetched else find_workspace(self.folder, self.name)
+
+    @property
+    def own_key(self) -> str | None:
+        """The public key of the workspace."""
+        try:
+            return None if self.workspace is None else public_key_of(self.workspace)
+        except SpecError:
+            return None
+
+    @cached_property
+    def document(self) -> ProtocolDocument:
+        """The protocol."""
+        return ProtocolDocument.from_json(read_document(self.folder.protocol), str(self.folder.protocol))
+
+    @cached_property
+    def listing(self) -> Listing:
+        """All files that are there."""
+        return list_folder(self.folder.root)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Digest and size of every public file."""
+        return {path: file_facts(self.folder.root / path) for path in self.listing.public}
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Public files that a version has; one that is not judged yet, or held, is not signed."""
+        return (*_NEEDED, *((_SIGNATURE,) if self.coming is None or self.coming.is_signed else ()))
+
+    @property
+    def possible(self) -> set[str]:
+        """Public files that such a release may have."""
+        noise = {"frequencies.json"} if self.public is not None else set()
+        return _POSSIBLE | noise | ({"classes.json"} if self.columns.classes is not None else set())
+
+    @cached_property
+    def columns(self) -> ReleasedColumns:
+        """The columns of the released table."""
+        return ReleasedColumns.of(self.folder, self.document, self.package)
+
+    @cached_property
+    def read_table(self) -> tuple[Result, Result, Table | None]:
+        """The released table, with what its reading found."""
+        return check_table(self.folder.data, self.columns)
+
+    @property
+    def table(self) -> Table:
+        """The released table, where it could be read."""
+        return _known(self.read_table[2])
+
+    @property
+    def rows(self) -> int | None:
+        """Records of the table; None where they could not be told."""
+        table = self.read_table[2]
+        return None if table is None else table.rows
+
+    @cached_property
+    def drawn_numbers(self) -> list[Result]:
+        """What is found of numbers drawn within intervals, and of how their table is written."""
+        return check_drawn_numbers(self.folder, behind_texts(self.document), self.package)
+
+    @cached_property
+    def public(self) -> PublicFrequencies | None:
+        """The noisy counts, where noise protects the exact ones."""
+        return read_frequencies(self.folder, self.document)
+
+    @property
+    def noisy(self) -> PublicFrequencies:
+        """The noisy counts of a release that has some."""
+        return _known(self.public)
+
+    @property
+    def public_rows(self) -> int:
+        """Records that public figures are of: with noise, not of as many as the table has; 0 where that is not told."""
+        return (self.rows or 0) if self.public is None else sum(map(sum, self.public.counts))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether ``audit/`` is."""
+        return self.folder.audit.is_dir()
+
+    @cached_property
+    def read_evidence(self) -> tuple[Result, Evidence | None]:
+        """What is kept in ``audit/``, with what its reading found."""
+        return read_evidence(self.folder, self.document, self.coming is None or self.coming.record is not None)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is kept in ``audit/``, where that could be read."""
+        return _known(self.read_evidence[1])
+
+    @property
+    def record(self) -> Record:
+        """Of the version, as it is kept in ``audit/``."""
+        return _known(self.evidence.record)
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the version."""
+        return _known(self.evidence.verdict)
+
+    @cached_property
+    def counts(self) -> Recount:
+        """The counts that the release was made from: public ones where there is noise, else those in ``audit/``."""
+        return counted_of(self.evidence.joint) if self.public is None else self.public.as_recount()
+
+    @cached_property
+    def level(self) -> PlainLevel:
+        """The level that is promised: over all tables that noise leaves possible where there is noise."""
+        return level_of(self.counts, self.document, None if self.public is None else self.public.possible)
+
+    @property
+    def counted_level(self) -> PlainLevel:
+        """The level for whoever knows the exact counts."""
+        return self.level if self.public is None else level_of(counted_of(self.evidence.joint), self.document)
+
+    @cached_property
+    def register(self) -> Path | None:
+        """The folder of the register of the people."""
+        return find_register(self.record, self.workspace, self.told)
+
+    @cached_property
+    def has(self) -> frozenset[str]:
+        """The words of `funnel.audit.check.Check.needs` that are true of it."""
+        coming, told = self.coming, self.told
+        evidence = self.read_evidence[1] if self.is_there and not told.public else None
+        table, invariant = self.read_table[2], is_invariant(self.document.content())
+        followed = evidence is not None and evidence.is_followed
+        privacy = self.package.get("funnel:privacy")
+        words = {
+            "public": True,
+            "signature": coming is None or coming.is_signed,
+            "published": coming is None,
+            "table": table is not None,
+            "counted": bool(self.public_rows),
+            "csv": "data/records.csv" in self.facts,
+            "numbers": bool(set(TABLES) & set(self.facts)),
+            "figures": self.folder.numbers.name in self.facts,
+            "classes": self.columns.classes is not None,
+            "invariant": invariant,
+            "noise": self.public is not None,
+            "exact": self.public is None,
+            "plain": reads_published_only(self.document),
+            "shuffled": isinstance(privacy, dict) and privacy.get("rowOrder") == "random",
+            "asked": not told.public,
+            "folder": self.is_there,
+            "internal": evidence is not None,
+            "record": coming is None or coming.record is not None,
+            "drawing": evidence is not None and (evidence.drawing is not None or followed),
+            "register": followed and not (coming is not None and coming.held),
+        }
+        return frozenset(word for word, known in words.items() if known)
+
+
+def _known(part: T | None) -> T:
+    if part is None:
+        raise Missing("a part of the release that a check needs is not there")
+    return part
