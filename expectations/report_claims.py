@@ -202,6 +202,8 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
         if (most := row["most"]) is not None:
             yield claim("most", row["share"] <= most + step, "is less than what the protocol keeps")
+        if row["unchanged_gap"] is not None:
+            yield claim("unchanged_gap", counted, "is told of a protocol that does not keep values as they are")
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.register_of_run import people_known
@@ -20,6 +21,10 @@ from funnel.release.series import Series, open_series
 from funnel.release.signature import signer_of
 from funnel.source import resolved_columns
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.findings import Audited, Findings
+    from funnel.report import PlanLine
 
 
 @plain_errors
@@ -164,3 +169,49 @@ def _register_secret(spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
     return find_register_secret(
         spec.record_secret, register.root, register.name, register.fingerprint, read_secret_block
     )
+
+
+def certificate_of(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
+    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    line = next((line for line in plan if line.mechanism == mechanism), None)
+    if line is None:
+        return None
+    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
+    gap = line.unchanged_gap if audited.history is None else None
+    return replace(line, share=share, unchanged_gap=gap).certificate
+
+
+def history_summary(findings: Findings) -> dict[str, Any] | None:
+    """What is told of all versions together; None where this one stands alone."""
+    found = findings.history
+    if found is None:
+        return None
+    if found.expected is not None:
+        # Who really has which history is told by nothing that others may read.
+        expected = found.expected
+        return {
+            "register": found.register,
+            "versions": found.versions,
+            "histories": expected.histories,
+            "people_known": None,
+            "units": None,
+            "level": expected.level,
+            "moved": round(expected.moved * findings.rows),
+            "outside": round(expected.outside * findings.rows),
+            "share": found.share,
+            "share_alone": found.share_alone,
+            "drift": findings.drift,
+        }
+    return {
+        "register": found.register,
+        "versions": found.versions,
+        "histories": found.histories,
+        "people_known": found.known,
+        "units": found.units,
+        "level": found.level,
+        "moved": found.moved,
+        "outside": found.outside,
+        "share": found.share,
+        "share_alone": found.share_alone,
+        "drift": findings.drift,
+    }

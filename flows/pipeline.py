@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import ReleaseRefused
-from funnel.findings import Audited, Findings
+from funnel.findings import Audited
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
 from funnel.joint import Joint
 from funnel.numbers import utility_for
-from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
+from funnel.pipeline.flows.look import (
+    certificate_of,
+    held,
+    history_summary,
+    rejected,
+    release_secret,
+    superseded,
+    unchanged,
+    waits,
+)
 from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
@@ -61,7 +70,6 @@ from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
-from funnel.report import PlanLine
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source import misfits, resolved_columns
 from funnel.spec import ReleaseSpec
@@ -337,13 +345,17 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": _certificate(content.plan, optimised.protocol.mechanism, audited),
+<<<<<<< HEAD
+        "certificate": _certificate(content.certified, optimised.protocol.mechanism, audited),
+=======
+        "certificate": certificate_of(content.plan, optimised.protocol.mechanism, audited),
+>>>>>>> main
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
         "outside": audited.outside,
         "frequencies": protection.model_dump(),
-        "history": _history_summary(findings),
+        "history": history_summary(findings),
     }
     if published is None:
         return told, None, late
@@ -384,14 +396,14 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     return "the source, the spec or funnel has changed"
 
 
+<<<<<<< HEAD
 def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    """How much more than the release any protocol could keep."""
     line = next((line for line in plan if line.mechanism == mechanism), None)
     if line is None:
         return None
     share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    gap = line.unchanged_gap if audited.history is None else None
-    return replace(line, share=share, unchanged_gap=gap).certificate
+    return replace(line, share=share).certificate
 
 
 def _history_summary(findings: Findings) -> dict[str, Any] | None:
@@ -430,6 +442,8 @@ def _history_summary(findings: Findings) -> dict[str, Any] | None:
     }
 
 
+=======
+>>>>>>> main
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
     told = {
         "status": "published",

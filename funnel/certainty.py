@@ -14,8 +14,9 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
-from funnel.planning import PlanRow, contenders
+from funnel.planning import AUTO, PlanRow, contenders
 from funnel.progress import Progress, quiet
+from funnel.solver.invariant import Weighting
 from funnel.wording import confidence
 
 # Shares closer than this are told as the same.
@@ -100,8 +101,10 @@ def certainty(
     time_limit: float | None = None,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
+    named: str = AUTO,
+    weights: Weighting = "root",
 ) -> Certainty | None:
-    """Fit the best protocol for the counts alone, and judge it over the set; None for a bound that has no set.
+    """Fit the protocol for the counts alone, and judge it over the set; None for a bound that has no set.
 
     Parameters
     ----------
@@ -117,6 +120,10 @@ def certainty(
     progress : callable
     utility : Utility
         What the plan compares mechanisms by.
+    named : str
+        The mechanism that is looked at under both bounds; with "auto" the best of each.
+    weights : "root", "share" or "uniform"
+        Of an invariant protocol.
 
     Notes
     -----
@@ -124,13 +131,15 @@ def certainty(
     fitted: then there is nothing to compare.
     """
     over = over_set(guarantee, joint)
-    kept = [row.share for row in rows if row.reason is None and row.share is not None]
+    usable = [row for row in rows if row.reason is None and named in (AUTO, row.mechanism)]
+    kept = [row.share for row in usable if row.share is not None]
     if over is None or not kept:
         return None
     nominal = guarantee.nominal if isinstance(guarantee, Robust) else guarantee
+    name, counted = best_for(nominal) if named == AUTO else named, joint.as_published
     try:
         fitted = contenders(
-            joint.as_published, nominal, best_for(nominal), reads_secret, time_limit, progress, utility=utility
+            counted, nominal, name, reads_secret, time_limit, progress, utility=utility, weights=weights
         )
     except FunnelError:
         return None

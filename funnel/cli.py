@@ -243,6 +243,8 @@ def plan_command(
                 described.mechanism.time_limit,
                 console.progress,
                 useful,
+                described.mechanism.name,
+                described.mechanism.weights,
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]

@@ -28,7 +28,7 @@ AUTO = "auto"
 # A mechanism that could keep at most this share of H(X) more than what is there cannot win.
 WORTHWHILE = 1e-3
 # Seconds of work for a mechanism that is only compared, since the spec names another one.
-COMPARED = 2.0
+COMPARED = 0.5
 # Of what is left for mechanisms that could still win once the optimum ran out of time, what each may take.
 _SHARE = 0.5
 _FORBIDDEN = "reads the secret; allow it with reads_secret = true under [mechanism]"
@@ -152,7 +152,7 @@ def plan(
     weights : "root", "share" or "uniform"
         What values count that an invariant protocol leaves as they are.
     named : str
-        The mechanism that a release would use, with all of the time limit; others are then compared with two seconds.
+        The mechanism that a release would use, with all of the time limit; others are then compared with half a second.
     kept : Fits, optional
         What is there is not fitted again, and what is fitted is kept there.
 

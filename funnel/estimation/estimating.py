@@ -196,6 +196,7 @@ def estimate(
         confidence,
         simultaneous,
         tuple(rare.known(protocol)),
+        rounded=rounded,
     )
 
 

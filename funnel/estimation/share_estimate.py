@@ -65,6 +65,8 @@ class Estimate:
         within a part of which no record was published.
     chi_square_r : float or None
         Of plain counts of two columns crossed: chi-square statistics of independence are divided by 1 + this.
+    rounded : float
+        By how much each probability of the published channel may be off; intervals have room for it, errors have not.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Estimate:
     rare: tuple[tuple[tuple[str, ...], float], ...] = ()
     r: FloatArray | None = None
     chi_square_r: float | None = None
+    rounded: float = 0.0
 
     @property
     def about(self) -> str:
@@ -104,6 +107,8 @@ class Estimate:
         noisy = ", with their noisy counts" if self.method == "combined" else ""
         of = f"{self.records:,} records{usual}{noisy}{groups}"
         told = f"{of}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        if self.rounded:
+            told += f", with room for the rounding of the published probabilities, of {self.rounded:.2g} at most"
         if self.r is not None:
             told += "; usual standard errors for the population are multiplied by √(1 + r)"
         if self.chi_square_r is not None:

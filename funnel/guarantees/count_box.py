@@ -19,8 +19,8 @@ from funnel.protocol import WeightArray
 
 # Parts into which blocks of numbers of records with a secret are divided.
 _PARTS = 8
-# Numbers of records among which the one that a half-space is taken from is sought, and how often.
-_TRIED, _CLOSER = 9, 2
+# Numbers of records among which the one that a half-space is taken from is sought at a time.
+_TRIED = 17
 _CLOSE = 1e-9
 
 
@@ -135,7 +135,7 @@ class CountBox(Laws):
         return table / number, self.lower[secrets] / number, self.upper[secrets] / number
 
     def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
-        """Those of tables in the box that come close to the largest lift: by few numbers of records, twice."""
+        """Those of tables in the box that come close to the largest lift, by numbers of records ever closer to it."""
         k = len(rows)
         every = np.arange(k)
         own = _own(rows, secrets)
@@ -145,7 +145,9 @@ class CountBox(Laws):
         place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
         last = sums.number[every, place].astype(np.int64)
         first, others = least.copy(), self._sums(rows, self.least, downwards=not upward)
-        for _ in range(_CLOSER):
+        wide = True
+        while wide:
+            wide = bool((last - first >= _TRIED).any())
             number = first[:, None] + (last - first)[:, None] * np.arange(_TRIED) // (_TRIED - 1)
             mine = filled(order[:, None], lower[:, None], upper[:, None], number, number).table(0)
             mean = (mine * own[:, None]).sum(axis=-1) / number
@@ -185,24 +187,38 @@ class CountBox(Laws):
 
     def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
         """The best of all numbers of records that matter, by blocks of them: exact."""
+        found = self._exact_lifts(row, secret, upward)
+        return None if None in found else max(ratio for ratio in found if ratio is not None)
+
+    def exceeds(self, row: WeightArray, secret: int, upward: bool, limit: Fraction) -> bool:
+        """As declared, of the numbers of records alone that may be above the limit."""
+        found = self._exact_lifts(row, secret, upward, float(limit))
+        return any(ratio is None or ratio > limit for ratio in found)
+
+    def _exact_lifts(self, row: WeightArray, secret: int, upward: bool, limit: float = 0.0) -> list[Fraction | None]:
+        """Of the numbers of records that may have the largest lift, or one above a limit where there is one."""
         least = int(self._occurring[secret])
         _, last = self._exact_extreme(row, secret, upward)
         own = row[secret if len(row) > 1 else 0]
         order = ranked(own, upward)
-        numbers = self._near(row, secret, upward, order, least, last) if last > least else [least]
+        numbers = self._near(row, secret, upward, order, (least, last), limit) if last > least else [least]
         others = _ExactOthers(self, row, secret, upward)
         found = []
         for number in numbers:
             mine = filled(order, self.lower[secret], self.upper[secret], number, number).table(0)
             found.append(others.ratio(Fraction(exact_sum(mine, own), number), number))
-        return None if None in found else max(ratio for ratio in found if ratio is not None)
+        return found
 
-    def _near(self, row: WeightArray, secret: int, upward: bool, order: Places, least: int, last: int) -> list[int]:
-        """Numbers of records up to the last that may have the largest lift, as far as floats tell.
+    def _near(
+        self, row: WeightArray, secret: int, upward: bool, order: Places, within: tuple[int, int], limit: float
+    ) -> list[int]:
+        """Numbers of records within two that may have the largest lift, as far as floats tell.
 
         A block of numbers has at most the ratio of its least number with the average of its last, and that of its last
-        at least: blocks below the best of these are left out, and others divided, until every block is one number.
+        at least: blocks below the best of these are left out, and others divided, until every block is one number. So
+        are blocks that stay below a limit; and one number that is clearly above it is enough.
         """
+        least, last = within
         own = row[secret if len(row) > 1 else 0].astype(np.float64)
         sums = self._sums(row[None].astype(np.float64), self.least, downwards=not upward)
         first, end = np.array([least]), np.array([last])
@@ -217,10 +233,10 @@ class CountBox(Laws):
                 np.nan_to_num(_most_apart(mean, number[None], secrets, sums, upward)[0][0], posinf=np.inf)
                 for number in (first, end)
             )
-            if np.isinf(there).any():
+            if np.isinf(there).any() or there.max() > limit * (1 + _CLOSE) > 0:
                 return [int(end[there.argmax()])]
             # Below 1 lifts are none that matter, and bounds none.
-            kept = above >= min(there.max(), above.max()) * (1 - _CLOSE)
+            kept = above >= max(limit, min(there.max(), above.max())) * (1 - _CLOSE)
             first, end = first[kept], end[kept]
         return [int(number) for number in first]
 

@@ -249,8 +249,12 @@ class RatioGuarantee(SetGuarantee):
             near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
             # Likeliest failures first: what fails, fails soon.
             for y, s, t in near[np.argsort(-ratios[tuple(near.T)], kind="stable")].tolist():
-                ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
-                if ratio is None or ratio > limit:
+                if kind != "pairs":
+                    broken = laws.exceeds(stacked(joint, weights[y][None])[0], s, kind == "up", limit)
+                else:
+                    ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+                    broken = ratio is None or ratio > limit
+                if broken:
                     return False
         return True
 

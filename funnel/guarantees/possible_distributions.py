@@ -92,3 +92,8 @@ class Laws(ABC):
     @abstractmethod
     def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
         """The largest lift of a possible secret, or the largest inverse: never below it; None where it is infinite."""
+
+    def exceeds(self, row: WeightArray, secret: int, upward: bool, limit: Fraction) -> bool:
+        """Whether that is above a limit."""
+        lift = self.exact_lift(row, secret, upward)
+        return lift is None or lift > limit

@@ -254,8 +254,9 @@ class Lifts(Part):
 class Compared(Part):
     """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
 
-    ``most`` is the share that no protocol which reads the same exceeds, where that is certified. ``finished`` is false
-    if a time limit ended the search.
+    ``most`` is the share that no protocol which reads the same exceeds, where that is certified. Of a protocol that
+    keeps values as they are, ``unchanged_gap`` is the share of records, as they are weighted, that no other one of
+    this kind leaves unchanged besides. ``finished`` is false if a time limit ended the search.
     """
 
     mechanism: str
@@ -264,6 +265,7 @@ class Compared(Part):
     level: Level | None
     reason: str | None
     most: Probability | None = None
+    unchanged_gap: Probability | None = None
     finished: bool = True
 
 

@@ -138,6 +138,29 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
         folder.estimator.write_bytes(told[folder.estimator.name])
 
 
+def require_small(folder: ReleaseFolder, most: int) -> None:
+    """Refuse public files beside the records that people would not want to download.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    most : int
+        Bytes, as ``max_document`` in ``[limits]`` says; csv may have more, since a spec asks for it.
+
+    Raises
+    ------
+    ReleaseRefused
+        With the largest file.
+    """
+    files = [path for path in folder.root.iterdir() if path.is_file() and path.suffix != ".csv"]
+    size, largest = max((path.stat().st_size, path.name) for path in files)
+    if size > most:
+        raise ReleaseRefused(
+            f"nothing was published: {largest} has {size:,} bytes, more than max_document = {most} in [limits]; "
+            f"publish fewer combinations of values (groups, bins), or write max_document = {size + size // 10}"
+        )
+
+
 def write_csv(folder: ReleaseFolder) -> None:
     """Write the released rows as csv too.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -129,6 +129,7 @@ class PlanLine:
             None if self.reason is None else public_text(self.reason, laws.step, guarantee),
             None if self.most is None else laws.share_above(self.most),
             self.finished,
+            None if self.unchanged_gap is None else laws.share_above(self.unchanged_gap),
         )
 
     @property
@@ -331,11 +332,17 @@ class ReportContent(Described):
         laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
         return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition, self.whole)
 
+    @property
+    def certified(self) -> tuple[PlanLine, ...]:
+        """The plan; people with a history keep less than was fitted, so that nothing is certified of what they keep."""
+        alone = self.audited.history is None
+        return tuple(line if alone else replace(line, unchanged_gap=None) for line in self.plan)
+
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
         laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
-        described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.plan)
+        described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.certified)
         return PublicContent(
             **described,
             laws=laws,

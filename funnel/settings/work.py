@@ -23,11 +23,14 @@ class LimitSettings(Section):
     set_aside : float
         The largest share of the records that may be left out, or be in the category of other values, for their value
         of one column alone, where no setting says so.
+    max_document : int
+        Bytes of one public file beside the records; csv, which is written where a spec asks for it, may have more.
     """
 
     max_symbols: Annotated[StrictInt, Field(ge=2)] = 1000
     max_inputs: Annotated[StrictInt, Field(ge=2)] = 1_000_000
     set_aside: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.01
+    max_document: Annotated[StrictInt, Field(ge=1)] = 1_000_000
 
 
 # What Dask listens on.

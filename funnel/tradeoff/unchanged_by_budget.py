@@ -19,12 +19,15 @@ from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
 from funnel.solver import optimal
 from funnel.solver.invariant import Weighting
-from funnel.tradeoff.sweep import PARTS, Point, Sweep, remembered, rising, varied
+from funnel.tradeoff.sweep import Point, Sweep, remembered, rising, varied
 
 SECONDS = 5.0
 """Seconds for one optimisation of one point, as work that is counted."""
-# Of the records, as for a release: the page and the command are to tell the same.
-_GAP = 1e-4
+PARTS = (0.25, 0.5, 1.0, 1.5, 2.0)
+"""Budgets that are looked at, as parts of the one of the spec: each takes as long as a release."""
+# Of the records: at the budget of the spec as for a release, so that the page and the command tell the same; elsewhere
+# as finely as a curve can be read.
+_GAP, _COARSE = 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,9 @@ def unchanged_curve(
     workers, cache, parts, seconds, progress
         As for `funnel.tradeoff.sweep`.
     """
-    tasks = [(joint, str(one), weights, seconds) for one in varied(guarantee, parts)]
+    tasks = [
+        (joint, str(one), weights, seconds, _GAP if one == guarantee else _COARSE) for one in varied(guarantee, parts)
+    ]
     keys: list[list[object]] = [[joint.digest, *task[1:]] for task in tasks]
     points = remembered(_point, tasks, keys, UnchangedPoint, workers, cache, progress)
     labels = joint.secret.labels
@@ -150,14 +155,14 @@ def unchanged_curve(
 
 def share_unchanged(joint: Joint, text: str, weights: Weighting, seconds: float) -> float | None:
     """Records that the invariant protocol leaves wholly unchanged under a guarantee; None where there is none."""
-    return _point(joint, text, weights, seconds).share
+    return _point(joint, text, weights, seconds, _COARSE).share
 
 
-def _point(joint: Joint, text: str, weights: Weighting, seconds: float) -> UnchangedPoint:
+def _point(joint: Joint, text: str, weights: Weighting, seconds: float, gap: float) -> UnchangedPoint:
     """One budget, by whatever worker."""
     guarantee = parse_guarantee(text)
     try:
-        found = optimal(joint, guarantee, _GAP, time_limit=seconds, utility="unchanged", weights=weights)
+        found = optimal(joint, guarantee, gap, time_limit=seconds, utility="unchanged", weights=weights)
     except FunnelError as error:
         return UnchangedPoint(text, guarantee.budget, None, [], [], None, None, None, None, str(error))
     protocol, stays = found.protocol, unchanged(joint, found.protocol)

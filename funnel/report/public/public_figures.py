@@ -88,6 +88,7 @@ def _document(content: PublicContent) -> PublicReport:
                 level=None if line.level is None else level(line.level),
                 reason=line.reason,
                 most=line.most,
+                unchanged_gap=line.unchanged_gap,
                 finished=line.finished,
             )
             for line in content.plan

@@ -153,6 +153,20 @@ def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> No
         whole(series)
 
 
+def test_a_public_file_that_is_too_large_stops_the_release_and_names_the_setting(tmp_path: Path) -> None:
+    text = make_spec(shuffle=False)
+    spec = make_project(tmp_path, text + "[limits]\nmax_document = 2000\n")
+    with pytest.raises(ReleaseRefused, match="more than max_document = 2000 in") as why:
+        make_release(spec)
+    enough = str(why.value).rsplit("max_document = ", 1)[1]
+    assert not (tmp_path / "releases" / "people" / "1.0.0").exists()
+    spec.write_text(text + f"[limits]\nmax_document = {enough}\n")
+    folder = make_release(spec)
+    # The csv is there because the spec asks for it.
+    assert folder.csv.is_file()
+    assert max(path.stat().st_size for path in folder.root.iterdir()) <= int(enough)
+
+
 def make_spec(shuffle: bool) -> str:
     return f"""# a comment
 name = "people"
