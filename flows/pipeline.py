@@ -345,11 +345,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-<<<<<<< HEAD
-        "certificate": _certificate(content.certified, optimised.protocol.mechanism, audited),
-=======
         "certificate": certificate_of(content.plan, optimised.protocol.mechanism, audited),
->>>>>>> main
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
@@ -396,54 +392,6 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
     return "the source, the spec or funnel has changed"
 
 
-<<<<<<< HEAD
-def _certificate(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep."""
-    line = next((line for line in plan if line.mechanism == mechanism), None)
-    if line is None:
-        return None
-    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    return replace(line, share=share).certificate
-
-
-def _history_summary(findings: Findings) -> dict[str, Any] | None:
-    """What is told of all versions together; None where this one stands alone."""
-    found = findings.history
-    if found is None:
-        return None
-    if found.expected is not None:
-        # Who really has which history is told by nothing that others may read.
-        expected = found.expected
-        return {
-            "register": found.register,
-            "versions": found.versions,
-            "histories": expected.histories,
-            "people_known": None,
-            "units": None,
-            "level": expected.level,
-            "moved": round(expected.moved * findings.rows),
-            "outside": round(expected.outside * findings.rows),
-            "share": found.share,
-            "share_alone": found.share_alone,
-            "drift": findings.drift,
-        }
-    return {
-        "register": found.register,
-        "versions": found.versions,
-        "histories": found.histories,
-        "people_known": found.known,
-        "units": found.units,
-        "level": found.level,
-        "moved": found.moved,
-        "outside": found.outside,
-        "share": found.share,
-        "share_alone": found.share_alone,
-        "drift": findings.drift,
-    }
-
-
-=======
->>>>>>> main
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
     told = {
         "status": "published",
