@@ -36,11 +36,16 @@ Interval = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 class Figures(NamedTuple):
-    """Estimates (k,), influence of a record of every cell (k, a), and intervals at 95 % by a factor of variances."""
+    """Estimates (k,), influence of a record of every cell (k, a), and intervals at 95 % by a factor of variances.
+
+    Each estimate rests on so many records at least (k,): those that count for it and those that do not, those of its
+    group, or those of each corner of its table.
+    """
 
     estimates: FloatArray
     influence: FloatArray
     interval: Interval
+    rests_on: FloatArray
 
 
 def _wald(estimates: FloatArray, variances: FloatArray) -> Interval:
@@ -68,7 +73,8 @@ def shares(cells: FloatArray) -> Statistic:
     def found(counts: FloatArray) -> Figures:
         n = counts.sum()
         p = cells @ counts / n
-        return Figures(p, cells, lambda factor: wilson(p, n / np.maximum(factor, 1e-300), Z))
+        rests_on = n * np.minimum(p, 1 - p)
+        return Figures(p, cells, lambda factor: wilson(p, n / np.maximum(factor, 1e-300), Z), rests_on)
 
     return found
 
@@ -77,7 +83,7 @@ def log_odds_ratios(one: FloatArray, other: FloatArray) -> Statistic:
     """Of being in cells of one column (k, a), as against its first, and in the first cell of another one (2, a)."""
 
     def found(counts: FloatArray) -> Figures:
-        estimates, variances, influence = [], [], []
+        estimates, variances, influence, rests_on = [], [], [], []
         for cell in one[1:]:
             corners = [row * column for row in (one[0], cell) for column in other]
             inside = np.array([corner @ counts for corner in corners])
@@ -85,8 +91,9 @@ def log_odds_ratios(one: FloatArray, other: FloatArray) -> Statistic:
             estimates.append(signs @ np.log(inside))
             variances.append((1 / inside).sum())
             influence.append((signs / inside) @ np.array(corners) * counts.sum())
+            rests_on.append(inside.min())
         of_all = np.array(estimates)
-        return Figures(of_all, np.array(influence), _wald(of_all, np.array(variances)))
+        return Figures(of_all, np.array(influence), _wald(of_all, np.array(variances)), np.array(rests_on))
 
     return found
 
@@ -99,7 +106,7 @@ def means(groups: FloatArray, numbers: FloatArray) -> Statistic:
         mean = (groups @ (counts * numbers)) / inside
         off = groups * (numbers - mean[:, np.newaxis])
         influence = off * (counts.sum() / inside)[:, np.newaxis]
-        return Figures(mean, influence, _wald(mean, (off**2 @ counts) / (inside - 1) / inside))
+        return Figures(mean, influence, _wald(mean, (off**2 @ counts) / (inside - 1) / inside), inside)
 
     return found
 
@@ -114,7 +121,7 @@ def least_squares(design: FloatArray, response: FloatArray, robust: bool) -> Sta
         influence = n * (inverse @ design.T) * left
         variances = np.diag(inverse) * (counts @ left**2) / (n - design.shape[1])
         used = influence**2 @ counts / n**2 if robust else variances
-        return Figures(coefficients, influence, _wald(coefficients, used))
+        return Figures(coefficients, influence, _wald(coefficients, used), np.full(len(coefficients), counts.sum()))
 
     return found
 
@@ -135,7 +142,7 @@ def logistic(design: FloatArray, response: FloatArray, robust: bool = False) -> 
             raise ArithmeticError("Newton's steps did not end")
         influence = counts.sum() * (inverse @ design.T) * (response - fitted)
         used = influence**2 @ counts / counts.sum() ** 2 if robust else np.diag(inverse)
-        return Figures(coefficients, influence, _wald(coefficients, used))
+        return Figures(coefficients, influence, _wald(coefficients, used), np.full(len(coefficients), counts.sum()))
 
     return found
 
@@ -157,7 +164,8 @@ def quantiles(numbers: FloatArray, at: tuple[float, ...]) -> Statistic:
 
         estimates = at_share(shares_at)
         # What matters is whether a record is below; of the class of the quantile itself a part of the records is.
-        return Figures(estimates, np.clip(estimates[:, np.newaxis] - numbers, 0.0, 1.0), interval)
+        influence = np.clip(estimates[:, np.newaxis] - numbers, 0.0, 1.0)
+        return Figures(estimates, influence, interval, n * np.minimum(shares_at, 1 - shares_at))
 
     return found
 

@@ -7,7 +7,7 @@ that releases. Statistics are those of the published columns; r is told by the p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -113,14 +113,9 @@ class WholeRecords:
     def _of_values(self, counts: IntArray) -> IntArray:
         return counts.ravel() if self.with_secret else counts.sum(axis=0)
 
-    def published(self, releases: int, random: np.random.Generator) -> Iterator[Shown]:
-        """Releases of samples of the population, each with classes and a protocol of its own."""
-        shape = self.population.counts.shape
-        for _ in range(releases):
-            counts = random.multinomial(self.records, self.population.p.ravel()).reshape(shape)
-            yield self._release(counts, random)
-
-    def _release(self, counts: IntArray, random: np.random.Generator) -> Shown:
+    def published(self, random: np.random.Generator) -> Shown:
+        """The release of a sample of the population, with classes and a protocol of its own."""
+        counts = random.multinomial(self.records, self.population.p.ravel()).reshape(self.population.counts.shape)
         there = np.flatnonzero(counts.sum(axis=0))
         population, columns = self.population, self.population.inputs.columns
         inputs = Alphabet(columns, tuple(population.inputs.symbols[x] for x in there))
@@ -149,14 +144,21 @@ class WholeRecords:
         taken = donors.taken(row, shown[:, 1], words.__getitem__)
         published = self._table(shown[:, 0], there[taken], of_record[taken], classes.names)
         plain, row_of = whole_records(published, protocol)
-        value = np.full(len(plain.counts), -1)
         values = shown[:, 0] * len(population.inputs) + there[taken] if self.with_secret else there[taken]
-        value[row_of] = values
+        # Every published record with every secret: also pairs that nobody was published with.
+        width = len(population.secret) if self.with_secret else 1
+        value = np.full((width, len(plain.counts) // width), -1)
+        value.ravel()[row_of] = values
+        records = value.max(axis=0) % len(population.inputs)
+        secrets = [
+            population.secret.index(x[:1]) if self.with_secret else 0 for x in plain.values.symbols[:: len(records)]
+        ]
+        value = np.add.outer(np.array(secrets) * len(population.inputs), records).ravel()
         return Shown(
             self._of_values(counts),
             np.bincount(values, minlength=len(self.values)),
             float((drawn == of_input).mean()),
-            lambda influence: plain.ratio(np.where(value >= 0, influence[:, value], 0.0)),
+            lambda influence: plain.ratio(influence[:, value]),
             partial(table_ratio, plain),
         )
 

@@ -172,13 +172,12 @@ def _register_secret(spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
 
 
 def certificate_of(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep; records under a history keep less than was fitted."""
+    """How much more than the release any protocol could keep."""
     line = next((line for line in plan if line.mechanism == mechanism), None)
     if line is None:
         return None
     share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    gap = line.unchanged_gap if audited.history is None else None
-    return replace(line, share=share, unchanged_gap=gap).certificate
+    return replace(line, share=share).certificate
 
 
 def history_summary(findings: Findings) -> dict[str, Any] | None:

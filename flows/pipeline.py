@@ -345,7 +345,7 @@ def _release(
         "mechanism": optimised.protocol.mechanism,
         "bytes": sizes,
         "probabilities": len(drawn.channel.sparse.values),
-        "certificate": certificate_of(content.plan, optimised.protocol.mechanism, audited),
+        "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,

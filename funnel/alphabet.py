@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from funnel.errors import SpecError
 
 SEPARATOR = " · "
@@ -83,6 +86,20 @@ class Alphabet:
     def labels(self) -> tuple[str, ...]:
         """One readable text per symbol: its texts joined by a middle dot."""
         return tuple(SEPARATOR.join(symbol) for symbol in self.symbols)
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.int64]:
+        """The number of every symbol's text among the `texts` of each column, shape (a, columns)."""
+        found = np.empty((len(self.symbols), len(self.columns)), dtype=np.int64)
+        for j, texts in enumerate(self.texts):
+            numbers = {text: number for number, text in enumerate(texts)}
+            found[:, j] = [numbers[symbol[j]] for symbol in self.symbols]
+        return found
+
+    @cached_property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The different texts of every column, in the order in which symbols have them."""
+        return tuple(tuple(dict.fromkeys(symbol[j] for symbol in self.symbols)) for j in range(len(self.columns)))
 
     def index(self, symbol: Sequence[str] | str) -> int:
         """Position of a symbol (a tuple of texts, or one text for a single column); KeyError if it is not there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -262,16 +262,17 @@ class Release:
 
         return draw_within(self.folder, column)
 
-    def variance_ratio(self, influence: npt.ArrayLike) -> FloatArray:
+    def variance_ratio(self, influence: npt.ArrayLike | Callable[[pa.Table], npt.ArrayLike]) -> FloatArray:
         """r of any statistic of the records of an invariant release, whole records too.
 
         Usual variances for the population are multiplied by 1 + r.
 
         Parameters
         ----------
-        influence : array, shape (records,) or (k, records)
+        influence : array, shape (records,) or (k, records), or callable
             The influence of every record of `table` on each of k statistics, as of
-            `funnel.estimation.variance_ratio`.
+            `funnel.estimation.variance_ratio`; or a function of a table like it that gives the influence of its rows.
+            Whole records with their secret need a function, since r depends on records with other secrets too.
 
         Returns
         -------
@@ -280,11 +281,13 @@ class Release:
         Raises
         ------
         SpecError
-            If the protocol is not invariant, or influence does not fit the records.
+            If the protocol is not invariant, influence does not fit the records, or has to be a function.
         """
-        from funnel.estimation.variance_ratios import influence_ratio
+        from funnel.estimation.variance_ratios import influence_ratio, rows_of
 
         plain, places = self._counted
+        if callable(influence):
+            return influence_ratio(plain, influence(rows_of(plain, self.table(plain.values.columns))))
         return influence_ratio(plain, influence, places)
 
     def chi_square_ratio(self, one: str, other: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,15 +64,14 @@ class Composition:
         of_record = classes.of_records(joint.inputs)
         cells, tables = [], []
         for j, column in enumerate(joint.inputs.columns):
-            places: dict[str, int] = {}
-            values = np.array([places.setdefault(symbol[j], len(places)) for symbol in joint.inputs.symbols])
-            table = np.zeros((len(joint.secret), len(classes.names), len(places)), dtype=np.int64)
-            for of_secret, row in zip(table, joint.counts, strict=True):
-                np.add.at(of_secret, (of_record, values), row)
-            cells += [(column, value) for value in places]
-            tables.append(table)
+            texts = joint.inputs.texts[j]
+            shape = (len(classes.names), len(texts))
+            of = of_record * len(texts) + joint.inputs.codes[:, j]
+            tables.append(np.array([np.bincount(of, row, math.prod(shape)).reshape(shape) for row in joint.counts]))
+            cells += [(column, text) for text in texts]
         people = classes.counted(joint).counts
-        return cls(joint.secret, classes, tuple(cells), np.concatenate(tables, axis=2), people)
+        counts = np.concatenate(tables, axis=2).astype(np.int64)
+        return cls(joint.secret, classes, tuple(cells), counts, people)
 
     def off(self, protocol: Protocol) -> FloatArray:
         """Records by which the mean of every cell is off in a release, shape (c, cells), where the secret is published.

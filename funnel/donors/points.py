@@ -23,6 +23,8 @@ POINT = 0.01
 # What every coefficient is drawn to 0 by: half a record, so that those of values without a secret end.
 _RIDGE = 0.5
 _MOST_STEPS, _MOST_ROUNDS, _PAIRS_A_ROUND = 100, 10, 25
+# The last Newton step of the regressions that pairs are searched with, in nats.
+_ROUGH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,8 @@ def scales(joint: Joint, least: int) -> tuple[Scale, ...]:
 
     The log odds of a value are a sum over the values of a record (logistic regression). Its equations say that of every
     value of a column as many records are expected to have the secret as have it, so that **tables of the secret with
-    any column agree**. Where a pair of values is off by more than chance brings in the largest of all pairs, it gets
-    points of its own, and the regression is made again.
+    any column agree**. A pair of values that is off by more than the Bayesian information criterion takes for chance
+    gets points of its own, and the regression is made again.
 
     Parameters
     ----------
@@ -78,14 +80,8 @@ class _Records:
 
     @classmethod
     def of(cls, joint: Joint) -> _Records:
-        columns = joint.inputs.columns
-        codes = np.empty((len(joint.inputs), len(columns)), dtype=np.int64)
-        values = []
-        for j in range(len(columns)):
-            numbers: dict[str, int] = {}
-            codes[:, j] = [numbers.setdefault(symbol[j], len(numbers)) for symbol in joint.inputs.symbols]
-            values.append(tuple(numbers))
-        return cls(columns, codes, tuple(values), joint.counts.sum(axis=0))
+        inputs = joint.inputs
+        return cls(inputs.columns, inputs.codes, inputs.texts, joint.counts.sum(axis=0))
 
     def scale(self, joint: Joint, s: int, least: int) -> Scale:
         """Points for one value of the secret."""
@@ -98,7 +94,7 @@ class _Records:
         coefficients = np.zeros(len(features) + 1)
         for _ in range(_MOST_ROUNDS):
             design = self._design(features)
-            coefficients = _regressed(design, self.people, having, coefficients)
+            coefficients = _regressed(design, self.people, having, coefficients, _ROUGH)
             expected = np.asarray(self.people * expit(design @ coefficients), dtype=np.float64)
             known = {(one.columns, one.values) for one in features}
             pairs = (self._feature(*cell) for cell in self._off(having, expected, least))
@@ -107,6 +103,7 @@ class _Records:
                 break
             features += more
             coefficients = np.append(coefficients, np.zeros(len(more)))
+        coefficients = _regressed(self._design(features), self.people, having, coefficients, POINT / 100)
         points = np.rint(coefficients[1:] / POINT).astype(int).tolist()
         terms = (
             Term(tuple(self.columns[j] for j in one.columns), one.values, amount)
@@ -132,19 +129,19 @@ class _Records:
         return np.asarray((np.maximum(true, others) >= least) & ~_few(true, least) & ~_few(others, least))
 
     def _off(self, having: IntArray, expected: FloatArray, least: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """Pairs of values with more, or fewer, records of the secret than chance explains; the clearest first."""
+        """Pairs of values with more, or fewer, records of the secret than chance explains; the clearest first.
+
+        The Bayesian information criterion takes a term that is off by more than √ln n standard errors.
+        """
+        most = math.sqrt(math.log(self.people.sum()))
         spread = expected * (1 - expected / self.people)
         found: list[tuple[float, tuple[int, ...], int]] = []
-        tried = 0
         for columns in itertools.combinations(range(len(self.columns)), 2):
             of, cells = self._cells(columns)
             off = np.abs(np.bincount(of, having - expected, cells)) / np.sqrt(1 + np.bincount(of, spread, cells))
             frequent = self._frequent(columns, having, least)
-            tried += int(frequent.sum())
-            found += [(float(off[cell]), columns, int(cell)) for cell in np.flatnonzero(frequent & (off > 1))]
-        most = math.sqrt(2 * math.log(max(tried, 2)))
-        clear = sorted((one for one in found if one[0] > most), key=lambda one: (-one[0], one[1], one[2]))
-        yield from ((columns, cell) for _, columns, cell in clear)
+            found += [(float(off[cell]), columns, int(cell)) for cell in np.flatnonzero(frequent & (off > most))]
+        yield from ((columns, cell) for _, columns, cell in sorted(found, key=lambda one: (-one[0], one[1], one[2])))
 
     def _design(self, features: list[_Feature]) -> csr_array:
         """Shape (a, 1 + features): ones, and which records meet which term."""
@@ -157,7 +154,9 @@ def _few(counts: FloatArray, least: int) -> BoolArray:
     return np.asarray((counts > 0) & (counts < least))
 
 
-def _regressed(design: csr_array, people: IntArray, having: IntArray, start: FloatArray) -> FloatArray:
+def _regressed(
+    design: csr_array, people: IntArray, having: IntArray, start: FloatArray, last_step: float
+) -> FloatArray:
     """Coefficients of a logistic regression of counts, shape (p,), by Newton's method from a start.
 
     Raises
@@ -167,6 +166,7 @@ def _regressed(design: csr_array, people: IntArray, having: IntArray, start: Flo
     """
     pull = np.full(len(start), _RIDGE)
     pull[0] = 0.0
+    transposed, terms = design.T.tocsr(), np.diff(design.indptr)
 
     def fit(coefficients: FloatArray) -> float:
         odds = design @ coefficients
@@ -175,8 +175,10 @@ def _regressed(design: csr_array, people: IntArray, having: IntArray, start: Flo
     now, value = start, fit(start)
     for _ in range(_MOST_STEPS):
         shares = expit(design @ now)
-        slope = design.T @ (having - people * shares) - pull * now
-        curve = (design.T @ (design * (people * shares * (1 - shares))[:, None])).toarray() + np.diag(pull)
+        slope = transposed @ (having - people * shares) - pull * now
+        spread = np.repeat(people * shares * (1 - shares), terms)
+        weighted = csr_array((spread, design.indices, design.indptr), shape=design.shape)
+        curve = (transposed @ weighted).toarray() + np.diag(pull)
         step = np.linalg.solve(curve, slope)
         for _ in range(_MOST_STEPS):
             if (then := fit(now + step)) >= value - 1e-12 * abs(value):
@@ -185,6 +187,6 @@ def _regressed(design: csr_array, people: IntArray, having: IntArray, start: Flo
         else:
             break
         now, value = now + step, then
-        if np.abs(step).max() < POINT / 100:
+        if np.abs(step).max() < last_step:
             return now
     raise SolverError("the regression of the secret on the columns does not end; publish fewer columns")

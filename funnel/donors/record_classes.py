@@ -52,9 +52,15 @@ class Scale:
         for term in self.terms:
             tables.setdefault(term.columns, {})[term.values] = term.points
         found = np.zeros(len(records), dtype=np.int64)
+        numbers = [{text: number for number, text in enumerate(texts)} for texts in records.texts]
         for columns, points in tables.items():
             places = [records.columns.index(column) for column in columns]
-            found += [points.get(tuple(symbol[j] for j in places), 0) for symbol in records.symbols]
+            of_cell = np.zeros([len(numbers[j]) for j in places], dtype=np.int64)
+            for values, amount in points.items():
+                cell = [numbers[j].get(text, -1) for j, text in zip(places, values, strict=True)]
+                if min(cell) >= 0:
+                    of_cell[tuple(cell)] = amount
+            found += of_cell[tuple(records.codes[:, places].T)]
         return found
 
 

@@ -114,6 +114,11 @@ class PlainCounts:
         return ratios(*self.both_variances(influence))
 
     @property
+    def expected(self) -> FloatArray:
+        """The share of records that become each value, (b,), where X has the published shares."""
+        return np.asarray(self._channel @ self.shares, dtype=np.float64)
+
+    @property
     def unchanged(self) -> FloatArray:
         """The probability that a value stays as it is, (b,)."""
         return np.asarray(self._channel.diagonal(), dtype=np.float64)

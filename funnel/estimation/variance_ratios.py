@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released, output_counts_by, output_places
@@ -14,6 +15,8 @@ from funnel.protocol import Protocol
 
 # Of the spread of influence values: records with the same published values may differ by so much.
 _ALIKE = 1e-6
+# Of the records: so many could become what no record is, and are taken for the mean of all.
+_MOST_UNSEEN = 0.02
 
 
 def variance_ratio(released: Released, protocol: Protocol, influence: npt.ArrayLike) -> FloatArray:
@@ -85,7 +88,7 @@ def influence_ratio(
     Raises
     ------
     SpecError
-        If influence does not fit the records.
+        If influence does not fit the records, or too much of it is missing.
     """
     values = np.asarray(influence, dtype=np.float64)
     rows = np.atleast_2d(values)
@@ -93,8 +96,31 @@ def influence_ratio(
     if values.ndim not in (1, 2) or rows.shape[1] != size or not np.isfinite(rows).all():
         raise SpecError(f"influence has one finite number for each of the {size:,} {named}, or a row of them each")
     if places is not None:
+        if (unseen := float(plain.expected[plain.counts == 0].sum())) > _MOST_UNSEEN:
+            raise SpecError(
+                f"r depends on values that no record has, such as a record with another secret: {unseen:.0%} of the "
+                "records are expected to have one; give influence as a function of a table (load_release), or by output"
+            )
         rows = _by_output(rows, places, plain.counts)
     return plain.ratio(rows).reshape(values.shape[:-1])
+
+
+def rows_of(plain: PlainCounts, table: pa.Table) -> pa.Table:
+    """A table with one row for each of the values, also those that no record has, (b,).
+
+    Parameters
+    ----------
+    plain : PlainCounts
+    table : pyarrow.Table
+        The records, as dictionary columns.
+    """
+    columns = []
+    for place, column in enumerate(plain.values.columns):
+        categories = table.column(column).unify_dictionaries().chunk(0).dictionary
+        numbers = {text: number for number, text in enumerate(categories.to_pylist())}
+        codes = pa.array([numbers[symbol[place]] for symbol in plain.values.symbols], pa.int32())
+        columns.append(pa.DictionaryArray.from_arrays(codes, categories))
+    return pa.Table.from_arrays(columns, names=list(plain.values.columns))
 
 
 def require_invariant(protocol: Protocol) -> None:

@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from funnel.estimation.by_class import _moves, donor_chances, record_channel, wh
 from funnel.estimation.means import plain_numbers
 from funnel.estimation.odds import plain_odds
 from funnel.estimation.plain_shares import plain_shares
-from funnel.estimation.variance_ratios import influence_ratio, table_ratio
+from funnel.estimation.variance_ratios import influence_ratio, rows_of, table_ratio
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
@@ -114,6 +115,26 @@ def test_a_published_secret_is_drawn_with_the_class() -> None:
     shares = plain_shares(plain, ("one",))
     assert shares.frequencies.sum() == pytest.approx(1)
     assert (shares.r <= 1).all()
+
+
+def test_r_of_a_published_secret_counts_records_with_the_other_one() -> None:
+    """In a table in which every record has one secret, what is drawn still has both: influence is asked of these."""
+    joint = Joint.from_counts(SECRETS, inputs=CLASSES, secret=["ill", "well"]).with_secret()
+    channel = funnel.fit("invariant", joint, funnel.Attribute(1.0))
+    secrets = np.array(["ill", "well"])[PEOPLE % 2]
+    table = published(PEOPLE).add_column(0, joint.inputs.columns[0], pa.array(secrets).dictionary_encode())
+    plain, places = whole_records(table, channel)
+    every = rows_of(plain, table)
+    assert list(zip(*(column.to_pylist() for column in every.columns), strict=True)) == list(plain.values.symbols)
+    cells = plain_shares(plain, (joint.inputs.columns[0], "one"))
+
+    def inside(rows: pa.Table) -> npt.NDArray[np.float64]:
+        shown = list(zip(rows[joint.inputs.columns[0]].to_pylist(), rows["one"].to_pylist(), strict=True))
+        return np.array([[cell == own for own in shown] for cell in cells.cells], dtype=float)
+
+    assert influence_ratio(plain, inside(every)) == pytest.approx(cells.r)
+    with pytest.raises(SpecError, match="a function of a table"):
+        influence_ratio(plain, inside(table), places)
 
 
 def test_everybody_of_a_class_is_as_likely_a_donor() -> None:
