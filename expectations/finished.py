@@ -200,6 +200,7 @@ class Finished(FinishedFolder):
             known,
             self.public_values,
             first=self.version == "1.0.0",
+            material=self.noise_material,
         )
 
     def _recount(self) -> list[Claim]:

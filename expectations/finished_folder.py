@@ -30,6 +30,7 @@ from funnel.recount.classes import values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.laws import Laws
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
@@ -67,6 +68,16 @@ class FinishedFolder(FinishedVersion):
         if not self.folder.frequencies.is_file():
             raise DataError("frequencies.json, from which all else is to follow, is missing")
         return PublicFrequencies.parse(self.folder.frequencies.read_bytes())
+
+    @cached_property
+    def noise_material(self) -> NoiseMaterial | None:
+        """What the noise of the series is derived from; None where its secret is gone."""
+        series = str(self.said.settings["name"])
+        try:
+            text = (self.spec.workspace_folder / series / "noise-secret").read_text(encoding="ascii")
+        except OSError:
+            return None
+        return NoiseMaterial(text, series, self.recount.sha256)
 
     @cached_property
     def recount(self) -> Recount:
@@ -281,6 +292,7 @@ class FinishedFolder(FinishedVersion):
             key=self.key,
             rounded=self.protocol["rounded"],
             as_it_is=is_invariant(self.protocol) and self.frequencies is not None,
+            material=None if self.frequencies is None else self.noise_material,
         )
 
     @property

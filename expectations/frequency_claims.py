@@ -15,6 +15,7 @@ from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.keyed_noise import NoiseMaterial, TableOf
 from funnel.recount.noisy_moves import split_complaints
 from funnel.recount.plausible import plausible_apart, plausible_noise
 from funnel.recount.selection import (
@@ -66,6 +67,7 @@ def frequency_claims(
     before: Sequence[Before] = (),
     whole: Mapping[str, Sequence[str]] | None = None,
     first: bool = True,
+    material: NoiseMaterial | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``frequencies.json`` by the source and the spec; an audit checks it by itself.
 
@@ -85,6 +87,8 @@ def frequency_claims(
         The public values of every column of whole records, where counts are by their class.
     first : bool
         Whether no version of the series was published before, so that there is nothing that is not in ``before``.
+    material : NoiseMaterial, optional
+        What noise is derived from; None where that is gone.
 
     Raises
     ------
@@ -99,6 +103,7 @@ def frequency_claims(
         all_of("values", _values(labels, counted, spec)),
         all_of("selected values", _selected(public, labels, counted, spec)),
         _noise(public, counted),
+        _derived(public, counted, before, material),
         all_of("noise of other versions", _apart(public, counted, before)),
         all_of("spent", _spent(public, said, before, counted.sha256, first)),
     ]
@@ -180,6 +185,38 @@ def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
     found = plausible_noise(public.noise(counted), public.scale, exact)
     words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
     return claim("noise", found.p_value >= SIGNIFICANCE, words)
+
+
+def table_of(public: PublicFrequencies, since: Sequence[str] = ()) -> TableOf:
+    """What the tables of a version are of."""
+    return TableOf(public.secret_columns, public.secret, public.published_columns, public.inputs, since)
+
+
+def _derived(
+    public: PublicFrequencies, counted: Recount, before: Sequence[Before], material: NoiseMaterial | None
+) -> Claim:
+    """That the noise is what the secret of the series gives these counts; or was published with them before."""
+    if _published_before(public, counted, before):
+        return Claim("derived noise")
+    if material is None:
+        return Claim("derived noise", "cannot be derived: the secret of the series' noise is gone")
+    noise = [count for row in public.noise(counted) for count in row]
+    exact = [count for row in counted.table(public.secret, public.inputs) for count in row]
+    wrong = material.wrong("counts", public.epsilon_counts, public.scale, table_of(public), noise, exact)
+    words = f"of {wrong:,} counts is not what their table and the secret of the series give"
+    return claim("derived noise", not wrong, words)
+
+
+def _published_before(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> bool:
+    """Whether these very noisy counts were published before, of the same source and the same exact counts."""
+    exact = {cell: count for cell, count in counted.counts.items() if count}
+    for one in before:
+        told = one.public
+        if one.source == counted.sha256 and (told.secret, told.inputs) == (public.secret, public.inputs):
+            same_counts = exact == {cell: count for cell, count in one.counts.items() if count}
+            if same_counts and told.noisy == public.noisy:
+                return True
+    return False
 
 
 def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:

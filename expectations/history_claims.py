@@ -16,15 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE
+from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
 from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import FORGOTTEN, Entry
+from funnel.recount.register_moves import changed_counts
 from funnel.recount.rounded import box_of, rounding_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
@@ -84,6 +87,8 @@ class HistoryEvidence:
     as_it_is : bool
         Whether the published channel is the effective one to the last unit: of an invariant release, whose balance no
         rounding keeps, and whose channel follows from public tables.
+    material : NoiseMaterial or None
+        What noise is derived from.
     """
 
     prepared: Prepared
@@ -101,6 +106,7 @@ class HistoryEvidence:
     key: RecordKey | None
     rounded: float | None
     as_it_is: bool = False
+    material: NoiseMaterial | None = None
 
     @cached_property
     def found(self) -> RegisterHistories:
@@ -174,11 +180,30 @@ class HistoryEvidence:
         told = [one for one in (self.entry.moves, self.entry.row_moves, self.entry.means) if one is not None]
         if len(told) != len(self.version.noise):
             return Claim("noise", "cannot be told: tables are not about the versions of the register")
-        for scale, tables in self.version.noise:
+        for one, (scale, tables) in zip(told, self.version.noise, strict=True):
+            if wrong := self._not_derived(one, scale, [count for table in tables.values() for count in table]):
+                return Claim("noise", wrong)
             found = plausible_tables(tables, scale)
             if found.p_value * len(told) < SIGNIFICANCE:
                 return Claim("noise", f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}")
         return Claim("noise")
+
+    def _not_derived(self, told: NoisyChanges | NoisyRows | NoisyMeans, scale: float, noise: list[int]) -> str | None:
+        """What is wrong with noise that is not what the secret of the series gives these tables."""
+        if isinstance(told, NoisyMeans):
+            # The register has them up to a rounding: how likely their noise is, is judged alone.
+            return None
+        if self.material is None or self.public is None:
+            return "cannot be derived: the secret of the series' noise is gone"
+        if isinstance(told, NoisyChanges):
+            kind, since = "changes", [one.version for one in told.since]
+            counts = changed_counts(self.found.entries[:-1], self.entry)
+        else:
+            kind, since = "rows", []
+            counts = [count for row in (*told.stayed, *told.left, told.sizes) for count in row]
+        exact = [count - one for count, one in zip(counts, noise, strict=True)]
+        wrong = self.material.wrong(kind, told.epsilon, scale, table_of(self.public, since), noise, exact)
+        return f"of {wrong:,} counts of {kind} is not what the secret of the series gives them" if wrong else None
 
     def _people(self) -> Iterator[Claim]:
         forgotten = self.prepared.register / FORGOTTEN

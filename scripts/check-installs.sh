@@ -90,7 +90,6 @@ check() {
         "$env/bin/python" "$root/scripts/check_library.py" data/adult.parquet
         "$env/bin/funnel" --help >/dev/null
         # The plan is made of the noisy counts that a release would be made of.
-        "${install[@]}" "funnel[noise] @ file://$wheel"
         "$env/bin/funnel" plan data/adult-education.toml >said 2>progress || { cat progress; refuse "funnel plan failed"; }
         grep -q '^grr ' said || refuse "funnel plan shows no mechanism"
         if "$env/bin/funnel" release data/adult-education.toml 2>said; then refuse "a library install released something"; fi

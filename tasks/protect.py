@@ -48,7 +48,7 @@ def protect(
     beside, source = tables_beside(spec, moving, units is not None), run.snapshot.source_sha256
     found = public_frequencies(spec, counted, learned, run.drawn_before, estimated.values, beside, source)
     if units is not None:
-        found = public_rows(spec, found, units, learned, run.drawn_before, moving)
+        found = public_rows(spec, found, units, learned, run.drawn_before, moving, run.snapshot.source_sha256)
     tell("taken from before" if found.reused else "done")
     return found
 
@@ -82,8 +82,8 @@ def protect_changes(
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
-    learned, before = run.estimated.learned, run.drawn_before
-    return public_changes(spec, protected, moves, laws, learned, before, has_means(spec))
+    learned, source = run.estimated.learned, run.snapshot.source_sha256
+    return public_changes(spec, protected, moves, laws, learned, run.drawn_before, has_means(spec), source)
 
 
 def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
@@ -100,4 +100,5 @@ def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
         As `protect`.
     """
     tell("protecting means")
-    return public_means(run.spec, protected, exact, run.estimated.learned, run.drawn_before)
+    source = run.snapshot.source_sha256
+    return public_means(run.spec, protected, exact, run.estimated.learned, run.drawn_before, source)

@@ -36,7 +36,7 @@ def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:
     Raises
     ------
     SpecError
-        If epsilon or beta is out of range, the law is noisy already, or OpenDP is not installed.
+        If epsilon or beta is out of range, or the law is noisy already.
     DataError
         If nothing is left of the counts under the noise.
 

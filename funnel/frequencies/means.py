@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.frequencies.noise import discrete_laplace_variance, draw_noise, scale_of
+from funnel.frequencies.noise import NoiseSecret, discrete_laplace_variance, draw_noise, scale_of
 from funnel.history.corrected import PARTS
-from funnel.joint import FloatArray, IntArray
+from funnel.joint import FloatArray, IntArray, Joint
 
 if TYPE_CHECKING:
     from funnel.frequencies.public_counts import Frequencies
@@ -54,7 +54,9 @@ def variances_of_noise(means: NoisyMeans, frequencies: Frequencies) -> FloatArra
     return np.asarray((of_mean + of_counts) * (frequencies.joint.p_input > 0))
 
 
-def noisy_means(exact: IntArray, epsilon: float) -> NoisyMeans:
+def noisy_means(
+    exact: IntArray, epsilon: float, joint: Joint | None = None, secret: NoiseSecret | None = None
+) -> NoisyMeans:
     """Add noise to every mean, whether anybody has the value or not.
 
     Parameters
@@ -63,12 +65,15 @@ def noisy_means(exact: IntArray, epsilon: float) -> NoisyMeans:
         In parts of a record; one person more or less changes them by `PARTS` in all at most.
     epsilon : float
         For all of them together.
+    joint : Joint, optional
+        Of the version, with its values.
+    secret : NoiseSecret, optional
+        What the noise is derived from; without it, or values, the noise is fresh.
 
     Raises
     ------
-    SpecError
-        If OpenDP is not installed.
     EntropyError
-        If no noise can be drawn.
+        If there is no fresh key.
     """
-    return NoisyMeans(epsilon, exact + draw_noise(len(exact), epsilon, PARTS))
+    key = None if secret is None or joint is None else secret.key("means", epsilon, joint, [exact])
+    return NoisyMeans(epsilon, exact + draw_noise(len(exact), epsilon, PARTS, key))

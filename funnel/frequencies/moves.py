@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from funnel.errors import DataError, SpecError
-from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes, same_inputs
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
@@ -210,7 +210,13 @@ class NoisyMoves:
         return sum(one.secrets.size + one.stayed.size + one.left.size for one in self.since)
 
 
-def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint, epsilon: float) -> NoisyMoves:
+def noisy_moves(
+    exact: Sequence[Moves],
+    versions: Sequence[Joint],
+    joint: Joint,
+    epsilon: float,
+    secret: NoiseSecret | None = None,
+) -> NoisyMoves:
     """Add noise to exact moves, to every count of every table, whether anybody is in it or not.
 
     Which earlier versions are somebody's last is not to be seen, nor which cells are empty. Only where an input is no
@@ -226,20 +232,28 @@ def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint,
         Of this version.
     epsilon : float
         For all tables together.
+    secret : NoiseSecret, optional
+        What the noise is derived from; without it the noise is fresh.
 
     Raises
     ------
     SpecError
-        If a table does not fit, or OpenDP is not installed.
+        If a table does not fit.
     EntropyError
         If no noise can be drawn.
     """
-    found = []
+    where, counts = [], []
     for moves, earlier in zip(exact, versions, strict=True):
         moves.require_fitting(earlier, joint)
-        possible = np.broadcast_to(_can_stay(moves, earlier, joint), moves.stayed.shape)
-        sizes = (moves.secrets.size, int(possible.sum()), moves.left.size)
-        of_secrets, of_stayed, of_left = np.split(draw_noise(sum(sizes), epsilon, TABLES), np.cumsum(sizes)[:-1])
+        where.append(np.broadcast_to(_can_stay(moves, earlier, joint), moves.stayed.shape))
+        counts += [moves.secrets.ravel(), moves.stayed[where[-1]], moves.left.ravel()]
+    sizes = [len(one) for one in counts]
+    key = None if secret is None else secret.key("changes", epsilon, joint, counts, [one.since for one in exact])
+    noise = np.split(draw_noise(sum(sizes), epsilon, TABLES, key), np.cumsum(sizes)[:-1])
+    found = []
+    for moves, possible, of_secrets, of_stayed, of_left in zip(
+        exact, where, noise[::3], noise[1::3], noise[2::3], strict=True
+    ):
         stayed = moves.stayed.copy()
         stayed[possible] += of_stayed
         found.append(

@@ -16,7 +16,7 @@ from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import NoisyMoves
-from funnel.frequencies.noise import Noise, draw_noise
+from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.frequencies.widening import widened
@@ -106,6 +106,7 @@ def protect(
     values: Mapping[str, Sequence[str]] | None = None,
     learned: Share = NOTHING,
     tables: int = 0,
+    secret: NoiseSecret | None = None,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -126,11 +127,13 @@ def protect(
         What it cost to learn these values; the counts get the rest of epsilon.
     tables : int
         How many parts of that are for tables beside the counts (`part_for`): of changes, rows of units, and means.
+    secret : NoiseSecret, optional
+        What the noise is derived from; without it the noise is fresh.
 
     Raises
     ------
     SpecError
-        If more would be spent than the settings allow, the counts are noisy already, or OpenDP is not installed.
+        If more would be spent than the settings allow, or the counts are noisy already.
     DataError
         If there are too many combinations, or no public count is above zero.
     EntropyError
@@ -145,7 +148,8 @@ def protect(
     left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
     left -= tables * Fraction(part_for(settings, learned))
     noise = Noise(rounded_down(left), learned.delta, settings.beta)
-    noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
+    key = None if secret is None else secret.key("counts", noise.epsilon, wide, [wide.counts])
+    noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon, key=key).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
 
 

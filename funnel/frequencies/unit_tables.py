@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.frequencies.moves import TABLES, Moves
-from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes
 from funnel.joint import IntArray, Joint
 
@@ -49,7 +49,7 @@ class UnitCounts:
         if not self.first.counts.shape == self.stayed.shape == self.left.shape or self.sizes.ndim != 1:
             raise SpecError("the tables of the rows of units do not fit one another")
 
-    def with_noise(self, epsilon: float) -> NoisyRows:
+    def with_noise(self, epsilon: float, secret: NoiseSecret | None = None) -> NoisyRows:
         """All but the counts of first rows with noise in every count, whether any unit is in it or not.
 
         One unit more or less changes one of ``sizes`` and at most one of ``stayed`` and ``left`` by one.
@@ -58,16 +58,17 @@ class UnitCounts:
         ----------
         epsilon : float
             For all of them together (nats).
+        secret : NoiseSecret, optional
+            What the noise is derived from; without it the noise is fresh.
 
         Raises
         ------
-        SpecError
-            If OpenDP is not installed.
         EntropyError
             If no noise can be drawn.
         """
         tables = (self.stayed, self.left, self.sizes)
-        drawn = draw_noise(sum(one.size for one in tables), epsilon, TABLES)
+        key = None if secret is None else secret.key("rows", epsilon, self.first, tables)
+        drawn = draw_noise(sum(one.size for one in tables), epsilon, TABLES, key)
         of_each = np.split(drawn, np.cumsum([one.size for one in tables])[:-1])
         noisy = (one + noise.reshape(one.shape) for one, noise in zip(tables, of_each, strict=True))
         return NoisyRows(epsilon, *noisy)

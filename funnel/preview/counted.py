@@ -52,6 +52,8 @@ class Preview:
         The spec with the recoding that the values were made by; None where that is the spec itself.
     misfits : tuple of str
         What of the spec does not fit the values of the source, for whoever has that.
+    source : str
+        SHA-256 (hex) of the source; empty without noise.
     """
 
     spec: ReleaseSpec
@@ -62,6 +64,7 @@ class Preview:
     held: Earlier | None = None
     settled: ReleaseSpec | None = None
     misfits: tuple[str, ...] = ()
+    source: str = ""
 
 
 def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -> Preview:
@@ -111,13 +114,13 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     learned, beside = codings.learned, tables_beside(spec, moving, key is not None)
     if key is None:
         protected = public_frequencies(spec, counted, learned, drawn_before, values, beside, digest)
-        return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
+        return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
     protected = public_frequencies(spec, units.first, learned, drawn_before, values, beside, digest)
-    protected = public_rows(spec, protected, units, learned, drawn_before, moving)
-    return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit)
+    protected = public_rows(spec, protected, units, learned, drawn_before, moving, digest)
+    return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
-from funnel.release.protected import DrawnBefore, public_changes
+from funnel.release.protected import DrawnBefore, has_means, public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
@@ -217,4 +217,6 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     moves = people.moves(register)
     if spec.is_robust_over_versions:
         moves = [one.by_secret for one in moves]
-    return public_changes(spec, preview.protected, moves, laws, preview.learned, drawn_before).frequencies
+    return public_changes(
+        spec, preview.protected, moves, laws, preview.learned, drawn_before, has_means(spec), preview.source
+    ).frequencies

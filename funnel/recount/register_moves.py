@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from funnel.recount.balance import Correction
 from funnel.recount.chapters import WHOLE
-from funnel.recount.noisy_moves import RECORD, change_complaints, mean_complaints, row_complaints, since_complaints
+from funnel.recount.noisy_moves import (
+    RECORD,
+    Since,
+    Table,
+    change_complaints,
+    mean_complaints,
+    row_complaints,
+    since_complaints,
+)
 from funnel.recount.register_files import Entry, damaged
 from funnel.recount.register_people import asked, first_rows, is_further, noise_limit
 
@@ -68,13 +76,33 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
             secrets[s][after // a] -= count
             # Where they are counted by secret alone there is one column.
             (stayed if same[x] == after % a else left)[s][x if len(stayed[s]) > 1 else 0] -= count
-        can = [x for x, place in enumerate(same) if place is not None]
-        if len(stayed[0]) == 1:
-            can = can[:1] and [0]
-        found[f"secrets since {since.version}"] = [count for row in secrets for count in row]
-        found[f"those who stayed since {since.version}"] = [row[x] for row in stayed for x in can]
-        found[f"those who left since {since.version}"] = [count for row in left for count in row]
+        changed = Since(since.version, _table(secrets), _table(stayed), _table(left))
+        found |= _named(changed, same)
     return found
+
+
+def _table(rows: Sequence[Sequence[int]]) -> Table:
+    return tuple(map(tuple, rows))
+
+
+def changed_counts(entries: Sequence[Entry], entry: Entry) -> list[int]:
+    """The noisy counts of all tables of changes of an entry, in the order in which `noise_of_moves` has their noise."""
+    assert entry.moves is not None
+    known = {one.chapter.name: entry.chapter.laws[one.chapter.ordinal].same for one in entries}
+    tables = [table for since in entry.moves.since for table in _named(since, known[since.version]).values()]
+    return [count for table in tables for count in table]
+
+
+def _named(since: Since, same: Sequence[int | None]) -> dict[str, list[int]]:
+    """The counts since one version that have noise, by names of tables."""
+    can = [x for x, place in enumerate(same) if place is not None]
+    if len(since.stayed[0]) == 1:
+        can = can[:1] and [0]
+    return {
+        f"secrets since {since.version}": [count for row in since.secrets for count in row],
+        f"those who stayed since {since.version}": [row[x] for row in since.stayed for x in can],
+        f"those who left since {since.version}": [count for row in since.left for count in row],
+    }
 
 
 def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> dict[str, list[int]]:

@@ -16,24 +16,22 @@ import numpy as np
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import part_for, too_much, with_changes
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
-from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
-from funnel.release.document import dump
 from funnel.release.documents import joint_document
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MovesPart, frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import ProtectedCounts, ProtectedTables, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
+from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
-
-_FILE, _CHANGES = "frequencies.json", "changes.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,8 @@ def public_frequencies(
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
     Noise that is drawn again for the same counts would tell more of them with every draw, so it is drawn once for a
-    source, a table and its settings: it is that of a version that was published with them, else that in the workspace.
+    source, a table and its epsilon: it is that of a version that was published with them, else derived from these and a
+    secret of the series, so that a plan and a release have the same.
 
     Parameters
     ----------
@@ -112,7 +111,8 @@ def public_frequencies(
         are as well, and for `funnel.release.protected_rows.public_rows` where these are counts of first rows of units.
     source : str, optional
         SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
-        spec says, and what they spent counts. Another source has other noise, also where its counts are the same.
+        spec says, and what they spent counts. Another source has other noise, also where its counts are the same:
+        noise is derived from it.
 
     Raises
     ------
@@ -130,16 +130,19 @@ def public_frequencies(
             **numbers_of(frequencies), unprotected=open_before, counted=key, noisy=None, values=None
         )
         return Protected(frequencies, record, False)
-    cache = Cache(drawn_before.workspace / "frequencies")
-    document, kept = _known(drawn_before.versions, key), cache.find(key)
-    if document is None and kept is not None:
-        document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
+    document = _known(drawn_before.versions, key)
     before = _draws(spec, earlier, source)
     if document is None:
         spent = float(sum(before.values()))
-        frequencies = protect(counted, settings, spent_before=spent, learned=learned, tables=tables)
+        frequencies = protect(
+            counted,
+            settings,
+            spent_before=spent,
+            learned=learned,
+            tables=tables,
+            secret=noise_secret(spec, drawn_before.workspace, source),
+        )
         document = frequencies_document(frequencies)
-        cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
         # Where tables come beside counts that are paid for, it is these alone that may cost something.
@@ -193,6 +196,7 @@ def public_changes(
     learned: Share,
     drawn_before: DrawnBefore,
     more: bool = False,
+    source: str | None = None,
 ) -> Protected:
     """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
 
@@ -205,7 +209,7 @@ def public_changes(
         Of the people whose last version each one is, since every version of the register; none of a first version.
     versions : sequence of Joint
         Published counts of these.
-    learned, drawn_before
+    learned, drawn_before, source
         As of `public_frequencies`.
     more : bool
         As of `spent_in_all`.
@@ -221,16 +225,13 @@ def public_changes(
     if settings.protection != "noise" or not exact:
         return protected
     key = _digest_of_moves(spec, exact, (*versions, protected.frequencies.joint), protected.record.counted)
-    cache = Cache(drawn_before.workspace / "changes")
-    found, kept = _known_changes(drawn_before.versions, key), cache.find(key)
-    if found is None and kept is not None:
-        found = ChangesPart.model_validate_json(kept[_CHANGES])
+    found = _known_changes(drawn_before.versions, key)
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
         spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, more)
-        found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon))
-        cache.keep(key, {_CHANGES: dump(found.model_dump(mode="json"))})
+        secret = noise_secret(spec, drawn_before.workspace, source)
+        found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
     noisy = changes_sha256(found)
     total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, epsilon, learned, more)
     frequencies = with_changes(protected.frequencies, found.changes, total, spent)
@@ -241,6 +242,11 @@ def public_changes(
         }
     )
     return replace(protected, frequencies=frequencies, record=record)
+
+
+def noise_secret(spec: ReleaseSpec, workspace: Path, source: str | None) -> NoiseSecret:
+    """What noise on the tables of a source is derived from."""
+    return NoiseSecret(noise_root(workspace, spec.name), source or "")
 
 
 def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlier: Sequence[Earlier]) -> Protected:

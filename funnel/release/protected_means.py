@@ -11,15 +11,18 @@ from funnel.frequencies.means import noisy_means
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
 from funnel.joint import IntArray
-from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
-from funnel.release.document import dump
 from funnel.release.frequencies_document import MeansPart
-from funnel.release.protected import DrawnBefore, Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import (
+    DrawnBefore,
+    Protected,
+    noise_secret,
+    other_noise,
+    published_frequencies,
+    spent_in_all,
+)
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
-
-_FILE = "means.json"
 
 
 def public_means(
@@ -28,6 +31,7 @@ def public_means(
     exact: IntArray,
     learned: Share,
     drawn_before: DrawnBefore,
+    source: str | None = None,
 ) -> Protected:
     """Add to public frequencies how many records each value is published for on average, with noise drawn once as well.
 
@@ -38,7 +42,7 @@ def public_means(
         With the changes since the versions before.
     exact : ndarray of int64, shape (a,)
         From `funnel.history.corrected.means`.
-    learned, drawn_before
+    learned, drawn_before, source
         As of `funnel.release.protected.public_frequencies`.
 
     Raises
@@ -51,16 +55,13 @@ def public_means(
     if spec.frequencies.protection != "noise":
         return protected
     key = _digest_of(spec, exact, protected)
-    cache = Cache(drawn_before.workspace / "means")
-    found, kept = _known(drawn_before.versions, key), cache.find(key)
-    if found is None and kept is not None:
-        found = MeansPart.model_validate_json(kept[_FILE])
+    found = _known(drawn_before.versions, key)
     if found is None:
         epsilon = part_for(spec.frequencies, learned)
         # Refused before anything is drawn.
         spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned)
-        found = MeansPart.of(noisy_means(exact, epsilon))
-        cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
+        secret = noise_secret(spec, drawn_before.workspace, source)
+        found = MeansPart.of(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
     noisy = means_sha256(found)
     total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned)
     frequencies = replace(protected.frequencies, means=found.means, epsilon=total, spent=spent)

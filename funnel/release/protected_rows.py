@@ -10,15 +10,18 @@ from dataclasses import replace
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
-from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
-from funnel.release.document import dump
 from funnel.release.frequencies_document import RowsPart
-from funnel.release.protected import DrawnBefore, Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protected import (
+    DrawnBefore,
+    Protected,
+    noise_secret,
+    other_noise,
+    published_frequencies,
+    spent_in_all,
+)
 from funnel.release.protection import ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
-
-_FILE = "rows.json"
 
 
 def public_rows(
@@ -28,6 +31,7 @@ def public_rows(
     learned: Share,
     drawn_before: DrawnBefore,
     more: bool = False,
+    source: str | None = None,
 ) -> Protected:
     """Add to public frequencies of first rows how the next ones follow, with noise that is drawn once as well.
 
@@ -38,7 +42,7 @@ def public_rows(
         The counts of first rows.
     units : UnitCounts
         Exact.
-    learned, drawn_before
+    learned, drawn_before, source
         As of `funnel.release.protected.public_frequencies`.
     more : bool
         As of `funnel.release.protected.spent_in_all`.
@@ -54,17 +58,13 @@ def public_rows(
     if settings.protection != "noise":
         return protected
     key = _digest_of(spec, units, protected.record.counted)
-    cache = Cache(drawn_before.workspace / "rows")
-    found, kept = _known(drawn_before.versions, key), cache.find(key)
-    if found is None and kept is not None:
-        found = RowsPart.model_validate_json(kept[_FILE])
+    found = _known(drawn_before.versions, key)
     reused = found is not None
     if found is None:
         epsilon = part_for(settings, learned)
         # Refused before anything is drawn.
         spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, more)
-        found = RowsPart.of(units.with_noise(epsilon))
-        cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
+        found = RowsPart.of(units.with_noise(epsilon, noise_secret(spec, drawn_before.workspace, source)))
     noisy = rows_sha256(found)
     total, spent = spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned, more)
     frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)

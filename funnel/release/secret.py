@@ -12,9 +12,9 @@ from pathlib import Path
 from funnel.errors import LedgerError, OutputError, SpecError
 from funnel.release.files import private_folder, sync_folder
 from funnel.sampling import RecordKey
-from funnel.sampling.keyed import scope_of_register
+from funnel.sampling.keyed import scope_of_register, word_key
 
-FILE, NEXT = "release-secret", "release-secret.next"
+FILE, NEXT, NOISE = "release-secret", "release-secret.next", "noise-secret"
 REGISTER_FILE = "secret"
 _BYTES = 32
 
@@ -179,6 +179,30 @@ def find_register_secret(
     return found
 
 
+def noise_root(workspace: Path, series: str) -> bytes:
+    """What the noise of a series is derived from: a secret of its own, in a file that is made on first use.
+
+    Nothing that is published depends on that file any more: published noise is used again as it is, and noise on other
+    tables is unrelated to it under this secret and under the next.
+
+    Parameters
+    ----------
+    workspace : Path
+        Private folder of the series, where the file is.
+    series : str
+        Its name.
+
+    Raises
+    ------
+    SpecError, OutputError
+        If it cannot be read or made.
+    """
+    path = private_folder(workspace) / NOISE
+    if not path.exists():
+        _make(path)
+    return word_key(replace(_key(read_secret(str(path)), (NOISE,)), series=series), "noise")
+
+
 def _unknown(register: str) -> str:
     return (
         f"nobody in the register {register} could be known again, and what was published about them would be "
@@ -205,13 +229,18 @@ def _make(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_hex(_BYTES).encode())
+            file.write(fresh_text().encode())
             file.flush()
             os.fsync(file.fileno())
         sync_folder(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise OutputError(f"the release secret cannot be written to {path}: {error.strerror}") from error
+
+
+def fresh_text() -> str:
+    """A new secret, of the operating system's entropy, as text."""
+    return secrets.token_hex(_BYTES)
 
 
 def _key(content: str, columns: tuple[str, ...]) -> RecordKey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 NONE = "–"
 ELLIPSIS = "…"
@@ -13,6 +13,8 @@ _SPACE = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Sums of many probabilities miss 1 by this much or less.
 _ROUNDING = 1e-12
+# A forged share may be any number that a float is.
+_WIDE = Context(prec=400)
 
 
 def count(value: int) -> str:
@@ -38,7 +40,7 @@ def percent(share: float | None, rounding: str = ROUND_HALF_EVEN) -> str:
         return f"0{_SPACE}%"
     if abs(share - 1) <= _ROUNDING:
         return f"100{_SPACE}%"
-    rounded = (Decimal(share) * 100).quantize(Decimal("0.1"), rounding=rounding)
+    rounded = (Decimal(share) * 100).quantize(Decimal("0.1"), rounding=rounding, context=_WIDE)
     if 0 < share < 1:
         if rounded < Decimal("0.1") or share < 0.001:
             return f"<{_SPACE}0.1{_SPACE}%"

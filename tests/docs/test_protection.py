@@ -36,7 +36,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same noise in every run: a discrete Laplace variable is the difference of two geometric ones."""
     rng = np.random.default_rng(7)
 
-    def draw(size: int, epsilon: float) -> IntArray:
+    def draw(size: int, epsilon: float, key: bytes | None) -> IntArray:
         stop = 1 - math.exp(-epsilon)
         return np.asarray(rng.geometric(stop, size) - rng.geometric(stop, size), dtype=np.int64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -15,7 +16,6 @@ import numpy as np
 import pytest
 
 from funnel.errors import DataError
-from funnel.frequencies import public_counts
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
 from funnel.pipeline.flows.pipeline import go
@@ -53,14 +53,10 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    def draw(size: int, epsilon: float) -> np.ndarray:
-        # Noise that rules the exact counts out, as one in a hundred does, is no release of these tests.
-        rng, stop = np.random.default_rng(3), 1 - math.exp(-epsilon)
-        return np.asarray(rng.geometric(stop, size) - rng.geometric(stop, size), dtype=np.int64)
-
     spec = make_project(tmp_path_factory.mktemp("noisy"), TEXT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(public_counts, "draw_noise", draw)
+        # Noise that rules the exact counts out, as one in a hundred does, is no release of these tests.
+        patch.setattr("funnel.release.secret.fresh_text", lambda: hashlib.sha256(b"3").hexdigest())
         told, done = go(ReleaseSpec.load(spec), False, False)
     assert done is not None
     return Made(spec, Path(told["folder"]), done.snapshot)
@@ -134,8 +130,32 @@ def test_noise_that_was_not_drawn_as_it_is_said_is_found(
 ) -> None:
     edit(finished.folder.frequencies, _with_counts(change, exact))
     found = failures(finished, "noisy counts")
-    assert set(found) == {"noise"}
+    assert set(found) == {"noise", "derived noise"}
     assert "p = " in found["noise"]
+
+
+def test_one_count_that_is_one_off_is_not_what_the_secret_gives(finished: Finished) -> None:
+    def edited(content: Any) -> None:
+        content["noisy"][0][0] += 1
+
+    edit(finished.folder.frequencies, edited)
+    words = "of 1 counts is not what their table and the secret of the series give"
+    assert failures(finished, "noisy counts") == {"derived noise": words}
+
+
+def test_noise_is_not_believed_where_its_secret_is_gone_or_another_one(finished: Finished, tmp_path: Path) -> None:
+    spec = finished.spec
+    shutil.copytree(spec.workspace_folder, tmp_path / "work")
+    output = spec.output.model_copy(update={"workspace": str(tmp_path / "work")})
+    elsewhere = replace(finished, spec=spec.model_copy(update={"output": output}))
+    assert failures(elsewhere, "noisy counts") == {}
+    secret = tmp_path / "work" / "people" / "noise-secret"
+    secret.write_text("ab" * 16 + secret.read_text(encoding="ascii")[:32], encoding="ascii")
+    other = replace(elsewhere)
+    assert "is not what their table" in failures(other, "noisy counts")["derived noise"]
+    secret.unlink()
+    gone = replace(elsewhere)
+    assert "secret of the series' noise is gone" in failures(gone, "noisy counts")["derived noise"]
 
 
 @pytest.mark.parametrize(

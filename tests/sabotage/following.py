@@ -143,8 +143,8 @@ FOLLOWING = [
                 "noise on changes of a tenth of the scale",
                 "tables that cost ten times what is told",
                 "funnel.frequencies.moves",
-                "draw_noise(sum(sizes), epsilon, TABLES)",
-                "draw_noise(sum(sizes), 10 * epsilon, TABLES)",
+                "draw_noise(sum(sizes), epsilon, TABLES, key)",
+                "draw_noise(sum(sizes), 10 * epsilon, TABLES, key)",
                 CAUGHT,
             ),
             (

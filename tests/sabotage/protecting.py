@@ -19,8 +19,8 @@ PROTECTING = [
         "noise of a third of the scale",
         "counts that cost three times what is told",
         "funnel.frequencies.public_counts",
-        "draw_noise(wide.counts.size, noise.epsilon)",
-        "draw_noise(wide.counts.size, 3 * noise.epsilon)",
+        "draw_noise(wide.counts.size, noise.epsilon, key=key)",
+        "draw_noise(wide.counts.size, 3 * noise.epsilon, key=key)",
         "noisy counts",
         PROTECTED,
     ),
@@ -32,6 +32,22 @@ PROTECTING = [
         f"noisy = wide.counts + {TOOLS}.cancelling_noise(",
         "noisy counts",
         PROTECTED,
+    ),
+    *(
+        Mutant(
+            what,
+            hurts,
+            "funnel.frequencies.public_counts",
+            "noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon, key=key).reshape(wide.counts.shape)",
+            f"noisy = {TOOLS}.{how}(wide.counts, draw_noise(wide.counts.size, noise.epsilon, key=key))",
+            "noisy counts",
+            PROTECTED,
+        )
+        for what, hurts, how in (
+            ("noise is always even", "the parity of every count", "evenly"),
+            ("one small count has no noise", "one exact count", "bar_one"),
+            ("noise that is fresh, and so could be chosen", "whatever who draws it likes to tell", "anew"),
+        )
     ),
     Mutant(
         "what a source has spent is forgotten",

@@ -254,10 +254,10 @@ def write_levels(folder: Path) -> None:
 
 
 def doubt(folder: Path) -> None:
-    """Limits of the noise with another certainty, about the same people."""
+    """Noise of another scale, about the same people."""
     spec = folder / "people.toml"
     spec.write_text(
-        spec.read_text(encoding="utf-8").replace("frequencies.", "frequencies.beta = 0.011\nfrequencies.", 1)
+        spec.read_text(encoding="utf-8").replace("frequencies.", "frequencies.epsilon = 0.9\nfrequencies.", 1)
     )
 
 
@@ -307,8 +307,9 @@ def exchange_rows(folder: Path) -> None:
 
 def forget_frequencies(folder: Path) -> None:
     """Nothing is there any more that was made of the source."""
-    for kept in ("frequencies", "values", "snapshots", "joints", "protocols", "fits"):
-        shutil.rmtree(folder / ".funnel" / "people" / kept)
+    for kept in ("noise-secret", "values", "snapshots", "joints", "protocols", "fits"):
+        place = folder / ".funnel" / "people" / kept
+        place.unlink() if place.is_file() else shutil.rmtree(place)
 
 
 def make_questions(folder: Path) -> None:

@@ -263,8 +263,24 @@ def believed(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, data=FileRef.of(Path(snapshot.data.path)))
 
 
-def cancelling_noise(size: int, epsilon: float) -> IntArray:
+def cancelling_noise(size: int, epsilon: float, key: bytes | None) -> IntArray:
     """Noise as it should be in every second count, and the same with the other sign in those between."""
-    noise = draw_noise(size, epsilon)
+    noise = draw_noise(size, epsilon, key=key)
     noise[1::2] = -noise[: size - size % 2 : 2]
     return noise
+
+
+def evenly(counts: IntArray, noise: IntArray) -> IntArray:
+    """Counts with noise that keeps the parity of every one."""
+    return counts + (noise // 2 * 2).reshape(counts.shape)
+
+
+def bar_one(counts: IntArray, noise: IntArray) -> IntArray:
+    """Counts with noise, but for the one whose noise is largest."""
+    noise[np.abs(noise).argmax()] = 0
+    return counts + noise.reshape(counts.shape)
+
+
+def anew(counts: IntArray, noise: IntArray) -> IntArray:
+    """Counts with noise of the same law that nothing derives again."""
+    return counts + draw_noise(noise.size, 1.0).reshape(counts.shape)

@@ -27,7 +27,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     """Noise -3, -2, … in order, and what was asked for."""
     asked: list[tuple[int, float]] = []
 
-    def draw(size: int, epsilon: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def draw(size: int, epsilon: float, key: bytes | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         asked.append((size, epsilon))
         return np.arange(size) - 3
 

@@ -195,7 +195,7 @@ def test_other_columns_are_other_inputs() -> None:
 def test_every_count_has_noise_but_those_that_alphabets_rule_out(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, float, int]] = []
 
-    def ones(size: int, epsilon: float, sensitivity: int = 1) -> np.ndarray:
+    def ones(size: int, epsilon: float, sensitivity: int, _key: bytes | None) -> np.ndarray:
         asked.append((size, epsilon, sensitivity))
         return np.arange(1, size + 1)
 
@@ -205,7 +205,7 @@ def test_every_count_has_noise_but_those_that_alphabets_rule_out(monkeypatch: py
     nobody = Moves.counted("panel/1.0.0", Changes.counted(np.zeros(0, int), np.zeros(0, int)), earlier, joint)
     found = noisy_moves([nobody, nobody], [earlier, earlier], joint, 0.25)
     # Two tables a person, for all versions together; nothing is left out because it is empty.
-    assert asked == [(2 + 4 + 6, 0.25, 2)] * 2
+    assert asked == [(2 * (2 + 4 + 6), 0.25, 2)]
     assert found.since[0].secrets.tolist() == [[1], [2]]
     assert found.since[0].stayed.tolist() == [[3, 0, 4], [5, 0, 6]]
     assert found.since[0].left.tolist() == [[7, 8, 9], [10, 11, 12]]

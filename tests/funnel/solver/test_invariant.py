@@ -271,7 +271,7 @@ def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not(
 
 def test_over_noisy_counts_no_output_moves_for_an_upper_bound_on_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels over counts are upper bounds, loose in the small events here: nothing that attains them breaks a row."""
-    monkeypatch.setattr(public_counts, "draw_noise", lambda size, epsilon: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(public_counts, "draw_noise", lambda size, epsilon, **_: np.zeros(size, dtype=np.int64))
     inputs = Alphabet(("education", "sex"), tuple(itertools.product(("school", "degree"), ("female", "male"))))
     counts = np.array([[970, 711, 1905, 1243], [30, 59, 215, 412]])
     joint = funnel.protect(Joint.from_counts(counts, ["low", "high"], inputs)).with_secret()

@@ -1,0 +1,166 @@
+"""Second versions about the same people: do records come from the channel that is published?
+
+`python -m benchmarks.second_versions` draws a first and a second version about 100,000 people, 200 times, as releases
+do but in memory: noise on the counts and on the changes, rows given what everybody's first row was. Each time the
+records of every published value are held to the published channel by an exact binomial test, with the rounding that the
+protocol states. Writes ``benchmarks/results/second-versions.json`` and ``second-versions.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binom
+
+from funnel.frequencies import protect
+from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.selection import NOTHING
+from funnel.guarantees import parse_guarantee
+from funnel.guarantees.base import PosteriorGuarantee
+from funnel.history import Changes, Observed, Past, follow
+from funnel.history.allowed import require_posterior
+from funnel.history.distributions import distributions_before
+from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
+from funnel.history.fitting import fitted
+from funnel.history.step import Step
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.mechanisms import fit
+from funnel.protocol import WORD_BITS
+from funnel.settings.protection_settings import FrequencySettings
+
+RESULTS = Path(__file__).parent / "results"
+SETTINGS = FrequencySettings(protection="noise")
+SECRET, INPUTS = ("no", "yes"), ("none", "part", "full")
+LAW = np.array([[0.42, 0.17, 0.11], [0.06, 0.09, 0.15]])
+"""P(s, x) of the first version."""
+LEAVES = np.array([[0.10, 0.35, 0.05], [0.25, 0.15, 0.30]])
+"""How likely a person takes a published value anew, by secret and value."""
+SECRET_CHANGES = np.array([0.06, 0.12])
+
+
+@dataclass(frozen=True)
+class Found:
+    """One second version: the least p-value, times the number of tests, and the largest difference of a share."""
+
+    p: float
+    off: float
+
+
+def population(people: int, random: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Cells of everybody in both versions, shape (people,): who leaves a value takes one of those with their secret."""
+    a = len(INPUTS)
+    before = random.choice(LAW.size, size=people, p=LAW.ravel())
+    s, x = np.divmod(before, a)
+    s = np.where(random.random(people) < SECRET_CHANGES[s], 1 - s, s)
+    given = LAW / LAW.sum(axis=1, keepdims=True)
+    anew = (given.cumsum(axis=1)[s] < random.random(people)[:, None]).sum(axis=1)
+    x = np.where(random.random(people) < LEAVES[before // a, x], anew, x)
+    return before, s * a + x
+
+
+def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Generator) -> Found:
+    """Draw both versions, and hold the records of the second to its channel."""
+    cells = population(people, random)
+    counted = [
+        Joint.from_counts(np.bincount(one, minlength=LAW.size).reshape(LAW.shape), SECRET, INPUTS) for one in cells
+    ]
+    past, expected = Past(), Expected.nobody()
+    nodes = np.zeros(people, dtype=np.int64)
+    for number, joint in enumerate(counted):
+        public = protect(joint, SETTINGS, moving=number > 0).joint
+        changes = {v: Changes.counted(cells[v], cells[number]) for v in range(number)}
+        laws: dict[int, Changes] = {}
+        known: dict[int, float] = {}
+        if changes:
+            exact = [Moves.counted("0", changes[0], counted[0], joint)]
+            noisy = noisy_moves(exact, [past.chapters[0].joint], public, part_for(SETTINGS, NOTHING)).since[0]
+            laws, known = {0: noisy.changes(past.chapters[0].joint, public)}, {0: float(noisy.people)}
+        who = attending(past, expected, known, float(public.n))
+        expecting = expected_people(past, who, public, laws, None)
+        xs = cells[number] % len(INPUTS)
+        predicted = follow(past, expecting, bound, str(number), target=fit("optimal", public, bound), read_alone=True)
+        step = fitted(predicted, Observed.counted(joint, changes, nodes, xs).known_by(public, laws)).step
+        outputs = _drawn(step, nodes, xs, random)
+        after, said, mass, others = answered(
+            who,
+            distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
+            predicted.library,
+            predicted.drawn_from,
+        )
+        b = len(step.channel.outputs)
+        pairs, real = after * b + said, nodes * b + outputs
+        codes = np.concatenate([pairs, np.setdiff1d(real, pairs)])
+        chapter = step.chapter(codes // b, codes % b)
+        order = np.argsort(codes)
+        expected = expected_after(who, chapter.first, mass, others)
+        nodes = chapter.first + order[np.searchsorted(codes, real, sorter=order)]
+        past = past.followed_by(chapter)
+    return judged(predicted.channel.matrix, xs, outputs)
+
+
+def judged(channel: FloatArray, xs: IntArray, outputs: IntArray) -> Found:
+    """Records of every published value by output, against the channel, (b, a), by exact tails, both sides."""
+    b, a = channel.shape
+    counts = np.bincount(outputs * a + xs, minlength=b * a).reshape(b, a)
+    n = counts.sum(axis=0)
+    tails = np.minimum(binom.cdf(counts, n, channel), binom.sf(counts - 1, n, channel))
+    return Found(min(1.0, float(2 * tails.min() * channel.size)), float(np.abs(counts / n - channel).max()))
+
+
+def _drawn(step: Step, nodes: IntArray, xs: IntArray, random: np.random.Generator) -> IntArray:
+    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
+    return np.asarray(
+        (rows.cumsum(axis=1) < random.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1)
+    )
+
+
+def page(people: int, found: list[Found]) -> str:
+    """The results as a page."""
+    p = sorted(one.p for one in found)
+    return "\n".join(
+        [
+            "# Second versions about the same people",
+            "",
+            f"By `python -m benchmarks.second_versions`: {len(found)} times a first and a second version about",
+            f"{people:,} people, LIP(0.5), noise of ε = 1 a version. Records of every published value are held to the",
+            "published channel by an exact binomial test of every output; p is the least of these, times how many they",
+            "are. People change as the published tables of changes say, which is what that channel is for.",
+            "",
+            "| | |",
+            "|---|---|",
+            f"| second versions | {len(found)} |",
+            f"| least p of all of them | {p[0]:.2g} |",
+            f"| the same, times their number | {min(1.0, p[0] * len(p)):.2g} |",
+            f"| with p below .05, of {0.05 * len(p):.0f} that may be by chance | {sum(one < 0.05 for one in p)} |",
+            f"| largest difference of a share from its probability | {max(one.off for one in found):.4f} |",
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Draw, judge, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--versions", type=int, default=200)
+    parser.add_argument("--people", type=int, default=100_000)
+    arguments = parser.parse_args()
+    bound = require_posterior(parse_guarantee("lip:0.5"))
+    random = np.random.default_rng(31)
+    found = []
+    for number in range(arguments.versions):
+        found.append(second_version(arguments.people, bound, random))
+        print(f"{number + 1}: p = {found[-1].p:.3g}, off by {found[-1].off:.4f} at most", flush=True)
+    RESULTS.joinpath("second-versions.json").write_text(
+        json.dumps({"people": arguments.people, "versions": [asdict(one) for one in found]}, indent=1) + "\n"
+    )
+    RESULTS.joinpath("second-versions.md").write_text(page(arguments.people, found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

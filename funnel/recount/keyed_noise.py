@@ -1,0 +1,116 @@
+"""Keyed noise: what the noise on a table has to be, found again from the secret of its series and the exact counts."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from flint import arb
+
+from funnel.recount.channel import Symbols
+from funnel.recount.intervals import ball, below
+
+# So many blocks of AES of a count are read: they leave two values open once in 2^240 counts.
+_BLOCKS = 2
+
+
+@dataclass(frozen=True)
+class NoiseMaterial:
+    """What noise follows from, besides the table.
+
+    Attributes
+    ----------
+    secret : str
+        Text of the secret of the series.
+    series : str
+    source : str
+        SHA-256 (hex) of the source, digested again.
+    """
+
+    secret: str = field(repr=False)
+    series: str
+    source: str
+
+    @property
+    def root(self) -> bytes:
+        """HKDF-SHA512 (RFC 5869) of the secret, without salt, for the noise of the series."""
+        scope = json.dumps([self.series, "noise-secret"]).encode()
+        info = b"\0".join([b"funnel record words 2", b"word", scope, b"noise"])
+        extracted = hmac.new(bytes(64), bytes.fromhex(self.secret.strip()), "sha512").digest()
+        return hmac.new(extracted, info + b"\1", "sha512").digest()[:32]
+
+    def wrong(
+        self, kind: str, epsilon: float, scale: float, of: TableOf, noise: Sequence[int], exact: Sequence[int]
+    ) -> int:
+        """How many counts of a table have other noise than the secret gives them.
+
+        Parameters
+        ----------
+        kind : str
+            "counts", "changes" or "rows".
+        epsilon, scale : float
+            Of the noise.
+        of : TableOf
+        noise, exact : sequence of int
+            In the order of the table.
+
+        Notes
+        -----
+        The noise of count i has to be the k with ``F(k - 1) <= u < F(k)``, where F is the distribution function of the
+        discrete Laplace law and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared with
+        that definition; no noise is drawn.
+        """
+        said = json.dumps([kind, self.source, epsilon, *of.parts, list(exact)], separators=(",", ":"))
+        key = hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest()
+        return sum(not _is_noise(k, u, scale) for k, u in zip(noise, _digits(key, len(noise)), strict=True))
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """What a table is of: the columns of a version with their values, and the versions that it tells changes since."""
+
+    secret_columns: Sequence[str]
+    secret: Symbols
+    published_columns: Sequence[str]
+    inputs: Symbols
+    since: Sequence[str] = ()
+
+    @property
+    def parts(self) -> list[list[object]]:
+        """The same in the order in which it is a part of a name."""
+        return [
+            [[list(self.secret_columns), list(self.secret)], [list(self.published_columns), list(self.inputs)]],
+            list(self.since),
+        ]
+
+
+def _digits(key: bytes, size: int) -> Iterator[int]:
+    """Of every count the first binary digits of its u, as a whole number."""
+    plain = b"".join(struct.pack("<QQ", place, block) for place in range(size) for block in range(_BLOCKS))
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    words = iter(struct.unpack(f"<{2 * _BLOCKS * size}Q", cipher.update(plain) + cipher.finalize()))
+    for _ in range(size):
+        found = 0
+        for _ in range(2 * _BLOCKS):
+            found = (found << 64) | next(words)
+        yield found
+
+
+def _is_noise(k: int, digits: int, scale: float) -> bool:
+    """Whether some u with these first digits has noise k."""
+    unit = 1 << (128 * _BLOCKS)
+    return not below(Fraction(digits + 1, unit), lambda: _up_to(k - 1, scale)) and below(
+        Fraction(digits, unit), lambda: _up_to(k, scale)
+    )
+
+
+def _up_to(k: int, scale: float) -> arb:
+    """F(k) = P(Z <= k) for P(k) proportional to e^(-|k| / scale)."""
+    alpha = (-ball(1 / Fraction(scale))).exp()
+    tail = alpha ** (k + 1 if k >= 0 else -k) / (1 + alpha)
+    return 1 - tail if k >= 0 else tail
