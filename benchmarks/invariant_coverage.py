@@ -321,6 +321,8 @@ def summarised(name: str, case: Case | WholeRecords, releases: list[Release]) ->
     }
     for kind in case.statistics:
         *coverage, r, off = np.moveaxis(np.array([one.held[kind] for one in releases]), 1, 0)
+        # An estimate that never varies, and that no release changes, is off by 0 of 0.
+        off = np.nan_to_num(off, nan=0.0, posinf=np.inf, neginf=-np.inf)
         yield (
             about
             | {
