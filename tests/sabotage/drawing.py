@@ -327,7 +327,7 @@ DRAWING = [
         "funnel.release.row_files",
         "if file_digest(folder.data) != rows_sha256:",
         "if not rows_sha256:",
-        "publication.write_documents",
+        "publication.require_drawn",
         EXCHANGED_ROWS,
     ),
     Mutant(

@@ -434,7 +434,7 @@ PUBLISHING = [
         "funnel.release.decision",
         "version = _next(last, origin)",
         "version = last.version if last else _next(last, origin)",
-        "report and counts",
+        "report figures",
         OTHER_BOUND,
     ),
     Mutant(
