@@ -72,7 +72,7 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
     past, expected = Past(), Expected.nobody()
     nodes = np.zeros(people, dtype=np.int64)
     for number, joint in enumerate(counted):
-        public = protect(joint, SETTINGS, moving=number > 0).joint
+        public = protect(joint, SETTINGS, tables=int(number > 0)).joint
         changes = {v: Changes.counted(cells[v], cells[number]) for v in range(number)}
         laws: dict[int, Changes] = {}
         known: dict[int, float] = {}
