@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
 from funnel.release.decision import Earlier
+from funnel.release.document import Part
 from funnel.release.documents import joint_document
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MovesPart, frequencies_document
 from funnel.release.layout import ReleaseFolder
@@ -32,6 +34,8 @@ from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
+
+PartT = TypeVar("PartT", bound=Part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +229,7 @@ def public_changes(
     if settings.protection != "noise" or not exact:
         return protected
     key = _digest_of_moves(spec, exact, (*versions, protected.frequencies.joint), protected.record.counted)
-    found = _known_changes(drawn_before.versions, key)
+    found = known_part(drawn_before.versions, "changes", key, changes_sha256)
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
@@ -330,18 +334,31 @@ def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequen
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _known_changes(versions: Sequence[Earlier], key: str) -> ChangesPart | None:
-    """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
+def known_part(versions: Sequence[Earlier], name: str, key: str, digest: Callable[[PartT], str]) -> PartT | None:
+    """What the last of these versions with the same exact tables and settings published of them; None if none has them.
+
+    Parameters
+    ----------
+    versions : sequence of Earlier
+    name : "changes", "rows" or "means"
+    key : str
+        Digest of the exact tables and settings.
+    digest : callable
+        Of the noisy tables.
+
+    Raises
+    ------
+    LedgerError
+        If what was published is gone or was changed.
+    """
     for one in reversed(versions):
-        frequencies = one.record.frequencies
-        if one.folder is None or frequencies.changes is None:
+        kept = getattr(one.record.frequencies, name)
+        if one.folder is None or kept is None or kept.counted != key:
             continue
-        if frequencies.changes.counted != key:
-            continue
-        changes = published_frequencies(one).changes
-        if changes is None or changes_sha256(changes) != frequencies.changes.noisy:
+        part: PartT | None = getattr(published_frequencies(one), name)
+        if part is None or digest(part) != kept.noisy:
             raise other_noise(one)
-        return changes
+        return part
     return None
 
 

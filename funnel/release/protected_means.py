@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 from funnel.frequencies.means import noisy_means
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
 from funnel.joint import IntArray
-from funnel.release.decision import Earlier
 from funnel.release.frequencies_document import MeansPart
 from funnel.release.protected import (
     DrawnBefore,
     Protected,
+    known_part,
     noise_secret,
-    other_noise,
-    published_frequencies,
     spent_in_all,
 )
 from funnel.release.protection import ProtectedTables, numbers_of
@@ -55,7 +52,7 @@ def public_means(
     if spec.frequencies.protection != "noise":
         return protected
     key = _digest_of(spec, exact, protected)
-    found = _known(drawn_before.versions, key)
+    found = known_part(drawn_before.versions, "means", key, means_sha256)
     if found is None:
         epsilon = part_for(spec.frequencies, learned)
         # Refused before anything is drawn.
@@ -81,16 +78,3 @@ def _digest_of(spec: ReleaseSpec, exact: IntArray, protected: Protected) -> str:
     changes = None if record.changes is None else record.changes.noisy
     said = [exact.tolist(), spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), record.noisy, changes]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-
-def _known(versions: Sequence[Earlier], key: str) -> MeansPart | None:
-    """The noisy means of the last of these versions with the same exact ones and settings; None if none has them."""
-    for one in reversed(versions):
-        frequencies = one.record.frequencies
-        if one.folder is None or frequencies.means is None or frequencies.means.counted != key:
-            continue
-        means = published_frequencies(one).means
-        if means is None or means_sha256(means) != frequencies.means.noisy:
-            raise other_noise(one)
-        return means
-    return None

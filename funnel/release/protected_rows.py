@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
-from funnel.release.decision import Earlier
 from funnel.release.frequencies_document import RowsPart
 from funnel.release.protected import (
     DrawnBefore,
     Protected,
+    known_part,
     noise_secret,
-    other_noise,
-    published_frequencies,
     spent_in_all,
 )
 from funnel.release.protection import ProtectedTables, numbers_of
@@ -58,7 +55,7 @@ def public_rows(
     if settings.protection != "noise":
         return protected
     key = _digest_of(spec, units, protected.record.counted)
-    found = _known(drawn_before.versions, key)
+    found = known_part(drawn_before.versions, "rows", key, rows_sha256)
     reused = found is not None
     if found is None:
         epsilon = part_for(settings, learned)
@@ -85,16 +82,3 @@ def _digest_of(spec: ReleaseSpec, units: UnitCounts, counted: str) -> str:
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
     said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"}), counted]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-
-def _known(versions: Sequence[Earlier], key: str) -> RowsPart | None:
-    """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
-    for one in reversed(versions):
-        frequencies = one.record.frequencies
-        if one.folder is None or frequencies.rows is None or frequencies.rows.counted != key:
-            continue
-        rows = published_frequencies(one).rows
-        if rows is None or rows_sha256(rows) != frequencies.rows.noisy:
-            raise other_noise(one)
-        return rows
-    return None
