@@ -1,15 +1,14 @@
 """Wide tables, records as they are or a donor's: what stays, what is proven, and what it costs.
 
 ``python -m benchmarks.columns --adult adult.parquet [--census census_income_kdd.parquet]`` makes protocols for few and
-for many columns, draws one release of each, and holds the counts of all pairs of columns against the true ones. Bound
-and balance are computed again from the text of the protocol. Seconds are of processor time. Writes
+for many columns, and draws one release of each. Bound and balance are computed again from the text of the protocol.
+Seconds are of processor time. Writes
 ``benchmarks/results/columns.json`` and ``columns.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,12 +22,11 @@ import funnel
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.wide_tables import ADULT, CENSUS, table_of
 from funnel import Guarantee, Joint
-from funnel.donors import ColumnsSolution
 from funnel.recount import ReleasedProtocol
 from funnel.recount.classes import PlainClasses
-from funnel.recount.invariance import largest_imbalance, levels_by_prefix
 from funnel.recount.source import Recount
 from funnel.release.classes_document import classes_document
+from tests.whole_records import largest_imbalance, levels_by_prefix
 
 FOUR = ["education", "sex", "race", "relationship"]
 FIVE = ["education", "sex", "occupation", "age", "relationship"]
@@ -60,8 +58,7 @@ def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: 
     seconds = time.process_time() - began
     joint = Joint.from_table(source, [secret], columns)
     began = time.process_time()
-    drawn = funnel.sanitise(source, found.protocol, shuffle=False, classes=found.classes)
-    released = drawn.to_pandas().astype(str)
+    released = funnel.sanitise(source, found.protocol, shuffle=False, classes=found.classes).to_pandas().astype(str)
     drawing = time.process_time() - began
     questions = classes_document(found.classes).to_bytes()
     text, classes = ReleasedProtocol.parse(found.protocol.to_json()), PlainClasses.parse(questions)
@@ -72,7 +69,6 @@ def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: 
     again = time.process_time() - began
     assert all(level.holds for level in levels)
     assert imbalance <= 1e-12
-    scores = _scores(joint, found, source, released)
     told = found.classes.counted(joint)
     return {
         "table": name,
@@ -91,9 +87,6 @@ def measured(name: str, path: Path, columns: list[str], secret: str, guarantee: 
         "level": found.level,
         "levels again": [level.nats for level in levels],
         "imbalance": float(imbalance),
-        "cells": len(scores),
-        "within 1.96": float((np.abs(scores) < 1.96).mean()),
-        "largest": float(np.abs(scores).max()),
         "seconds": seconds,
         "drawing": drawing,
         "again": again,
@@ -115,34 +108,6 @@ def _information(joint: Joint) -> float:
     seen = law > 0
     alone = law.sum(axis=1, keepdims=True) * law.sum(axis=0)
     return float((law[seen] * np.log(law[seen] / alone[seen])).sum())
-
-
-def _scores(joint: Joint, found: ColumnsSolution, source: pd.DataFrame, released: pd.DataFrame) -> np.ndarray:
-    """Of all cells of pairs of columns: published less true count, by its standard deviation under the protocol.
-
-    Standard deviations are those for donors that are anybody of their class; who is alike is a donor more often. Cells
-    of which fewer than five records are expected to change are left out.
-    """
-    moves, columns = found.protocol.matrix, joint.inputs.columns
-    stays, goes = np.diag(moves), moves - np.diag(np.diag(moves))
-    of_record = found.classes.of_records(joint.inputs)
-    number = dict(zip(joint.inputs.symbols, of_record.tolist(), strict=True))
-    of = np.array([number[row] for row in zip(*(source[column] for column in columns), strict=True)])
-    sizes = np.bincount(of, minlength=len(stays))
-    scores = []
-    for pair in itertools.combinations(columns, 2):
-        names = pd.MultiIndex.from_frame(source[list(pair)].drop_duplicates())
-        cell, other = (names.get_indexer(pd.MultiIndex.from_frame(part[list(pair)])) for part in (source, released))
-        true = np.zeros((len(names), len(stays)))
-        np.add.at(true, (cell, of), 1)
-        # P(published in the cell | class), of those who come to it from another class.
-        comes = (true / np.maximum(sizes, 1)) @ goes
-        within = np.minimum(1.0, stays + comes)
-        variance = (true * within * (1 - within) + (sizes - true) * comes * (1 - comes)).sum(axis=1)
-        published, counts = np.bincount(other, minlength=len(names)), true.sum(axis=1)
-        some = variance >= 5
-        scores.append((published - counts)[some] / np.sqrt(variance[some]))
-    return np.concatenate(scores)
 
 
 def page(rows: list[Row]) -> str:
@@ -174,7 +139,6 @@ def page(rows: list[Row]) -> str:
             f"{row['level']:.7f}",
             f"{max(row['levels again']):.7f}",
             f"{row['imbalance']:.0e}",
-            f"{row['within 1.96']:.3f} of {row['cells']:,}, {row['largest']:.1f}",
             f"{row['seconds']:.1f}",
             f"{row['drawing']:.1f}",
             f"{row['again']:.1f}",
@@ -192,7 +156,7 @@ def page(rows: list[Row]) -> str:
         "before",
     ]
     head += ["single columns unchanged", "nats told of the secret"]
-    second = ["columns", "secret", "guarantee", "level", "level again", "imbalance", "z of pairs", "s", "s drawing"]
+    second = ["columns", "secret", "guarantee", "level", "level again", "imbalance", "s", "s drawing"]
     second += ["s again", "kB: protocol / source"]
     lines = [
         "# Wide tables: records as they are, or a donor's",
@@ -206,10 +170,8 @@ def page(rows: list[Row]) -> str:
         *table(head, map(cells, rows)),
         "",
         "*Level again* is the largest level of all prefixes of columns, *imbalance* the largest |P(Y = y) - P(X = y)|,",
-        "both computed from the files of the protocol by `funnel.recount.invariance`. *z of pairs*: one release was",
-        "drawn, and the counts of all cells of two columns are compared with the true ones: share of cells within 1.96",
-        "standard deviations of the protocol, and the largest deviation. Seconds are of processor time, *s* to make",
-        "and prove the protocol.",
+        "both computed from the files of the protocol by `tests.whole_records`. Seconds are of processor time,",
+        "*s* to make and prove the protocol. [Cross tables](cross-tables.md) of releases are on a page of their own.",
         "",
         *table(second, map(costs, rows)),
         "",

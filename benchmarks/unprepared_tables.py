@@ -138,6 +138,21 @@ def small(people: int = 400, seed: int = 5) -> pd.DataFrame:
     )
 
 
+def codes(people: int = 20_000, seed: int = 6) -> pd.DataFrame:
+    """Codes with leading zeros, and a secret with rare values, of which some have a handful of people."""
+    rng = np.random.default_rng(seed)
+    postcodes = [f"{k:05}" for k in rng.integers(1_000, 99_999, 60)]
+    shares = [0.7, 0.12, 0.1, 0.07, 0.0095, 0.0003, 0.0002]
+    return pd.DataFrame(
+        {
+            "postcode": rng.choice(postcodes, people, p=rng.dirichlet(np.ones(60))),
+            "occupation_code": rng.choice([f"{k:03}" for k in range(7, 907, 30)], people),
+            "born": rng.integers(1940, 2006, people),
+            "benefit": rng.choice(["none", "housing", "old age", "work", "health", "other", "war"], people, p=shares),
+        }
+    )
+
+
 CASES = (
     Case("adult, 3 columns", _adult, ("--secret", "income", "--publish", "education,sex,age"), "parquet"),
     Case("adult, race", _adult, ("--secret", "race", "--publish", "education,sex,occupation"), "parquet"),
@@ -148,6 +163,8 @@ CASES = (
     Case("panel, unemployed", panel, ("--secret", "unemployed", "--publish", "born,region,children", "--unit", "pid")),
     Case("survey, party", survey, ("--secret", "party", "--publish", "age_group,region,number_of_children")),
     Case("survey, key", survey, ("--secret", "smoker", "--publish", "age,region", "--key", "interview")),
+    Case("survey, key, many columns", survey, ("--secret", "smoker", "--publish", "all", "--key", "interview")),
+    Case("codes", codes, ("--secret", "benefit", "--publish", "postcode,born")),
     Case("missing values", missing, ("--secret", "disabled", "--publish", "sex,education,income")),
     Case("missing, all columns", missing, ("--secret", "disabled", "--publish", "all")),
     Case("small club", small, ("--secret", "religion", "--publish", "age,section")),

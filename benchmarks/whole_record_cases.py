@@ -41,7 +41,7 @@ from funnel.spec import ReleaseSpec
 SPEC = Path(__file__).parents[1] / "data" / "adult-wide.toml"
 # As a spec has them by default, without a rule of dominance.
 _LEAST, _MOST, _FEW = 50, 400, 10
-_CENSUS = """
+CENSUS_SPEC = """
 name = "census-wide"
 title = "Twelve columns of Census-Income"
 secret = ["income"]
@@ -294,7 +294,7 @@ def whole_record_cases(census: Path | None) -> dict[str, Callable[[], WholeRecor
         return WholeRecords(_independent(joint, "race"), joint.n, LIP(0.25), {}, tests)
 
     def of_census(path: Path) -> WholeRecords:
-        joint = read(ReleaseSpec.parse(_CENSUS.replace("PATH", str(path.resolve())), SPEC))
+        joint = read(ReleaseSpec.parse(CENSUS_SPEC.replace("PATH", str(path.resolve())), SPEC))
         return WholeRecords(joint, joint.n, LIP(1.0), _of_census(joint.inputs))
 
     found = {

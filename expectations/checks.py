@@ -10,9 +10,9 @@ from funnel.audit.context import AuditContext
 from funnel.audit.recheck import CHECKS
 from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
+from funnel.protocol import Protocol
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.evidence import Evidence
     from funnel.pipeline.expectations.finished import Finished
 
 # What is there of every coming version that is whole.
@@ -36,9 +36,29 @@ SOURCE_CHECKS: tuple[Check[Finished], ...] = (
         "Every record has the answer that its key and the release secret give it, derived again.",
     ),
     _by_claims(
-        "second reader",
+        "drawn by input",
         "public",
-        "Another reader finds every output in the parquet file exactly as often as it was drawn.",
+        "Every record drew once; among those with the same input, outputs look drawn without regard to the secret.",
+    ),
+    _by_claims(
+        "random order",
+        "shuffled",
+        "The order of the rows looks random: it follows neither the source nor inputs or secrets.",
+    ),
+    _by_claims(
+        "order of the source",
+        "unshuffled",
+        "Rows are not shuffled, as the spec asks: they stand in the order of the source.",
+    ),
+    _by_claims(
+        "random words",
+        "public",
+        "The random words that rows were drawn with and ordered by look uniform, and none was ever used twice.",
+    ),
+    _by_claims(
+        "sampler",
+        "public",
+        "The sampler gives every output exactly the share of words that its weight says.",
     ),
     _by_claims(
         "source", "public", "The release was made from the source as it is now, by what the text of its spec says."
@@ -88,25 +108,24 @@ def declared_checks(has: Collection[str]) -> list[Check[Any]]:
     return [one for one in every if one.applies(has)]
 
 
-def traits(
-    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False, drawn: bool = False
-) -> frozenset[str]:
-    """The words of `funnel.audit.check.Check.needs` that will be true of a version; parameters as of `announced`."""
-    protocol = evidence.protocol
-    shuffled = evidence.drawing is not None and evidence.drawing.shuffled
+def traits(protocol: Protocol, asked: Collection[str]) -> frozenset[str]:
+    """The words of `funnel.audit.check.Check.needs` that will be true of a version.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The published one.
+    asked : collection of str
+        What is asked of it: ``csv``, ``keyed``, ``followed``, ``noise``, ``numbers`` and ``classes``, and ``shuffled``.
+    """
+    is_plain = protocol.inputs.columns == protocol.outputs.columns
     words = {
-        "csv": csv,
-        "keyed": keyed,
-        "followed": followed,
-        "noise": noise,
-        "exact": not noise,
-        "numbers": drawn,
-        "classes": bool(evidence.categories),
+        "exact": "noise" not in asked,
+        "unshuffled": "shuffled" not in asked,
         "invariant": protocol.is_invariant,
-        "plain": protocol.inputs.columns == protocol.outputs.columns,
-        "shuffled": shuffled,
+        "plain": is_plain,
     }
-    return frozenset({*_ALWAYS, *(word for word, known in words.items() if known)})
+    return frozenset({*_ALWAYS, *asked, *(word for word, known in words.items() if known)})
 
 
 def made_checks(finished: Finished, has: Collection[str], context: AuditContext) -> Iterator[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
+from funnel.recount.donors import PlainDonors
 from funnel.recount.laws import share_step
 
 Json = Mapping[str, Any]
+Record = tuple[str, ...]
 
 # So far apart the probabilities of a class may be for two secrets, by rounding.
 _ROUNDED = 1e-9
@@ -27,6 +29,8 @@ def class_claims(
     released: ReleasedProtocol,
     data: Path,
     stated: Json,
+    categories: Mapping[str, Sequence[str]],
+    taken: str | None,
     given: PlainClasses | None = None,
 ) -> list[Claim]:
     """What holds of classes and published records.
@@ -43,15 +47,23 @@ def class_claims(
         The released parquet file.
     stated : mapping
         What ``report.json`` states of records that stay unchanged.
+    categories : mapping of str to sequence of str
+        The values of every column in order, as the package states them.
+    taken : str or None
+        The digest of whose places records take, that the drawing left.
     given : PlainClasses, optional
         In the file that the text of the spec names.
     """
-    sizes: Counter[str] = Counter()
-    for (_, record), count in whole.counts.items():
+    people, sizes = _people(whole), Counter[str]()
+    for record, count in people.items():
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
     rows = published_by_class(recount_published(data, said.released), width)
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
+    nobody: Record = ()
+    true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
+    places = PlainDonors(classes.columns, true, {}, categories).taken_digest(classes.names)
+    gone, least_gone, most_gone = found.gone
     misplaced, unknown = found.misplaced, found.unknown
     unlikely = list(found.unlikely())
     # Of classes that follow from other people's records each needs a donor.
@@ -73,9 +85,23 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
+        claim("donors", taken == places, "of the drawing are not as likely to be anybody of a class"),
+        claim(
+            "changes",
+            least_gone <= gone <= most_gone,
+            f"of records are not those of the protocol: {gone:,} like no other are gone, instead of {least_gone:,.0f} "
+            f"to {most_gone:,.0f}",
+        ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
         _known(found, stated.get("known"), said),
     ]
+
+
+def _people(whole: Recount) -> Counter[Record]:
+    people: Counter[Record] = Counter()
+    for (_, record), count in whole.counts.items():
+        people[record] += count
+    return people
 
 
 def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:

@@ -28,7 +28,7 @@ from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import OverVersions, report_claims
 from funnel.pipeline.expectations.weighted_claims import class_weights
-from funnel.recount import ReleasedProtocol, recount_published
+from funnel.recount import ReleasedProtocol
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.frequencies import PublicFrequencies
@@ -38,7 +38,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.rendering import page_renderer
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+    from funnel.pipeline.expectations.custom import ReleaseExpectation
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,23 @@ class Finished(FinishedFolder):
 
     def declared(self) -> list[ReleaseExpectation]:
         """What is expected of it."""
-        from funnel.pipeline.expectations.suite import declare, declare_checks
+        from funnel.pipeline.expectations.suite import declare
 
-        return [*declare(self.evidence), *declare_checks(self._traits)]
+        return declare(self.evidence, self._traits)
 
     @property
     def _traits(self) -> frozenset[str]:
         said = self.said
-        return traits(self.evidence, said.csv, said.keyed, self.is_followed, said.has_noise, bool(said.drawn))
+        asked = {
+            "csv": said.csv,
+            "keyed": said.keyed,
+            "followed": self.is_followed,
+            "noise": said.has_noise,
+            "numbers": bool(said.drawn),
+            "classes": self.classes is not None,
+            "shuffled": said.shuffled,
+        }
+        return traits(self.document.protocol, {word for word, holds in asked.items() if holds})
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -83,7 +92,11 @@ class Finished(FinishedFolder):
         """What the files state that a check of the source is about, each with whether it holds."""
         makers = {
             "declared files": self._files,
-            "second reader": self._second_reader,
+            "drawn by input": lambda: self.drawing.independence(),
+            "random order": lambda: self.drawing.random_order(),
+            "order of the source": lambda: self.drawing.source_order(),
+            "random words": lambda: self.drawing.random_words(),
+            "sampler": lambda: self.drawing.sampler(),
             "record classes": self._classes,
             "source": self._source,
             "answers by key": self._keys,
@@ -118,15 +131,10 @@ class Finished(FinishedFolder):
             self.laws.released,
             self.folder.data,
             stated,
+            self.stated_categories,
+            self.draws.donors,
             self.given_classes,
         )
-
-    def _second_reader(self) -> list[Claim]:
-        counts = recount_published(self.folder.data, self.said.publish)
-        outputs = self.document.protocol.outputs.symbols
-        drawn = self.evidence.pair_counts.by_output.tolist()
-        other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
-        return [claim("records", not other, "of an output are not as many as were drawn")]
 
     def _bins(self) -> Claim:
         """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
@@ -173,7 +181,7 @@ class Finished(FinishedFolder):
         given = self.drawing_document is not None
         if self.followed is not None or not given:
             protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
-            return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
+            return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.pairs, self.followed)
         # What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged
         # then.
         return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]

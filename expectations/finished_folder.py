@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.alphabet import Alphabet
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import public_files
-from funnel.pipeline.expectations.drawing import Drawing
+from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.finished_version import FinishedVersion, json_in
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
@@ -25,13 +26,12 @@ from funnel.recount import (
     ReleasedProtocol,
     recount,
 )
-from funnel.recount.balance import is_invariant
 from funnel.recount.classes import values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
-from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.laws import Laws
+from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
@@ -211,45 +211,40 @@ class FinishedFolder(FinishedVersion):
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What the released table is judged by: the recounted law, the declared bound, the stored draws."""
-        found = self.recount
-        joint = Joint.from_counts(
-            found.table(found.secret, found.inputs),
-            Alphabet(self.said.secret, found.secret),
-            Alphabet(self.said.inputs, found.inputs),
-        )
-        protocol = self.document.protocol
-        return Evidence(
-            released=self.folder.data,
-            protocol=protocol,
-            joint=joint,
-            guarantee=self.said.guarantee,
-            snapshot_rows=found.rows,
-            secret=self.said.secret,
-            published=self.said.publish,
-            pair_counts=drawn_pairs(self.draws, self.drawn_with),
-            drawing=self._drawing(),
-            drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
-            drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
-            categories=self.values,
-        )
+        """The released table, with what it is declared to hold."""
+        return Evidence(self.folder.data, self.document.protocol, self.said.released, self.pairs.by_output.tolist())
+
+    @cached_property
+    def pairs(self) -> DrawnCounts:
+        """The drawn records by input and output, shape (1, a + 1, b)."""
+        return drawn_pairs(self.draws, self.drawn_with)
 
     @cached_property
     def draws(self) -> DrawsDocument:
         """The stored draws."""
         return DrawsDocument.read(self.folder.draws)
 
-    def _drawing(self) -> Drawing:
-        draws = self.draws
+    @cached_property
+    def drawing(self) -> Drawing:
+        """What the drawing of the rows left, with the law counted again."""
+        found, given = self.recount, self.drawing_document
+        joint = Joint.from_counts(
+            found.table(found.secret, found.inputs),
+            Alphabet(self.said.secret, found.secret),
+            Alphabet(self.said.inputs, found.inputs),
+        )
         return Drawing(
-            counts=draws.counts,
-            secret=draws.secret.alphabet(),
-            probe=draws.probe,
+            released=self.folder.data,
+            published=self.document.protocol,
+            joint=joint,
+            drawn_with=Channel(self.drawn_with, joint if given is None else given.joint, self.pairs),
+            draws=self.draws,
             words=WordsDocument.read(self.folder.words).statistics,
             snapshot=Path(self.drawn_snapshot.data.path),
             shuffled=self.said.shuffled,
             taken_over=self.taken_over,
             earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
+            by_class=self.classes is not None,
         )
 
     @cached_property
@@ -286,12 +281,11 @@ class FinishedFolder(FinishedVersion):
             public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
-            drawn=self.evidence.pair_counts.by_output.tolist(),
+            drawn=self.pairs.by_output.tolist(),
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,
-            rounded=self.protocol["rounded"],
-            as_it_is=is_invariant(self.protocol) and self.frequencies is not None,
+            protocol=self.protocol,
             material=None if self.frequencies is None else self.noise_material,
         )
 

@@ -17,7 +17,6 @@ from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial, TableOf
 from funnel.recount.noisy_moves import split_complaints
-from funnel.recount.plausible import plausible_apart, plausible_noise
 from funnel.recount.selection import (
     declared_values,
     learned_columns,
@@ -28,9 +27,8 @@ from funnel.recount.selection import (
 )
 from funnel.spec import ReleaseSpec
 
-# A false alarm may come from the noise of counts, from that of changes and rows, from the values that were selected, or
-# from the comparison of versions.
-SIGNIFICANCE = SHARES["frequencies"] / 4
+# A false alarm may come from the values that were selected, or from the noise of means; all other noise is derived.
+SIGNIFICANCE = SHARES["frequencies"] / 2
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,6 @@ class Before:
     public: PublicFrequencies
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
     source: str = ""
-
-    @property
-    def noise(self) -> list[list[int]]:
-        """What was added to its counts."""
-        return [
-            [noisy - self.counts.get((s, x), 0) for x, noisy in zip(self.public.inputs, row, strict=True)]
-            for s, row in zip(self.public.secret, self.public.noisy, strict=True)
-        ]
 
 
 def frequency_claims(
@@ -102,9 +92,8 @@ def frequency_claims(
         all_of("combinations", _combinations(public, said)),
         all_of("values", _values(labels, counted, spec)),
         all_of("selected values", _selected(public, labels, counted, spec)),
-        _noise(public, counted),
         _derived(public, counted, before, material),
-        all_of("noise of other versions", _apart(public, counted, before)),
+        all_of("noise of other versions", _drawn_once(public, counted, before)),
         all_of("spent", _spent(public, said, before, counted.sha256, first)),
     ]
 
@@ -180,13 +169,6 @@ def _selected(
     yield same("learned columns", {*columns} <= {*learned_columns(spec)}, True)
 
 
-def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
-    exact = counted.table(public.secret, public.inputs)
-    found = plausible_noise(public.noise(counted), public.scale, exact)
-    words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
-    return claim("noise", found.p_value >= SIGNIFICANCE, words)
-
-
 def table_of(public: PublicFrequencies, since: Sequence[str] = ()) -> TableOf:
     """What the tables of a version are of."""
     return TableOf(public.secret_columns, public.secret, public.published_columns, public.inputs, since)
@@ -196,7 +178,8 @@ def _derived(
     public: PublicFrequencies, counted: Recount, before: Sequence[Before], material: NoiseMaterial | None
 ) -> Claim:
     """That the noise is what the secret of the series gives these counts; or was published with them before."""
-    if _published_before(public, counted, before):
+    known = [one for one in before if one.source == counted.sha256]
+    if any(told.noisy == public.noisy for told in _told_of(public, counted, known)):
         return Claim("derived noise")
     if material is None:
         return Claim("derived noise", "cannot be derived: the secret of the series' noise is gone")
@@ -207,35 +190,23 @@ def _derived(
     return claim("derived noise", not wrong, words)
 
 
-def _published_before(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> bool:
-    """Whether these very noisy counts were published before, of the same source and the same exact counts."""
+def _told_of(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[PublicFrequencies]:
+    """What earlier versions told of the same exact counts, of the same values; where known, of the same source."""
     exact = {cell: count for cell, count in counted.counts.items() if count}
     for one in before:
-        told = one.public
-        if one.source == counted.sha256 and (told.secret, told.inputs) == (public.secret, public.inputs):
-            same_counts = exact == {cell: count for cell, count in one.counts.items() if count}
-            if same_counts and told.noisy == public.noisy:
-                return True
-    return False
-
-
-def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
-    """That the same counts of one source have the same noise, and others have other noise, also on the same counts."""
-    for one in before:
-        told = one.public
-        if (told.secret, told.inputs) != (public.secret, public.inputs):
-            continue
-        exact = {cell: count for cell, count in counted.counts.items() if count}
-        settings = ("epsilon", "epsilon_counts", "delta", "beta")
-        alike = all(getattr(told, name) == getattr(public, name) for name in settings)
+        of_these = (one.public.secret, one.public.inputs) == (public.secret, public.inputs)
         same_source = one.source in ("", counted.sha256)
-        if same_source and exact == {cell: count for cell, count in one.counts.items() if count}:
-            words = "was drawn again for the same counts, which tells more of them"
-            yield claim("noise", not alike or told.noisy == public.noisy, words)
-            continue
-        found = plausible_apart(public.noise(counted), one.noise, (public.scale, told.scale))
-        enough = found.p_value * len(before) >= SIGNIFICANCE
-        yield claim("noise", enough, f"is that of an earlier version on other records: p = {found.p_value:.2e}")
+        if of_these and same_source and exact == {cell: count for cell, count in one.counts.items() if count}:
+            yield one.public
+
+
+def _drawn_once(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
+    """That the same counts of one source have the same noise: on other counts a key of their own gives other noise."""
+    settings = ("epsilon", "epsilon_counts", "delta", "beta")
+    for told in _told_of(public, counted, before):
+        alike = all(getattr(told, name) == getattr(public, name) for name in settings)
+        words = "was drawn again for the same counts, which tells more of them"
+        yield claim("noise", not alike or told.noisy == public.noisy, words)
 
 
 def _spent(

@@ -28,7 +28,7 @@ from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import FORGOTTEN, Entry
 from funnel.recount.register_moves import changed_counts
-from funnel.recount.rounded import box_of, rounding_complaints
+from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
@@ -82,11 +82,8 @@ class HistoryEvidence:
         What the findings say of all versions together.
     snapshot : Snapshot
     key : RecordKey or None
-    rounded : float or None
-        By how much the published channel may be off, as ``protocol.json`` says.
-    as_it_is : bool
-        Whether the published channel is the effective one to the last unit: of an invariant release, whose balance no
-        rounding keeps, and whose channel follows from public tables.
+    protocol : mapping
+        Content of ``protocol.json``.
     material : NoiseMaterial or None
         What noise is derived from.
     """
@@ -104,8 +101,7 @@ class HistoryEvidence:
     stated: Mapping[str, Any]
     snapshot: Snapshot
     key: RecordKey | None
-    rounded: float | None
-    as_it_is: bool = False
+    protocol: Mapping[str, Any]
     material: NoiseMaterial | None = None
 
     @cached_property
@@ -137,7 +133,7 @@ class HistoryEvidence:
             all_of("people", self._people()),
             self._answers(),
             all_of("drawing", self._drawing()),
-            self._channel(),
+            _none("channel", tuple(self._channel())),
             _none("bound", self.version.broken),
             all_of("findings", self._findings()),
         ]
@@ -159,19 +155,12 @@ class HistoryEvidence:
             yield claim("counts", list(chapter.counts) == counts, "differ from those of the source")
         public = self.public
         yield same("noise", entry.noise, None if public is None else public.epsilon_counts)
-        yield same("protected", entry.protected, public is not None)
         published = (None, None) if public is None else (public.changes, public.rows)
         told_of_moves = (entry.moves, entry.row_moves) == published
         yield claim("changes and rows", told_of_moves, "are not those that are published")
         told_of_means = entry.means == (None if public is None else public.means)
         yield claim("means", told_of_means, "are not those that are published")
-        kept = entry.left_open
-        yield same("left open", kept is not None, self.robust)
-        if kept is not None and public is not None:
-            # The order of values is that of the entry, as it is for the counts.
-            noisy = sorted(n for row in public.noisy for n in row)
-            fits = (float(kept.beta), sorted(n for row in kept.noisy for n in row)) == (public.beta, noisy)
-            yield claim("what is left open", fits, "does not follow from the published noisy counts")
+        yield _none("what is left open", tuple(open_complaints(entry, public, self.robust)))
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
@@ -181,18 +170,17 @@ class HistoryEvidence:
         if len(told) != len(self.version.noise):
             return Claim("noise", "cannot be told: tables are not about the versions of the register")
         for one, (scale, tables) in zip(told, self.version.noise, strict=True):
-            if wrong := self._not_derived(one, scale, [count for table in tables.values() for count in table]):
+            if isinstance(one, NoisyMeans):
+                # The register has them up to a rounding, so their noise is not derived: it is judged how likely it is.
+                found = plausible_tables(tables, scale)
+                if found.p_value < SIGNIFICANCE:
+                    return Claim("noise", f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}")
+            elif wrong := self._not_derived(one, scale, [count for table in tables.values() for count in table]):
                 return Claim("noise", wrong)
-            found = plausible_tables(tables, scale)
-            if found.p_value * len(told) < SIGNIFICANCE:
-                return Claim("noise", f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}")
         return Claim("noise")
 
-    def _not_derived(self, told: NoisyChanges | NoisyRows | NoisyMeans, scale: float, noise: list[int]) -> str | None:
+    def _not_derived(self, told: NoisyChanges | NoisyRows, scale: float, noise: list[int]) -> str | None:
         """What is wrong with noise that is not what the secret of the series gives these tables."""
-        if isinstance(told, NoisyMeans):
-            # The register has them up to a rounding: how likely their noise is, is judged alone.
-            return None
         if self.material is None or self.public is None:
             return "cannot be derived: the secret of the series' noise is gone"
         if isinstance(told, NoisyChanges):
@@ -276,21 +264,12 @@ class HistoryEvidence:
                 return False
         return met >= set(self.version.by_channel)
 
-    def _channel(self) -> Claim:
-        """That the published channel is the effective one of the register, rounded as documented and no other way."""
-        chapter, released = self.entry.chapter, self.released
-        if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
-            return Claim("channel", "has other values than the register")
-        perfect = self.promise.kind == "perfect"
-        xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
-        ys = [released.outputs.index(symbol) for symbol in chapter.outputs]
-        told = [[released.weights[y][x] for x in xs] for y in ys]
-        if self.rounded is None:
-            return Claim("channel", "does not say by how much it is rounded")
-        box = box_of(self.public, chapter)
-        effective, exact = self.entry.effective, self.as_it_is
-        said = rounding_complaints(told, effective, chapter, perfect, off=self.rounded, box=box, as_it_is=exact)
-        return _none("channel", tuple(said))
+    def _channel(self) -> Iterator[str]:
+        """In what way the published channel is not the effective one of the register, rounded as documented."""
+        if self.protocol["rounded"] is None:
+            yield "does not say by how much it is rounded"
+        else:
+            yield from channel_complaints(self.protocol, self.released, self.entry, self.public)
 
     def _findings(self) -> Iterator[Claim]:
         version, stated = self.version, self.stated

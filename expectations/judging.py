@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +15,7 @@ from funnel.pipeline.expectations.checks import sentence_of, traits
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+    from funnel.pipeline.expectations.custom import ReleaseExpectation
     from funnel.pipeline.expectations.engine import ExpectationSuiteValidationResult, ExpectationValidationResult
     from funnel.pipeline.expectations.evidence import Evidence
 
@@ -96,29 +96,19 @@ def evaluate(evidence: Judged) -> Evaluated:
     return Evaluated(tuple(judgements), results)
 
 
-def announced(
-    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False, drawn: bool = False
-) -> tuple[tuple[str, str], ...]:
+def announced(evidence: Evidence, asked: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
     Parameters
     ----------
     evidence : Evidence
         What the release is made of; its file is not read.
-    csv : bool
-        Whether the release has a csv.
-    keyed : bool
-        Whether records have keys.
-    followed : bool
-        Whether rows are drawn given everything published about the same people before.
-    noise : bool
-        Whether noise protects the frequencies.
-    drawn : bool
-        Whether numbers are drawn within published intervals.
+    asked : collection of str
+        What is asked of it, see `funnel.pipeline.expectations.checks.traits`.
     """
-    from funnel.pipeline.expectations.suite import declare, declare_checks
+    from funnel.pipeline.expectations.suite import declare
 
-    declared = [*declare(evidence), *declare_checks(traits(evidence, csv, keyed, followed, noise, drawn))]
+    declared = declare(evidence, traits(evidence.protocol, asked))
     return tuple((one.judged_name, str(one.description)) for one in declared)
 
 

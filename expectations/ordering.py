@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from funnel.alphabet import Alphabet
@@ -29,7 +29,37 @@ BY_SECRET = "secret at the same place of the source"
 SORTED_BY_INPUT = "input at this place if the file were sorted by it"
 SORTED_BY_SECRET = "secret at this place if the file were sorted by it"
 BY_ROW_BEFORE = "output of the row before"
-LABELS = (BY_BLOCK, BY_HALF, BY_INPUT, BY_SECRET, SORTED_BY_INPUT, SORTED_BY_SECRET, BY_ROW_BEFORE)
+FAILURES = {
+    BY_BLOCK: "the file is not the same everywhere",
+    BY_HALF: "rows lean to one end of the file",
+    BY_INPUT: "rows follow the order of the source",
+    BY_SECRET: "rows follow the order of the secrets in the source",
+    SORTED_BY_INPUT: "rows are sorted by the input",
+    SORTED_BY_SECRET: "rows are sorted by the secret",
+    BY_ROW_BEFORE: "rows depend on the row before them",
+}
+"""Every kind of label of a place, with what it means that outputs have to do with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The rows of a file by one of their alphabets.
+
+    Parameters
+    ----------
+    path : Path
+    alphabet : Alphabet
+    counts : ndarray of int64, shape (a + 1,)
+        Records by symbol, the last ones outside the alphabet.
+    """
+
+    path: Path
+    alphabet: Alphabet
+    counts: IntArray
+
+    def codes(self) -> Iterator[IntArray]:
+        """Positions of the rows in the alphabet, some at a time."""
+        return coded(self.path, self.alphabet)
 
 
 class Symbols:
@@ -108,54 +138,35 @@ def _folded(totals: IntArray, most: int) -> tuple[IntArray, int]:
     return places, most
 
 
-def order_tables(
-    released: Path,
-    outputs: Alphabet,
-    released_counts: IntArray,
-    snapshot: Path,
-    inputs: Alphabet,
-    input_counts: IntArray,
-    secret: Alphabet,
-    secret_counts: IntArray,
-) -> pd.DataFrame:
-    """Tables of what places could say of the source, one a line.
+def order_tables(released: Placed, inputs: Placed, secret: Placed) -> dict[str, IntArray]:
+    """Records by label of their place and output, for every kind of label that could tell something of the source.
 
     Parameters
     ----------
-    released, outputs
-        The file, and what its rows may be.
-    released_counts : ndarray of int64, shape (b + 1,)
-        Records of the file by output, the last ones without any.
-    snapshot : Path
-        The records in the order of the source.
-    inputs, secret : Alphabet
-    input_counts, secret_counts : ndarray of int64, shapes (a + 1,) and (c + 1,)
-        Records of the snapshot by each of these, the last ones outside the alphabet.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``labels``: what places are labelled with; ``table``: an array of records by label and output.
+    released : Placed
+        The file, by output.
+    inputs, secret : Placed
+        The records in the order of the source, by each of these.
 
     Notes
     -----
     Both files are read once, side by side; memory for a chunk of rows and the tables.
     """
-    rows = int(released_counts.sum())
+    rows = int(released.counts.sum())
     blocks, halves = (np.diff(np.arange(parts + 1) * rows // parts) for parts in (BLOCKS, 2))
     tables = {
-        BY_BLOCK: _Table(blocks, released_counts),
-        BY_HALF: _Table(halves, released_counts),
-        BY_INPUT: _Table(input_counts, released_counts),
-        BY_SECRET: _Table(secret_counts, released_counts),
-        SORTED_BY_INPUT: _Table(input_counts, released_counts),
-        SORTED_BY_SECRET: _Table(secret_counts, released_counts),
-        BY_ROW_BEFORE: _Table(released_counts, released_counts),
+        BY_BLOCK: _Table(blocks, released.counts),
+        BY_HALF: _Table(halves, released.counts),
+        BY_INPUT: _Table(inputs.counts, released.counts),
+        BY_SECRET: _Table(secret.counts, released.counts),
+        SORTED_BY_INPUT: _Table(inputs.counts, released.counts),
+        SORTED_BY_SECRET: _Table(secret.counts, released.counts),
+        BY_ROW_BEFORE: _Table(released.counts, released.counts),
     }
-    ends = {SORTED_BY_INPUT: input_counts.cumsum(), SORTED_BY_SECRET: secret_counts.cumsum()}
+    ends = {SORTED_BY_INPUT: inputs.counts.cumsum(), SORTED_BY_SECRET: secret.counts.cumsum()}
     ends |= {BY_BLOCK: blocks.cumsum(), BY_HALF: halves.cumsum()}
     at = 0
-    streams = (coded(released, outputs), coded(snapshot, inputs), coded(snapshot, secret))
+    streams = (released.codes(), inputs.codes(), secret.codes())
     for y, x, s in zip(*streams, strict=False):
         # Where the numbers of rows differ, which others judge, the last ones have no counterpart.
         size = min(len(y), len(x))
@@ -169,7 +180,7 @@ def order_tables(
         pairs = size // 2 * 2
         tables[BY_ROW_BEFORE].add(y[0:pairs:2], y[1:pairs:2])
         at += size
-    return pd.DataFrame({"labels": list(tables), "table": [table.counts for table in tables.values()]})
+    return {name: table.counts for name, table in tables.items()}
 
 
 def source_order(released: Path, outputs: Alphabet, snapshot: Path, inputs: Alphabet) -> DrawnCounts:

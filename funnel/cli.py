@@ -14,7 +14,7 @@ from funnel.commands import STOPPED, json_option, main, renamed_option, spec_arg
 from funnel.console import Console, frequencies_line, json_line
 from funnel.errors import PipelineError, SpecError
 from funnel.progress import WARNING
-from funnel.wording import printable
+from funnel.wording import names_in, printable
 
 __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
 
@@ -60,7 +60,7 @@ def init_command(
     is found out in one pass: types, texts that mean missing, identifiers, many or rare values. The spec has a line of
     comment for each that says why.
     """
-    from funnel.drafting.asking import ask, columns_in
+    from funnel.drafting.asking import ask
     from funnel.drafting.choice import Answers
     from funnel.drafting.command import draft_file
 
@@ -70,12 +70,12 @@ def init_command(
             raise SpecError(
                 "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
             )
-        every = columns_in(publish)
+        every = names_in(publish)
         answers = Answers(
-            columns_in(secrets),
+            names_in(secrets),
             None if every == ("all",) else every,
-            columns_in(key),
-            columns_in(unit),
+            names_in(key),
+            names_in(unit),
             people,
         )
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
@@ -414,8 +414,8 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 
 @main.command("estimate")
 @click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
-@click.option("--within", multiple=True, metavar="COLUMN", help="Shares among the records with the same value here.")
+@click.option("--by", "by", multiple=True, metavar="A[,B]", help="Estimate this column; several are crossed.")
+@click.option("--within", multiple=True, metavar="A[,B]", help="Shares among the records with the same value here.")
 @click.option("--of", "of", metavar="COLUMN", help="Mean, total and quantiles of this column of numbers instead.")
 @click.option(
     "--quantile", "quantiles", multiple=True, type=float, metavar="SHARE", help="With --of; quartiles by default."

@@ -365,13 +365,16 @@ class Console:
         out.print(_reserve_table(found))
         out.print(Text(_CAPTION if found.versions else "* as the spec has it"), soft_wrap=True)
         if found.beginnings:
-            out.print(Text("to say more later about values that do not change, begin with a part of the bound:"))
+            said = (
+                "a later version can add to values that do not change where the first one takes a part of the bound; "
+                "at most, by the most informative protocols and without noise:"
+            )
+            out.print(Text(said), soft_wrap=True)
             out.print(_beginning_table(found))
 
     def print_checks(self, root: str, checks: Sequence[Result]) -> None:
         """Print the checks of an audit, and what they amount to."""
-        from funnel.audit.check import State, overall
-        from funnel.audit.document import audit_document
+        from funnel.audit.check import State, audit_document, overall
 
         if self.as_json:
             self.print_json(audit_document(root, checks).content())
@@ -466,7 +469,7 @@ def _reserve_table(found: Outlook) -> Table:
 
 def _beginning_table(found: Outlook) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("first version at", "it keeps", "with a second at all of it", "one version at once", "lost"):
+    for title in ("first version at", "it keeps", "with a second", "all at once", "lost"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in found.beginnings:
         table.add_row(

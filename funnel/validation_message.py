@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +13,9 @@ from funnel.wording import nearest, toml_key
 _NAMED = 20
 # Problems that are told in full after the first.
 _TOLD = 5
+
+# How alike two names are, where one is taken for the other: in the same section, and in another one.
+_ALIKE, _ALIKE_ELSEWHERE = 0.6, 0.85
 
 # Settings that were renamed, with their present names.
 _RENAMED = {
@@ -53,10 +56,9 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     if not further:
         return sentence
     rest = others if unknown else others[1:]
-    # What says more than that a setting is missing, or of another type, is told as it is.
-    told = [detail for detail in rest if detail["type"] == "value_error"][:_TOLD]
+    told = rest[:_TOLD]
     sentence = "; and ".join((sentence, *(_sentence(detail, model) for detail in told)))
-    rest = [detail for detail in rest if detail not in told]
+    rest = rest[_TOLD:]
     further -= len(told)
     if not further:
         return sentence
@@ -76,7 +78,10 @@ def _hint(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     if loc in _RENAMED:
         return f"it is called {_RENAMED[loc]} now"
     near, owner = _meant(loc, model), _owner(loc, model)
-    return f"did you mean {near}?" if near else f"it belongs in {owner}" if owner else ""
+    if near or owner:
+        return f"did you mean {near}?" if near else f"it belongs in {owner}"
+    elsewhere = _elsewhere(str(loc[-1]), model)
+    return f"did you mean {elsewhere}?" if elsewhere else ""
 
 
 def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
@@ -116,7 +121,7 @@ def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
         if owner is not None and isinstance(part, str) and part in owner.model_fields:
             owner = _section(owner.model_fields[part].annotation) or owner
     name = str(loc[-1])
-    near = nearest(name, owner.model_fields if owner else ())
+    near = nearest(name, owner.model_fields if owner else (), _ALIKE)
     # What has the very name of a setting elsewhere is that one, unless a letter or two are missing here.
     return None if near and _owner(loc, model) is not None and not near.startswith(name) else near
 
@@ -126,15 +131,22 @@ def _owner(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
     name = str(loc[-1])
     if len(loc) > 1 and name in model.model_fields:
         return "no section: write it above the first line in [brackets]"
-    found = [
-        head
-        for head, field in model.model_fields.items()
-        if name in getattr(_section(field.annotation), "model_fields", ())
-    ]
+    found = [head for head, field in model.model_fields.items() if name in _settings(field.annotation)]
     if len(found) != 1 or found[0] == loc[0]:
         return None
     named = get_origin(model.model_fields[found[0]].annotation) is Mapping
     return f"[{found[0]}.COLUMN]" if named else f"[{found[0]}]"
+
+
+def _elsewhere(name: str, model: type[BaseModel]) -> str | None:
+    """The setting of some section that is nearly called so, with its section."""
+    heads = {setting: head for head, field in model.model_fields.items() for setting in _settings(field.annotation)}
+    near = nearest(name, heads, _ALIKE_ELSEWHERE)
+    return None if near is None else f"[{heads[near]}] {near}"
+
+
+def _settings(annotation: Any) -> Iterable[str]:
+    return getattr(_section(annotation), "model_fields", ())
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

@@ -35,6 +35,13 @@ def listed(names: Iterable[str], limit: int = 60) -> str:
     return ", ".join(every[:limit]) + rest
 
 
+def names_in(texts: Iterable[str], known: Iterable[str] = ()) -> tuple[str, ...]:
+    """Names, each once, from texts with commas between them; a text that is a known name is that name."""
+    every = frozenset(known)
+    parts = (part for text in texts for part in ([text] if text.strip() in every else text.split(",")))
+    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
 def confidence(*missed: float) -> str:
     """``"94 %"``: how surely something holds that each of these probabilities may spoil, in decimals as written."""
     left = 100 * max(Fraction(0), 1 - sum((Fraction(repr(float(one))) for one in missed), Fraction(0)))

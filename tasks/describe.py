@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
@@ -27,7 +25,6 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     """
     tell("writing the report")
     from funnel.pipeline.expectations import Evidence, announced
-    from funnel.pipeline.expectations.drawing import Drawing
 
     spec, folder, rows, audited = run.spec, draft.folder, draft.rows, draft.audited
     drawn, protection = draft.followed.drawn, draft.protected.protection
@@ -42,29 +39,17 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     frequencies = audited.frequencies
     require_drawn(folder, rows.data)
     write_documents(settled, protocol, public, frequencies, protection, folder, drawn.rounded, classes)
-    drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
-    evidence = Evidence(
-        folder.data,
-        protocol,
-        counted,
-        guarantee,
-        run.snapshot.rows,
-        spec.secret,
-        spec.publish,
-        rows.pairs,
-        drawing=drawing,
-        drawn_with=None if drawn.counts is None else drawn.drawing,
-        drawn_from=drawn.counts,
-        categories={} if classes is None else {column: codings[column].labels for column in classes.columns},
-    )
-    judged = announced(
-        evidence,
-        spec.output.csv,
-        spec.record_key is not None,
-        drawn.is_followed,
-        protection.protection == "noise",
-        bool(spec.drawn_columns),
-    )
+    asked = {
+        "csv": spec.output.csv,
+        "keyed": spec.record_key is not None,
+        "followed": drawn.is_followed,
+        "noise": protection.protection == "noise",
+        "numbers": bool(spec.drawn_columns),
+        "classes": classes is not None,
+        "shuffled": spec.output.shuffle,
+    }
+    evidence = Evidence(folder.data, protocol, spec.released, rows.counts.by_output.tolist())
+    judged = announced(evidence, {word for word, holds in asked.items() if holds})
     content = report_content(
         spec,
         run.snapshot,

@@ -7,22 +7,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from funnel.pipeline.expectations import Evidence, judge
-from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+from funnel.pipeline.expectations.custom import ReleaseExpectation
 from funnel.pipeline.expectations.suite import declare
 from funnel.release.verdict import Verdict
 
 COLUMNS = "expect_released_columns_to_equal_declared"
-HIDDEN = "expect_no_secret_or_undeclared_column"
-TYPES = "expect_released_columns_to_be_categories"
-METADATA = "expect_released_file_to_carry_no_metadata"
-NULLS = "expect_released_columns_to_hold_no_nulls"
-ROWS = "expect_released_rows_to_equal_snapshot"
-CATEGORIES = "expect_released_categories_to_equal_declared"
 OUTPUTS = "expect_released_symbols_to_be_outputs"
 COUNTS = "expect_released_counts_to_equal_drawn"
-INPUTS = "expect_drawn_inputs_to_equal_snapshot"
-DRAWS = "expect_draws_to_follow_protocol"
-ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS}
+ALL = {COLUMNS, OUTPUTS, COUNTS}
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.analysis.release import Release
@@ -14,6 +14,7 @@ from funnel.estimation.methods import Method
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.readers.cells import number_in
 from funnel.release.layout import find_release
+from funnel.wording import names_in
 
 Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate
 
@@ -72,6 +73,14 @@ class Question:
         if self.weighted and self.method == "inverse":
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
         release, *later = (Release(find_release(path)) for path in releases)
+        return self._named(release)._of(release, later)
+
+    def _named(self, release: Release) -> Question:
+        """The same, with columns that were named in one text with commas named one by one."""
+        columns = release.columns
+        return replace(self, by=names_in(self.by, columns), within=names_in(self.within, columns))
+
+    def _of(self, release: Release, later: Sequence[Release]) -> Answer:
         by = self.by or None
         if self.odds:
             return self._odds(release, later)
@@ -92,7 +101,7 @@ class Question:
 
     def _odds(self, release: Release, later: Sequence[Release]) -> OddsRatios:
         if self.of is not None or self.within or self.weighted or later or len(self.by) != 2:
-            raise SpecError("--odds is about the records of one release and two columns: --by COLUMN --by COLUMN")
+            raise SpecError("--odds is about the records of one release and two columns: --by COLUMN,COLUMN")
         if self.method not in (None, "count"):
             raise SpecError("--odds ratios are counted as usual; take --method out")
         return release.odds(*self.by, sampling=self.sampling)

@@ -74,6 +74,21 @@ class Release:
         """Its version."""
         return str(self.package["version"])
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of its records.
+
+        Raises
+        ------
+        DataError
+            If their file cannot be read.
+        """
+        try:
+            with open_paged(self.folder.data) as file:
+                return tuple(file.schema_arrow.names)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
+
     def verify(self, public_key: str | None = None, *, internal: bool = False) -> list[Result]:
         """Check the release again, from its files alone, as ``funnel audit`` does.
 
@@ -127,12 +142,11 @@ class Release:
         -----
         O(records) memory, a byte or two for each and column.
         """
+        for column in columns or ():
+            if column not in self.columns:
+                raise DataError(f"the release has no column {column!r}; its columns are {', '.join(self.columns)}")
         try:
             with open_paged(self.folder.data) as file:
-                names = file.schema_arrow.names
-                for column in columns or ():
-                    if column not in names:
-                        raise DataError(f"the release has no column {column!r}; its columns are {', '.join(names)}")
                 return file.read(columns=None if columns is None else list(columns))
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error

@@ -7,7 +7,7 @@ limits; a figure outside of them was not computed from this release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,10 +16,14 @@ from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
+from funnel.recount.figures import posterior_complaints
+from funnel.recount.laws import prior_distribution
+from funnel.recount.laws import share_step as plain_share_step
+from funnel.recount.released import ReleasedProtocol
 from funnel.release.documents import ProtocolDocument
 
 WHOLE = 2**63
-# Posteriors have four digits after the point.
+# Of probabilities of outputs, which have four digits after the point.
 _HALF_DIGIT = Fraction(1, 20_000)
 _ROUNDING = 1e-9
 # A marginal on a coarse grid is of weights that were moved by up to two steps, or mixed by a thousandth.
@@ -28,12 +32,8 @@ _COARSE = 2 ** (63 - 28)
 
 
 def share_step(n: int) -> Fraction:
-    """The step of the public shares of n records: the least of .001, .002, .005, .01, … that is ten of them."""
-    step, factors = Fraction(1, 1000), (Fraction(2), Fraction(5, 2), Fraction(2))
-    turn = 0
-    while step < Fraction(10, n) and step < Fraction(1, 2):
-        step, turn = step * factors[turn % 3], turn + 1
-    return min(step, Fraction(1, 2))
+    """The step of the public shares of n records, as a fraction; see `funnel.recount.laws.share_step`."""
+    return Fraction(str(plain_share_step(n)))
 
 
 @dataclass(frozen=True)
@@ -105,49 +105,15 @@ def reads_published_only(document: ProtocolDocument) -> bool:
     return document.inputs.columns == document.prior.columns
 
 
-def check_posterior(document: ProtocolDocument) -> Result:
-    """Probability and posterior of every output, from weights and prior by Bayes' rule in fractions.
-
-    For a protocol that reads published columns alone; otherwise they need the law of the secret (`audit.evidence`).
-    """
+def check_posterior(document: ProtocolDocument, rows: int) -> Result:
+    """Probability and posterior of every output, from weights and public shares."""
     if not any(document.prior.probabilities):
         return judged("posterior", ["no value has a share"], "")
-    prior = _prior_distribution(document)
-    law = [{x: Fraction(weight, WHOLE) * prior[x] for x, weight in row} for row in document.entries]
-    return judged("posterior", posterior_complaints(document, law), "as it follows from weights and prior")
-
-
-def _prior_distribution(document: ProtocolDocument) -> list[Fraction]:
-    """The law of the inputs that figures are made of: public shares by their sum.
-
-    In a wide table most are one step and add up to far more than one: these get what the others leave, alike.
-    """
-    shares = [Fraction(repr(share)) for share in document.prior.probabilities]
-    least = min((share for share in shares if share), default=Fraction(1))
-    rare = sum(share == least for share in shares)
-    left = 1 - sum((share for share in shares if share > least), Fraction())
-    if document.format == SPARSE_FORMAT and 0 < left < rare * least:
-        return [left / rare if share == least else share for share in shares]
-    total = sum(shares, Fraction()) or Fraction(1)
-    return [share / total for share in shares]
-
-
-def posterior_complaints(document: ProtocolDocument, law: Sequence[Mapping[int, Fraction]]) -> Iterator[str]:
-    """What differs from a law of (output, published value), which has of every output the values that it comes from."""
-    slack = _HALF_DIGIT + Fraction(1, 10**9)
-    for number, (entry, row) in enumerate(zip(document.posterior, law, strict=True), 1):
-        mass = sum(row.values(), Fraction())
-        if abs(Fraction(repr(entry.probability)) - mass) > slack:
-            yield f"the probability of output {number} is not the one that follows"
-        if not all(entry.inputs.values()):
-            yield f"output {number} names a value that it does not come from"
-        shares = {int(x): (Fraction(), Fraction(repr(told))) for x, told in entry.inputs.items()}
-        for x, part in row.items():
-            shares[x] = (part / mass if mass else Fraction(), shares.get(x, (0, Fraction()))[1])
-        for share, told in shares.values():
-            if abs(told - share) > slack:
-                yield f"a posterior of output {number} is not the one that follows"
-                break
+    found = posterior_complaints(
+        document.content(), ReleasedProtocol.parse(document.to_bytes()), float(share_step(rows))
+    )
+    complaints = (f"{what}: {name} {why}" for what, name, why in found)
+    return judged("posterior", complaints, "as it follows from weights and prior")
 
 
 def check_marginal(document: ProtocolDocument, rows: int) -> Result:
@@ -165,7 +131,9 @@ def check_marginal(document: ProtocolDocument, rows: int) -> Result:
         widths = [Fraction(limit.high) - Fraction(limit.low) for limit in limits]
         # Shares divided by their sum may be outside their limits: many small ones are rounded upwards.
         middles = [(Fraction(limit.high) + Fraction(limit.low)) / 2 for limit in limits]
-        prior = _prior_distribution(document) if grid_of(document) >= _COARSE else middles
+        shares = dict(enumerate(document.prior.probabilities))
+        law = prior_distribution(shares, float(share_step(rows)), document.format == SPARSE_FORMAT)
+        prior = [*map(Fraction, law.values())] if grid_of(document) >= _COARSE else middles
         far = far_from_marginal(document, prior, widths)
     said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
     return judged("marginal", said, "the law of the output, as far as the public shares tell it")

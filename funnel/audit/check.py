@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from pydantic import Field
 
 from funnel.errors import FunnelError, LeakageExceeded, NotChecked
+from funnel.release.document import Document, Part
 from funnel.wording import printable
 
 Known = TypeVar("Known")
@@ -109,3 +112,42 @@ def complaint_of(root: str, checks: Sequence[Result]) -> FunnelError | None:
     if state is State.FAILED:
         return LeakageExceeded(f"the release {root} does not hold what it declares: {named}")
     return NotChecked(f"the release {root} could not be checked in full, and nothing that was checked failed: {named}")
+
+
+_States = Literal["passed", "failed", "could not be checked"]
+
+
+class AuditedCheck(Part):
+    """`funnel.audit.check.Result`."""
+
+    name: str
+    state: _States
+    detail: str
+
+
+class AuditDocument(Document):
+    """What ``funnel audit --json`` prints: the state of the whole release and of every check.
+
+    Attributes
+    ----------
+    release : str
+        The folder or the URL that was audited.
+    state : str
+        Failed if any check failed, else not known if any could not be made, else passed.
+    checks : tuple of AuditedCheck
+    """
+
+    described: ClassVar[str] = "the document of an audit"
+    schema_: Literal["funnel/audit/1"] = Field(default="funnel/audit/1", alias="schema")
+    release: str
+    state: _States
+    checks: tuple[AuditedCheck, ...] = Field(min_length=1)
+
+
+def audit_document(release: str, checks: Sequence[Result]) -> AuditDocument:
+    """The document of an audit."""
+    return AuditDocument(
+        release=release,
+        state=overall(checks).value,
+        checks=tuple(AuditedCheck(name=c.name, state=c.state.value, detail=c.detail) for c in checks),
+    )

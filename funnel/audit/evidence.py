@@ -20,6 +20,7 @@ from funnel.audit.files import canonical_difference, read_document
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
+from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
 from funnel.recount.count_box import CountBox
 from funnel.recount.figures import figure_complaints
@@ -39,8 +40,8 @@ from funnel.spec import ReleaseSpec
 
 T = TypeVar("T", bound=Document)
 
-# A release that was drawn as declared fails this at most once in a thousand million audits.
-SIGNIFICANCE = 1e-9
+# Before a publication this is the gate's test of the draws, with its share of the false alarms.
+SIGNIFICANCE = SHARES["draws"]
 # Of figures that several sums in floating point lead to.
 _RELATIVE = 1e-9
 

@@ -10,12 +10,11 @@ from funnel.audit.evidence import Evidence
 from funnel.audit.files import parse_json, read_document
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
-from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
-from funnel.recount.register_files import Entry
-from funnel.recount.rounded import box_of, rounding_complaints
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -121,47 +120,14 @@ def _complaints(
         yield "its entry in the register is not the one that it was published with"
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
-    yield from _channel(this, entry, document, public)
-    yield from _left_open(entry, evidence, public)
+    released, robust = ReleasedProtocol.parse(document.to_bytes()), evidence.spec.history
+    for said in channel_complaints(document.content(), released, entry, public):
+        yield f"the published channel {said}"
+    for said in open_complaints(entry, public, robust is not None and robust.robust):
+        yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
-
-
-def _left_open(entry: Entry, evidence: Evidence, public: PublicFrequencies | None) -> Iterator[str]:
-    """Whether what the register takes for open is what the noise of the published frequencies leaves open."""
-    history, found = evidence.spec.history, entry.left_open
-    if (history is not None and history.robust) is not (found is not None):
-        yield "its entry is not about what noise leaves open, as the spec asks, or is although the spec does not ask"
-    if found is None:
-        return
-    if public is None or (found.noisy, float(found.beta), found.epsilon) != (
-        tuple(map(tuple, public.noisy)),
-        public.beta,
-        public.epsilon_counts,
-    ):
-        yield "its entry takes other noisy counts for the published ones"
-    if public is not None and found.changes != public.changes:
-        yield "its entry takes other noisy tables of changes for the published ones"
-
-
-def _channel(
-    this: VersionHistories, entry: Entry, document: ProtocolDocument, public: PublicFrequencies | None
-) -> Iterator[str]:
-    """Whether the published channel is the effective one that the register has, rounded."""
-    chapter, protocol = entry.chapter, document.protocol
-    inputs, outputs = protocol.inputs.symbols, protocol.outputs.symbols
-    if set(inputs) != set(chapter.inputs) or set(outputs) != set(chapter.outputs):
-        yield "its entry in the register is about other values"
-        return
-    xs = [inputs.index(symbol) for symbol in chapter.inputs]
-    weights = protocol.weights.tolist()
-    told = [[weights[outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
-    perfect = this.promise.kind == "perfect"
-    box, off = box_of(public, chapter), document.rounded
-    exact = public is not None and is_invariant(document.content())
-    for said in rounding_complaints(told, entry.effective, chapter, perfect, off=off, box=box, as_it_is=exact):
-        yield f"the published channel {said}"
 
 
 def _figures(this: VersionHistories, history: History, evidence: Evidence) -> Iterator[str]:

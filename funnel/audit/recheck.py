@@ -10,7 +10,7 @@ from funnel.audit.check import Check, Result, State, judged, overall
 from funnel.audit.context import AuditContext
 from funnel.audit.encoding import check_csv
 from funnel.audit.frequencies import check_frequencies, check_order
-from funnel.audit.handouts import check_handouts
+from funnel.audit.handouts import check_handouts, check_texts, said_texts
 from funnel.audit.histories import check_histories, check_spent
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
@@ -19,7 +19,6 @@ from funnel.audit.page import check_followed, check_numbers, check_rendered, che
 from funnel.audit.protected import check_noise, check_protected, mean_limits
 from funnel.audit.released_columns import check_classes
 from funnel.audit.signing import check_signature, read_signature
-from funnel.audit.texts import check_texts, said_texts
 from funnel.audit.told import Coming, Told, check_documents, check_listing
 from funnel.audit.unchanged import check_exact_unchanged, check_unchanged, check_whole
 from funnel.errors import DataError, FunnelError, ReleaseRefused
@@ -168,7 +167,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "posterior",
         "table counted plain",
         "Posteriors follow from the weights and the public shares.",
-        lambda k: arithmetic.check_posterior(k.document),
+        lambda k: arithmetic.check_posterior(k.document, k.public_rows),
     ),
     Check(
         "marginal",

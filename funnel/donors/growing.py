@@ -75,7 +75,8 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
     def enter(members: IntArray) -> int:
         mine = next(number)
         parts[mine] = members
-        if (cut := _best_cut(joint, points, members, least, few)) is not None:
+        # All records are cut in any case: a question that tells nothing harms no bound, and one class has no channel.
+        if (cut := _best_cut(joint, points, members, least, few, by_chance=not mine)) is not None:
             heapq.heappush(waiting, (-cut.gain, mine, cut))
         return mine
 
@@ -180,8 +181,10 @@ def _preorder(asked: dict[int, tuple[_Cut, int, int]]) -> Iterator[int]:
             waiting += [asked[node][2], asked[node][1]]
 
 
-def _best_cut(joint: Joint, points: IntArray, members: IntArray, least: int, few: int) -> _Cut | None:
-    """The question about these records that tells most; None if none tells enough."""
+def _best_cut(
+    joint: Joint, points: IntArray, members: IntArray, least: int, few: int, *, by_chance: bool
+) -> _Cut | None:
+    """The question about these records that tells most; None if none tells enough, or may tell that by chance."""
     counts = joint.counts[:, members]
     total = counts.sum(axis=1)
     if total.sum() < 2 * least:
@@ -201,7 +204,9 @@ def _best_cut(joint: Joint, points: IntArray, members: IntArray, least: int, few
         at = int(gains.argmax())
         if gains[at] > (0.0 if best is None else best.gain):
             best = _Cut(float(gains[at]), scale, int(amounts[at + 1]))
-    if best is None or 2 * best.gain < (len(counts) - 1) * math.log(joint.n) + 2 * math.log(tried):
+    if best is None or by_chance:
+        return best
+    if 2 * best.gain < (len(counts) - 1) * math.log(joint.n) + 2 * math.log(tried):
         return None
     return best
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import click
 
 from funnel.drafting.choice import Answers
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
-from funnel.wording import did_you_mean, listed, printable
+from funnel.wording import did_you_mean, listed, names_in, printable
 
 
 def ask(look: Look, roles: Roles) -> Answers | None:
@@ -57,7 +57,7 @@ def _columns(question: str, default: str, names: list[str], other: str | None = 
     def parsed(text: str) -> tuple[str, ...]:
         if other is not None and text.strip() == other:
             return (other,)
-        found = (text.strip(),) if text.strip() in names else columns_in((text,))
+        found = names_in((text,), names)
         for name in found:
             if name not in names:
                 raise click.BadParameter(f"there is no column {name!r}{did_you_mean(name, names)}")
@@ -66,8 +66,3 @@ def _columns(question: str, default: str, names: list[str], other: str | None = 
     ask_for: Callable[..., tuple[str, ...]] = click.prompt
     shown = f"{question} (Enter: {default})" if default else question
     return ask_for(shown, default=default, value_proc=parsed, show_default=False, err=True, prompt_suffix=" ")
-
-
-def columns_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """Names of columns, each once, from texts with commas between them."""
-    return tuple(dict.fromkeys(part.strip() for text in texts for part in text.split(",") if part.strip()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +12,7 @@ from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
+from funnel.settings.recode import OTHER
 from funnel.wording import did_you_mean, listed
 
 # Guarantees: for observers of a record in the population, for those who know some of its columns, and for both.
@@ -19,10 +21,12 @@ ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "
 # number of values of the secret, for both guarantees together and for the first alone; with the secret published.
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
 _ALONE, _WITH_SECRET = 48, 24
-# Where the same people come again every history has its own channel; several rows of one take several.
+# Where the same people come again every history has its own channel; several rows of one take several. With more than
+# so many combinations rows keep less: 24 in place of 16 took visits from 2.3 to 1.6 nats.
 _HISTORIES, _ROWS = 24, 16
-# Records of a combination of secret and published values, on average: with fewer noise hides what there is.
-_RECORDS = 25
+# Records of a combination of secret and published values, on average, and of one with the rarest value of the secret:
+# with fewer, noise and the population leave so much open that most records have to be changed.
+_RECORDS, _RAREST = 25, 10
 # Values of a column at first; of the secret. Shares of the records that a value has at least.
 _VALUES, _SECRETS = 6, 6
 _SHARE, _SECRET_SHARE = 0.01, 0.02
@@ -110,6 +114,26 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
         If the answers contradict each other or the source, in one sentence with what to name instead.
     """
     columns = {column.name: column for column in look.columns}
+    choice = _choose(look, roles, answers, rows, columns)
+    grouped = [one.column for one in choice.coarse if one.column in choice.publish and _mostly_others(one, columns)]
+    if not grouped:
+        return choice
+    note = (
+        f"most records of {listed(grouped)} are in one category of grouped values: publish fewer columns, or put their "
+        "values into groups that mean more"
+    )
+    return replace(choice, notes=(*choice.notes, note))
+
+
+def _mostly_others(one: Coarse, columns: dict[str, Column]) -> bool:
+    """Whether most records have a value that has no name of its own."""
+    counts = columns[one.column].counts
+    return 2 * sum(counts[value] for value in one.groups.get(OTHER, ())) > sum(counts.values())
+
+
+def _choose(
+    look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None, columns: dict[str, Column]
+) -> Choice:
     secret, publish, notes = _named(look, roles, answers, columns)
     people = people_of(look.rows, secret, answers.unit or answers.key, answers.people, rows)
     inputs = tuple(name for name in publish if name not in secret)
@@ -117,7 +141,9 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     most = max(2, int(_SECRETS ** (1 / len(secret))))
     values = [coarse(columns[name], look.rows, most, _SECRET_SHARE, secret=True) for name in secret]
     several = math.prod(one.size for one in values)
-    open_to = max(4, (look.rows if rows is None else rows.people) // (_RECORDS * several))
+    persons = look.rows if rows is None else rows.people
+    rarest = min(_rarest(one, columns[one.column]) * one.size for one in values) * persons // look.rows
+    open_to = max(4, min(persons // _RECORDS, rarest // _RAREST) // several)
     base = Choice(
         secret=secret,
         publish=inputs,
@@ -135,7 +161,10 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     )
     if people.people == "same":
         most = _ROWS if people.unit else _HISTORIES
-        return _over_versions(base, chosen, look.rows, min(most, open_to), publish)
+        kept = _over_versions(base, chosen, look.rows, min(most, open_to), publish, answers.people)
+        if kept is not None:
+            return kept
+        base = replace(base, people=None, why={}, notes=(*notes, _one_version(base, len(chosen), inputs != publish)))
     if inputs != publish:
         return _with_secret(base, chosen, look.rows, min(_WITH_SECRET // several, open_to))
     fitted = _fitted(chosen, look.rows, min(_ALONE, open_to))
@@ -150,25 +179,62 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     return replace(base, guarantee=guarantee, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
 
 
-def _over_versions(base: Choice, chosen: Sequence[Column], rows: int, most: int, asked: Sequence[str]) -> Choice:
-    """Where the same people come again: under a bound that can be kept over versions."""
+def _rarest(one: Coarse, column: Column) -> int:
+    """Records of the rarest category of a column; of bins, which are about alike, of each."""
+    if not one.listed:
+        return sum(column.counts.values()) // one.size
+    category = {value: name for name, values in one.groups.items() for value in values}
+    counts: Counter[str] = Counter()
+    for value, count in column.counts.items():
+        name = value if value in one.listed else OTHER
+        counts[category.get(name, name)] += count
+    return min(counts.values())
+
+
+def _over_versions(
+    base: Choice, chosen: Sequence[Column], rows: int, most: int, asked: Sequence[str], people: str | None
+) -> Choice | None:
+    """Where the same people come again: under a bound that can be kept over versions; None if this can be one version.
+
+    Of columns that have too many values together the first ones are published, unless this can be one version alone.
+    """
+    may_be_one = people is None and not base.unit and base.wave is None
+    fitted = _fitted(chosen, rows, most, 2)
+    if may_be_one and (fitted is None or base.publish != asked):
+        return None
     if base.publish != asked:
         raise SpecError(
-            f"{base.secret[0]!r} is secret and published, which is not there yet for versions about the same people; "
-            "take it out of --publish, or say --people different if no person is in two versions"
-        )
-    fitted = _fitted(chosen, rows, most, 2)
-    if fitted is None:
-        raise SpecError(
-            f"{len(chosen)} columns have too many values together for versions about the same people; name fewer with "
-            f"--publish, such as {','.join(column.name for column in chosen[:3])}, or say --people different if no "
-            "person is in two versions"
+            f"{base.secret[0]!r} is secret and published, which is not there yet for versions about the same people, "
+            "nor for several rows of one person; take it out of --publish, or say --people different if every person "
+            "has one row and is in one version"
         )
     reason = (
         "For observers of the records, in all versions together: bounds in a population (rlip) and for observers who "
         "know columns (srlip) are not there for versions about the same people."
     )
-    return replace(base, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
+    notes = base.notes
+    if fitted is None:
+        first = next(k for k in range(len(chosen), 0, -1) if _fitted(chosen[:k], rows, most, 2) is not None)
+        left = listed(column.name for column in chosen[first:])
+        chosen, fitted = chosen[:first], _fitted(chosen[:first], rows, most, 2) or []
+        notes = (
+            *notes,
+            f"{len(base.publish)} columns have too many values together for one bound on all records of a person, so "
+            f"{left} is not published: name the columns that matter most first",
+        )
+    publish = tuple(column.name for column in chosen)
+    why = {**base.why, "guarantee": reason}
+    return replace(base, publish=publish, coarse=(*base.coarse, *fitted), why=why, notes=notes)
+
+
+def _one_version(base: Choice, columns: int, with_secret: bool) -> str:
+    """Why a spec is for one version, where nothing says that people come again: a second one is then refused."""
+    what = "a secret that is published" if with_secret else f"{columns} columns have too many values together and"
+    what += " cannot be kept under one bound over versions about the same people"
+    return (
+        f"{what}, by {listed(base.key)}, so this spec is for one version: say --people different if no person is in two"
+        f"{'' if with_secret else ', or publish fewer columns'}"
+    )
 
 
 def _with_secret(base: Choice, chosen: Sequence[Column], rows: int, most: int) -> Choice:

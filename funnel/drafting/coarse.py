@@ -101,14 +101,15 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
     inside = {value for values in groups.values() for value in values}
     categories = [value for value in order if value not in inside] + [*groups]
-    rest = [OTHER] if unnamed and OTHER not in groups else []
-    if OTHER in groups:
-        groups[OTHER] = tuple(dict.fromkeys((*groups[OTHER], OTHER)))
+    others = [OTHER] if unnamed else []
+    if others and not ordered:
+        groups = {name: (*values, OTHER) for name, values in groups.items()}
     if column.missing and not has_missing and not left_out:
-        _add_missing(groups, OTHER if OTHER in groups else categories[-1])
-    size = len(categories) + has_missing + len(rest)
+        _add_missing(groups, categories[-1])
+    alone = others if ordered or not groups else []
+    size = len(categories) + has_missing + len(alone)
     missing = [MISSING] if column.missing and not left_out else []
-    return Coarse(column.name, max(size, 2), (*order, *rest, *missing), groups, complete=True, left_out=left_out)
+    return Coarse(column.name, max(size, 2), (*order, *others, *missing), groups, complete=True, left_out=left_out)
 
 
 def _neighbours(order: Sequence[str], counts: Mapping[str, int], most: int, least: int) -> dict[str, tuple[str, ...]]:
@@ -122,15 +123,17 @@ def _others(
 ) -> dict[str, tuple[str, ...]]:
     """The rarest values as one category, where there are too many values or too few records of some.
 
-    It is named after them where they are few and nothing else is in it.
+    It is named after them where they are few and nothing else is in it, and after the one that most of it has.
     """
     falling = sorted(order, key=lambda value: (-counts[value], value))
     kept = _kept([counts[value] for value in falling], unnamed, most, least)
-    if kept == len(order):
+    if len(order) - kept + bool(unnamed) < 2:
         return {}
     joined = tuple(sorted(falling[kept:]))
-    name = " or ".join(joined)
-    return {name if not unnamed and len(joined) <= _NAMED and len(name) <= _LONGEST else OTHER: joined}
+    first, rest = falling[kept], sum(counts[value] for value in falling[kept + 1 :]) + unnamed
+    name = " or ".join(joined) if not unnamed and len(joined) <= _NAMED else f"{first} or others"
+    is_named = name not in order and len(name) <= _LONGEST and (counts[first] > rest or name == " or ".join(joined))
+    return {name if is_named else OTHER: joined}
 
 
 def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:

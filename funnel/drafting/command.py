@@ -14,7 +14,7 @@ from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.look import Look, look_at
 from funnel.drafting.people import RowsOfPeople, rows_of_people
 from funnel.drafting.roles import Roles, roles_of
-from funnel.errors import OutputError, SpecError
+from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import Progress
 from funnel.readers.formats import format_of, names
 from funnel.storage import local_path
@@ -62,7 +62,7 @@ def draft_file(
     SpecError
         If the source cannot be named as it was, its format is not known, or there is such a file already.
     DataError
-        If it cannot be read.
+        If it cannot be read, or has nothing to release.
     OutputError
         If the file cannot be written.
     """
@@ -87,7 +87,7 @@ def draft_file(
         choice = _chosen(look, roles, answers, file.parent, progress)
         text, notes = written_spec(look, roles, choice, title), choice.notes
     else:
-        text = draft_spec(look, roles, _proposed(look, roles), title)
+        text = draft_spec(look, roles, _proposed(look, roles, title), title)
     try:
         with file.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
@@ -110,10 +110,13 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
     return choose(look, roles, answers, rows)
 
 
-def _proposed(look: Look, roles: Roles) -> Choice | None:
+def _proposed(look: Look, roles: Roles, title: str) -> Choice:
     """What would be chosen for the likeliest secret, as a beginning; the people are left to the person."""
     if not roles.secrets or not roles.published:
-        return None
+        raise DataError(
+            f"{title} needs a column that can be secret and one to publish, each with values that several records "
+            f"share; of {len(look.columns)} columns, {len(roles.free)} are like that"
+        )
     secret, published = roles.secrets[0].name, tuple(column.name for column in roles.published)
     choice = choose(look, roles, Answers((secret,), published), None)
     return replace(choice, coarse=tuple(one for one in choice.coarse if one.column != secret), present=())

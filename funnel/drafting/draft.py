@@ -58,22 +58,22 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
     )
 
 
-def draft_spec(look: Look, roles: Roles, choice: Choice | None, name: str) -> str:
+def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
     """The text of a draft: valid TOML that says everything but the secret, which a person has to choose.
 
     Parameters
     ----------
     look : Look
     roles : Roles
-    choice : Choice or None
-        For the first candidate for the secret; None where there is none.
+    choice : Choice
+        For the first candidate for the secret.
     name : str
         Of the source, for title and folder.
     """
     rows = f"the first {look.rows:,}" if look.more else f"{look.rows:,}"
     unclear = {one.name for one in roles.free if _is_unclear(one)}
-    others = [one for one in roles.free if choice is None or one.name not in choice.publish or one.name in unclear]
-    coarse = [] if choice is None else [one for one in choice.coarse if one.column not in unclear]
+    others = [one for one in roles.free if one.name not in choice.publish or one.name in unclear]
+    coarse = [one for one in choice.coarse if one.column not in unclear]
     return _text_of(
         [
             f"# A draft by funnel init, from {rows} records. It is yours to edit: choose the secret, then funnel plan.",
@@ -84,14 +84,14 @@ def draft_spec(look: Look, roles: Roles, choice: Choice | None, name: str) -> st
             *_names(name),
             "",
             *_candidates(roles),
-            f"publish = {_list(choice.publish)}" if choice is not None else "# publish = []",
+            f"publish = {_list(choice.publish)}",
             *_more(roles, choice),
             "",
-            *([] if choice is None else _promise(choice)),
+            *_promise(choice),
             *_complete(coarse),
             *_identifiers(look, roles),
             *_source(look, choice),
-            *([] if choice is None else _protection(choice)),
+            *_protection(choice),
             *_values(coarse),
             *_others(others),
             *_joins(roles, choice),
@@ -138,8 +138,6 @@ def _names(name: str) -> list[str]:
 
 
 def _candidates(roles: Roles) -> list[str]:
-    if not roles.secrets:
-        return ["# No column could be the secret: none has at least two values that people share."]
     names = ", ".join(_comment(column.name) for column in roles.secrets)
     return [
         "# What must not become known about a person: only you know. Take the mark away, and name one or more columns.",
@@ -150,8 +148,8 @@ def _candidates(roles: Roles) -> list[str]:
     ]
 
 
-def _more(roles: Roles, choice: Choice | None) -> list[str]:
-    said = set() if choice is None else {*choice.publish, *choice.secret}
+def _more(roles: Roles, choice: Choice) -> list[str]:
+    said = {*choice.publish, *choice.secret}
     others = [column.name for column in roles.free if column.name not in said]
     return [f"# Others that could be: {', '.join(map(_comment, others[:60]))}."] if others else []
 
@@ -179,7 +177,7 @@ def _complete(coarse: Sequence[Coarse]) -> list[str]:
         return []
     return [
         "# All values that these may have are listed below, or in bins, so no category is added for others or missing",
-        "# values; a record that has another one is an error.",
+        "# values; a record that has another one is an error, or Other where that is listed.",
         f"complete = {_list(complete)}",
         "",
     ]
@@ -233,14 +231,14 @@ def _apart(look: Look, roles: Roles, choice: Choice | None) -> list[str]:
     return [*lines, ""]
 
 
-def _source(look: Look, choice: Choice | None) -> list[str]:
+def _source(look: Look, choice: Choice) -> list[str]:
     markers = sorted({"", *(mark for column in look.columns for mark in column.markers)})
     lines = ["[source]", *(f"{key} = {_value(value)}" for key, value in look.settings.items())]
     if len(markers) > 1 and "missing" not in look.settings:
         lines.append(f"missing = {_list(markers)}{_NOTE}texts that mean a value is missing; nulls always do")
     missing = [f"# missing in {_comment(column.name)}: {column.missing:,}" for column in look.columns if column.missing]
     lines += [*missing[:40], ""]
-    if choice is None or not (choice.wave or choice.present):
+    if not (choice.wave or choice.present):
         return lines
     lines.append("[source.where]")
     if choice.wave is not None:
@@ -369,9 +367,8 @@ def _others(columns: Sequence[Column]) -> list[str]:
     return []
 
 
-def _joins(roles: Roles, choice: Choice | None) -> list[str]:
-    published = set() if choice is None else {*choice.publish}
-    known = [column.name for column in roles.known if choice is None or column.name in published]
+def _joins(roles: Roles, choice: Choice) -> list[str]:
+    known = [column.name for column in roles.known if column.name in choice.publish]
     if len(known) < 2:
         return []
     return [

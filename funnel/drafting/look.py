@@ -291,6 +291,9 @@ class _Seen:
         if column.kind == "text" and column.counts:
             texts = [text.strip() for text in column.counts]
             commas = [text.replace(".", "?").replace(",", ".") for text in texts]
+            if any(re.fullmatch("0[0-9]+", text) for text in texts):
+                # A code with a leading zero is no number, which would lose it.
+                return column
             if all(re.fullmatch(NUMBER, text) for text in texts):
                 column.kind = "number"
             elif all(re.fullmatch(NUMBER, text) for text in commas):

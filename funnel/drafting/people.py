@@ -155,7 +155,7 @@ def people_of(
             if people
             else (
                 f"{who} identifies people, so one bound is kept over all versions; if no person is in two, --people "
-                "different publishes the values themselves",
+                "different allows bounds for more observers, and more columns",
             )
         )
         return People(rows.columns, (), "same", why=why, notes=notes)

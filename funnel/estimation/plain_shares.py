@@ -38,7 +38,10 @@ def plain_shares(
     """
     columns = published_columns(plain.values, *within, *by)
     if not by:
-        raise SpecError(f"name columns to estimate shares of, of {', '.join(plain.values.columns)}")
+        raise SpecError(
+            f"name the columns to count together, such as --by {plain.values.columns[0]}; there are "
+            f"{', '.join(plain.values.columns)}"
+        )
     cells, cell_of = plain.cells(columns)
     each = 1 - (1 - confidence) / len(cells) if simultaneous else confidence
     part_of_cell = parts_of(cells, range(len(within)))

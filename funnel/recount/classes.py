@@ -178,12 +178,48 @@ class PublishedByClass:
             for j, value in enumerate(record):
                 shown[secret, self.classes.columns[j], value] += count
         means, variances = self.expected
-        bound = math.log(2 * len(means) / _FALSE_ALARMS)
         for cell, mean in means.items():
-            # The t for which the inequality gives the bound.
-            most = bound / 3 + math.sqrt(bound * bound / 9 + 2 * bound * variances[cell])
-            if abs(shown[cell] - mean) > most:
+            if abs(shown[cell] - mean) > _bernstein(variances[cell], 1, len(means)):
                 yield cell
+
+    @property
+    def gone(self) -> tuple[int, float, float]:
+        """Records like no other that nobody is published with: their number, and the least and the most it may be.
+
+        One is gone if its person leaves their class and no donor is taken there. A person of class g takes its place
+        with a probability p of at most W = P(h|g), and these p sum to W n_g / n_h over all of g: so that nobody does
+        has a probability between ``Π_g (1 - W)^(n_g / n_h)`` and ``exp(-Σ_g W n_g / n_h)``. What one person draws
+        changes the number by one at most, and only if they leave: Freedman's inequality for martingales bounds the
+        rest.
+        """
+        sizes: Counter[str] = Counter()
+        of_record: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
+        leaving = 0.0
+        stays: dict[Record, float] = defaultdict(float)
+        chances: dict[tuple[str, str], dict[Record, float]] = defaultdict(lambda: defaultdict(float))
+        for (x, y), probability in self.moves.items():
+            if x[-1] == y[-1]:
+                stays[x] += probability
+            else:
+                chances[y[-1], x[-1]][x] += probability
+        reads_secret = any(len(x) > 1 for x, _ in self.moves)
+        for (secret, record), count in self.true.items():
+            name = self.classes.of(record)
+            x = (*secret, name) if reads_secret else (name,)
+            sizes[name] += count
+            leaving += count * (1 - stays[x])
+            of_record[record].append((x, count))
+        nobody: dict[str, list[float]] = {name: [0.0, 0.0] for name in sizes}
+        for (other, name), of in chances.items():
+            if sizes[other] and sizes[name]:
+                most, times = max(of.values()), sizes[name] / sizes[other]
+                nobody[other][0] += times * (math.log1p(-most) if most < 1 else -math.inf)
+                nobody[other][1] -= times * most
+        single = [(record, of[0][0]) for record, of in of_record.items() if len(of) == 1 and of[0][1] == 1]
+        least, most = (math.fsum((1 - stays[x]) * math.exp(nobody[x[-1]][end]) for _, x in single) for end in (0, 1))
+        off = _bernstein(leaving, 2, 1)
+        shown = {record for _, record, _ in self.published}
+        return sum(record not in shown for record, _ in single), least - off, most + off
 
     def off(self) -> dict[Cell, float]:
         """By how many records the mean of each cell of secret, column and value is off the true number."""
@@ -275,6 +311,12 @@ class PublishedByClass:
                 means[y[:-1], column, value] += records * count / sizes[y[-1]]
                 variances[y[:-1], column, value] += records * count / sizes[y[-1]]
         return means, variances
+
+
+def _bernstein(variance: float, step: float, events: int) -> float:
+    """The t for which ``2 exp(-t² / (2 (variance + step t / 3)))`` is the share of false alarms, for each of events."""
+    bound = math.log(2 * events / _FALSE_ALARMS)
+    return bound * step / 3 + math.sqrt((bound * step / 3) ** 2 + 2 * bound * variance)
 
 
 def _seen_by(

@@ -7,11 +7,14 @@ the other. Published records stand for the true ones, since those of every class
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
 from funnel.recount.stated_unchanged import share_complaint
@@ -21,6 +24,8 @@ Record = tuple[str, ...]
 
 # As documented: nothing is stated where more pairs of a record and a donor had to be compared.
 MOST_PAIRS = 50_000_000
+# As documented: what the words of a probe are multiples of.
+_SPREAD = 0x9E3779B97F4A7C15
 # A class that so few of a record go to is none that it goes to.
 _HARDLY = 1e-9
 
@@ -83,6 +88,37 @@ class PlainDonors:
         }
         secrets = len({x[:-1] for x in self._chances})
         return secrets**2 * sum(len(self._lines[one]) + len(self._lines[other]) for one, other in ways)
+
+    def taken_digest(self, names: Sequence[str]) -> str:
+        """The digest of the probe of `funnel.sampling.probe`: whose place every record takes.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the classes, in order.
+        """
+        there = [name for name in names if name in self._lines]
+        ends = {name: list(accumulate(count for _, count in self._lines[name])) for name in there}
+        stands = {
+            record: (place, end - count, count)
+            for place, name in enumerate(there)
+            for (record, count), end in zip(self._lines[name], ends[name], strict=True)
+        }
+        numbers = {record: number for number, record in enumerate(sorted(stands))}
+        answers = []
+        for record, number in numbers.items():
+            own, before, count = stands[record]
+            other = there[(own + 1 + number % (len(there) - 1)) % len(there)] if len(there) > 1 else there[own]
+            if other == there[own]:
+                answers.append(number)
+                continue
+            size, width = ends[there[own]][-1], ends[other][-1]
+            word, limit = number * _SPREAD % 2**64, count * width
+            while word >= 2**64 - 2**64 % limit:
+                word = (word + 1) % 2**64
+            person = (before * width + word % limit) // size
+            answers.append(numbers[self._lines[other][bisect_right(ends[other], person)][0]])
+        return blake2b(b"".join(one.to_bytes(4, "little") for one in answers), digest_size=16).hexdigest()
 
     def _alike(self, name: str, other: str) -> dict[Record, list[Fraction]]:
         """Of every record of a class the share of its people whose donor of another class agrees, by column."""

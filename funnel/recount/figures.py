@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.recount.laws import Laws, Symbol, prior_distribution, share_step
-from funnel.recount.sparse_row import entries_of
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.sparse_row import columns_of, entries_of
 
 PARTS = ("utility", "prior", "probabilities of outputs", "posteriors", "marginal")
 # Of figures that were computed twice, in floats, from the same whole numbers.
@@ -40,7 +41,7 @@ def figure_complaints(content: Json, laws: Laws) -> Iterator[Complaint]:
     for x, stated in zip(content["prior"]["symbols"], content["prior"]["probabilities"], strict=True):
         if (why := unlike(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
             yield "prior", _named(x), why
-    yield from _outputs(content, laws, step)
+    yield from _by_laws(content, laws, step)
     if not _is_marginal(laws, content["prior"], step):
         yield "marginal", "weights", "are not the law of the outputs"
 
@@ -82,9 +83,39 @@ def _named(symbol: Sequence[str]) -> str:
     return repr(", ".join(symbol))
 
 
-def _outputs(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
-    """Probability and posterior of every output, within what the rounding of shares leaves open."""
-    low, high = _public_pairs(content["prior"], laws, step)
+def posterior_complaints(content: Json, released: ReleasedProtocol, step: float) -> Iterator[Complaint]:
+    """What of probabilities and posteriors does not follow from public shares, where nothing else is read.
+
+    Parameters
+    ----------
+    content : mapping
+        Of a ``protocol.json``.
+    released : ReleasedProtocol
+        The same protocol, whose inputs are the published values.
+    step : float
+        Of the public shares.
+    """
+    prior = content["prior"]
+    shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
+    weights = dict(zip(released.inputs, columns_of(released.weights, len(released.inputs)), strict=True))
+    masses: list[dict[Symbol, float]] = [{} for _ in released.outputs]
+    for symbol, p in prior_distribution(shares, step, released.sparse).items():
+        for y, weight in entries_of(weights.get(symbol, released.marginal)):
+            masses[y][symbol] = p * weight / released.denominator
+    return _outputs(content, masses, masses)
+
+
+def _by_laws(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
+    """The same by counts too, which tell what follows where the secret is read."""
+    if laws.reads_secret:
+        return _outputs(content, *_rounded_pairs(laws, step))
+    return posterior_complaints(content, laws.released, step)
+
+
+def _outputs(
+    content: Json, low: Sequence[Mapping[Symbol, float]], high: Sequence[Mapping[Symbol, float]]
+) -> Iterator[Complaint]:
+    """Probability and posterior of every output, between least and largest shares of (x, y), by output."""
     least = math.fsum(math.fsum(masses.values()) for masses in low)
     most = math.fsum(math.fsum(masses.values()) for masses in high)
     symbols = {str(place): tuple(symbol) for place, symbol in enumerate(content["prior"]["symbols"])}
@@ -120,16 +151,10 @@ def _posterior(
             yield f"is told with {stated!r}, which is not what follows from weights and prior"
 
 
-def _public_pairs(prior: Json, laws: Laws, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
+def _rounded_pairs(laws: Laws, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
     """Least and largest public shares of (x, y), by output: of rounded ones, and a tie may go either way."""
     low: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
-    if not laws.reads_secret:
-        shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-        for symbol, p in prior_distribution(shares, step, laws.released.sparse).items():
-            for y, weight in entries_of(laws.column((), symbol)):
-                low[y][symbol] = p * weight / laws.denominator
-        return low, low
     for x, masses in laws.pairs.items():
         for y, mass in masses.items():
             low[y][x], high[y][x] = _told(mass, step, -NOISE), _told(mass, step, NOISE)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -225,8 +226,6 @@ class _Judging:
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
-        exact = ExactDistributions(self.tree)
-        left_open = OpenHistories(self.tree, [entry.left_open for entry in self.entries])
         for chapter, laws in PathDistributions(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
             if self.coming and not last:
@@ -240,13 +239,78 @@ class _Judging:
             missing = self.missing[chapter.ordinal]
             expected = self._attending(entry)
             attending = None if expected is None else expected[0]
-            open_too = left_open if entry.left_open is not None else None
-            found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending, open_too)
+            found = self._judged(entry, laws, followed, declared, attending)
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
             before, drawn = self.entries[: chapter.ordinal], followed.by_channel
             noise = noise_of_tables(self.database, before, entry, drawn, missing) if last else ()
             yield replace(found, complaints=tuple(complaints), noise=noise)
+
+    @cached_property
+    def _exact(self) -> ExactDistributions:
+        return ExactDistributions(self.tree)
+
+    @cached_property
+    def _left_open(self) -> OpenHistories:
+        return OpenHistories(self.tree, [entry.left_open for entry in self.entries])
+
+    def _judged(
+        self,
+        entry: Entry,
+        laws: Iterator[HistoryDistribution],
+        followed: Followed,
+        promise: Promise,
+        attending: Attending | None,
+    ) -> VersionHistories:
+        tree, chapter, missing = self.tree, entry.chapter, self.missing[entry.chapter.ordinal]
+        left_open = None if entry.left_open is None else self._left_open
+        sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
+        shares: dict[int | None, tuple[int, ...]] = {}
+        every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
+        # Who was forgotten counts as new.
+        had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
+        unsure = 0.0
+        for law in laws:
+            origin = tree.origin(law.node, chapter.ordinal)
+            if origin not in shares:
+                shares[origin] = chapter.shares(origin)
+            rows = chapter.channels[chapter.followed[law.node]]
+            if attending is not None:
+                attending.add(law, chapter)
+            try:
+                found = judge_history(sides, inner, law, rows, shares[origin])
+            except Undecided:
+                law = _whole(law, self._exact.law(law.node, chapter.ordinal))
+                found = judge_history(sides, inner, law, rows, shares[origin])
+            # Where people have several rows, each is counted with the first.
+            every.add(law.node, found, 0)
+            if left_open is not None and not left_open.holds(law.node, chapter, sides):
+                every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
+            if law.node in had:
+                real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+            if attending is not None and law.node in attending.people:
+                foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
+                if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
+                    unsure += attending.people[law.node]
+        return VersionHistories(
+            name=chapter.name,
+            promise=promise,
+            level=real.level(promise, sides),
+            histories=len(had & chapter.followed.keys()),
+            people=sum(followed.people.values()),
+            moved=int(real.moved),
+            outside=int(real.outside),
+            by_output=followed.by_output,
+            by_channel=followed.by_channel,
+            missing=missing,
+            complaints=(),
+            broken=tuple(every.broken()),
+            followed=(every.level(promise, sides), len(chapter.followed)),
+            moved_level=real.moved_level(promise, sides),
+            expected=None
+            if attending is None
+            else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
+        )
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -293,67 +357,6 @@ def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected)
     told = entry.expected
     if told is None or after.differs(Expected(told.people, lost_by_version(tree, told.lost))):
         yield "it expects other people to have its histories than its tables lead one to"
-
-
-def _judged(
-    tree: Tree,
-    entry: Entry,
-    laws: Iterator[HistoryDistribution],
-    exact: ExactDistributions,
-    followed: Followed,
-    promise: Promise,
-    missing: int,
-    attending: Attending | None,
-    left_open: OpenHistories | None,
-) -> VersionHistories:
-    chapter = entry.chapter
-    sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
-    shares: dict[int | None, tuple[int, ...]] = {}
-    every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
-    # Who was forgotten counts as new.
-    had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
-    unsure = 0.0
-    for law in laws:
-        origin = tree.origin(law.node, chapter.ordinal)
-        if origin not in shares:
-            shares[origin] = chapter.shares(origin)
-        rows = chapter.channels[chapter.followed[law.node]]
-        if attending is not None:
-            attending.add(law, chapter)
-        try:
-            found = judge_history(sides, inner, law, rows, shares[origin])
-        except Undecided:
-            law = _whole(law, exact.law(law.node, chapter.ordinal))
-            found = judge_history(sides, inner, law, rows, shares[origin])
-        # Where people have several rows, each is counted with the first.
-        every.add(law.node, found, 0)
-        if left_open is not None and not left_open.holds(law.node, chapter, sides):
-            every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
-        if law.node in had:
-            real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
-        if attending is not None and law.node in attending.people:
-            foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
-            if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
-                unsure += attending.people[law.node]
-    return VersionHistories(
-        name=chapter.name,
-        promise=promise,
-        level=real.level(promise, sides),
-        histories=len(had & chapter.followed.keys()),
-        people=sum(followed.people.values()),
-        moved=int(real.moved),
-        outside=int(real.outside),
-        by_output=followed.by_output,
-        by_channel=followed.by_channel,
-        missing=missing,
-        complaints=(),
-        broken=tuple(every.broken()),
-        followed=(every.level(promise, sides), len(chapter.followed)),
-        moved_level=real.moved_level(promise, sides),
-        expected=None
-        if attending is None
-        else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
-    )
 
 
 def _expected(

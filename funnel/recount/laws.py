@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeVar
 
 from funnel.recount.channel import Symbols
 from funnel.recount.information import PlainInformation
@@ -15,6 +16,7 @@ from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, columns_of, entries_of
 
 Symbol = tuple[str, ...]
+Value = TypeVar("Value")
 
 # As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
 _RECORDS = 10
@@ -32,7 +34,7 @@ def step_above(least: float) -> float:
     return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
 
 
-def prior_distribution(shares: Mapping[Symbol, float], step: float, wide: bool) -> dict[Symbol, float]:
+def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -> dict[Value, float]:
     """The law that public figures are made of, from public shares: divided by their sum, or in a wide table what
     shares of more than a step leave, given to all others alike.
     """

@@ -129,29 +129,12 @@ def _neighbours(cells: Sequence[int], alpha: float) -> list[tuple[float, str]]:
     pairs = list(zip(cells[::2], cells[1::2], strict=False))
     if not pairs:
         return []
-    chance = _meeting(alpha, alpha)
+    # Σ_k P(k)²: one at zero, and two at all others.
+    chance = (1 - alpha) * (1 + alpha**2) / (1 + alpha) ** 3
     return [
         (_share(sum(z == w for z, w in pairs), len(pairs), chance), "how often neighbours are equal"),
         (_share(sum(z == -w for z, w in pairs), len(pairs), chance), "how often neighbours cancel"),
     ]
-
-
-def _meeting(first: float, second: float) -> float:
-    """The probability that two draws are equal, Σ_k P(k) P'(k): one at zero, and two at all others."""
-    return (1 - first) * (1 - second) * (1 + first * second) / ((1 + first) * (1 + second) * (1 - first * second))
-
-
-def plausible_apart(
-    one: Sequence[Sequence[int]], other: Sequence[Sequence[int]], scales: tuple[float, float]
-) -> Plausible:
-    """Judge two tables of noise, c × a, that were drawn one without the other: how often they are the same."""
-    pairs = [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
-    first, second = (math.exp(-1 / scale) for scale in scales)
-    chance = _meeting(first, second)
-    equal = sum(left == right for left, right in pairs)
-    return Plausible(
-        min(1.0, _binomial(equal, len(pairs), chance) * _ROUNDING), "how often it is that of another version"
-    )
 
 
 def _sums(line: Sequence[int], alpha: float, where: str) -> list[tuple[float, str]]:

@@ -65,8 +65,6 @@ class Entry:
         How rows of people with several follow each other, with noise.
     means : NoisyMeans or None
         What its answers were put right by, where values are as they are.
-    protected : bool
-        Whether nothing exact is to be in it but who has which history, because its counts have noise.
     expected : Expected or None
         With noise: how many people it says are expected to have which history from then on.
     left_open : OpenTables or None
@@ -87,9 +85,13 @@ class Entry:
     moves: NoisyChanges | None = None
     row_moves: NoisyRows | None = None
     means: NoisyMeans | None = None
-    protected: bool = False
     expected: Expected | None = None
     left_open: OpenTables | None = None
+
+    @property
+    def protected(self) -> bool:
+        """Whether nothing exact is to be in it but who has which history, because its counts have noise."""
+        return self.noise is not None
 
     @property
     def people(self) -> Path:
@@ -236,7 +238,6 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         moves=moves,
         row_moves=row_moves,
         means=read_means(_floats(said.get("means"))),
-        protected=said.get("noise") is not None,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         left_open=_left_open(said, moves),
     )

@@ -19,7 +19,7 @@ from funnel.recount.noisy_moves import (
     since_complaints,
 )
 from funnel.recount.register_files import Entry, damaged
-from funnel.recount.register_people import asked, first_rows, is_further, noise_limit
+from funnel.recount.register_people import asked, first_counts, first_rows, is_further, noise_limit
 
 if TYPE_CHECKING:
     import duckdb
@@ -228,8 +228,7 @@ def protected_complaints(
     assert noise is not None
     if chapter.changes:
         yield "it has exact changes beside those with noise"
-    first = Counter(dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
-    if is_further(chapter.counts, first, noise, gone):
+    if is_further(chapter.counts, first_counts(database, entry), noise, gone):
         yield "its counts of secret and input are further from those of its people than their noise is"
     # All versions before, whether anybody comes from them or not: which ones do is told with noise alone.
     told = [] if entry.moves is None else [one.version for one in entry.moves.since]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funnel.recount.chapters import NEW, WHOLE, Tree
-from funnel.recount.register_files import Entry, damaged, require_columns
+from funnel.recount.register_files import Entry, damaged, read_entry, require_columns
+from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
     import duckdb
 
+
+FirstRows = Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
+"""People by secret and published values of their first row; people who are forgotten are in no table."""
 
 # A register is never said to be damaged because of noise that is as it should be.
 _NEVER = 1e-12
@@ -152,6 +157,27 @@ def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]
     return Counter(dict(asked(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
 
 
+def first_counts(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
+    """People by the cell of their first row."""
+    return Counter(dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
+
+
+def first_row_counts(folder: Path) -> FirstRows:
+    """People by secret and published values of their first row, of the folder of an entry.
+
+    Raises
+    ------
+    DataError
+        If it is no entry, or its rows cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="funnel-first-rows-") as scratch, connect(Path(scratch)) as database:
+        entry = read_entry(database, folder)
+        chapter, cells = entry.chapter, first_counts(database, entry)
+    if any(not 0 <= cell < len(chapter.counts) for cell in cells):
+        raise damaged(entry.rows, "has values that do not exist")
+    return {(chapter.secret[cell // chapter.a], chapter.inputs[cell % chapter.a]): n for cell, n in cells.items()}
+
+
 def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
     """People in both versions, by the cells that they had: in the last row there and the first here."""
     rows = asked(
@@ -280,16 +306,13 @@ def counted_complaints(
     counted = counts_of(database, entry)
     stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
     gone = missing[chapter.ordinal]
-    if entry.noise is not None:
-        if is_further(chapter.counts, counted, entry.noise, gone):
-            yield "its counts of secret and input are further from those of its people than their noise is"
-    elif _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
+    if _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
         yield "its counts of secret and input are not those of its people"
     if without := last - set(chapter.changes):
         yield f"it lacks the changes from version number {min(without)}, which people come from"
     if chapter.units is not None:
-        first = dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell"))
-        if _differ({cell: count for cell, count in enumerate(chapter.units) if count}, first, exactly=not gone):
+        units = {cell: count for cell, count in enumerate(chapter.units) if count}
+        if _differ(units, first_counts(database, entry), exactly=not gone):
             yield "its counts of first rows are not those of its people"
         # Where somebody was forgotten since, nobody knows any more which cells no row followed.
         within = row_changes_of(database, entry, coming or not gone)
@@ -333,27 +356,18 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
     chapter = entry.chapter
     if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
         yield "the weights of the effective channel do not add up to 2^63"
-    by_channel = Counter(dict(followed.by_channel))
-    seen: Counter[int] = Counter()
-    for (_, x), count in followed.by_channel.items():
-        seen[x] += count
-    known = coming or not missing
-    if entry.noise is None:
-        silent = [max(0, sum(chapter.counts[x :: chapter.a]) - seen[x]) for x in range(chapter.a)]
-    else:
-        # Noisy counts do not tell how many with an input are forgotten.
-        silent, known = [missing] * chapter.a, not missing
     new = {NEW} if missing else set()
     had, has = set(followed.people) - new, set(chapter.followed) - new
+    known = coming or not missing
     # With noise there are histories that are expected and that nobody has.
-    if not had <= has or (had != has and not entry.protected and (coming or not missing)):
+    if not had <= has or (had != has and not entry.protected and known):
         yield "it has channels for other histories than its people had"
     # With noise it is that of people who are expected, and judged with their laws.
-    if not entry.protected and (wrong := _not_the_mean(entry, by_channel, silent, known)):
+    if not entry.protected and (wrong := _not_the_mean(entry, followed.by_channel, known)):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
-def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silent: Sequence[int], known: bool) -> int:
+def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], known: bool) -> int:
     """Weights that are not the mean; if it is not ``known`` what some drew from, those that it cannot be."""
     chapter = entry.chapter
     people = [0] * chapter.a
@@ -362,6 +376,7 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silen
     for (k, x), count in by_channel.items():
         people[x] += count
         by_input.setdefault(k, {})[x] = count
+    silent = [max(0, sum(chapter.counts[x :: chapter.a]) - count) for x, count in enumerate(people)]
     for k, counts in by_input.items():
         for y, row in enumerate(chapter.channels[k]):
             for x, weight in row:
@@ -386,20 +401,6 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silen
             # A unit more an output where the law of all others was rounded too.
             room = chapter.b * (2 if silent[x] else 1)
             wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
-    return wrong + (0 if entry.noise is None or any(silent) else _not_of_everybody(entry, by_channel, people))
-
-
-def _not_of_everybody(entry: Entry, by_channel: Mapping[tuple[int, int], int], people: Sequence[int]) -> int:
-    """Weights of inputs that nobody has which are not the mean of all channels, over all people."""
-    chapter, everybody = entry.chapter, sum(people)
-    of_channel: Counter[int] = Counter()
-    for (k, _), count in by_channel.items():
-        of_channel[k] += count
-    wrong = 0
-    for x in (x for x, count in enumerate(people) if not count):
-        for y in range(chapter.b):
-            mean = sum(count * dict(chapter.channels[k][y]).get(x, 0) for k, count in of_channel.items())
-            wrong += abs(entry.effective[y][x] * everybody - mean) > chapter.b * everybody
     return wrong
 
 

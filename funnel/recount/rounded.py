@@ -9,14 +9,19 @@ a grid, as near as it is said to be. It never says that more is kept than is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from funnel.errors import DataError
+from funnel.recount.balance import is_invariant
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import plain_level
+from funnel.recount.promise import read_promise
+from funnel.recount.register_files import Entry
+from funnel.recount.released import ReleasedProtocol
 
 Weights = Sequence[Sequence[int]]
 
@@ -94,6 +99,52 @@ def rounding_complaints(
         yield "keeps more than the effective channel, or far less"
     if off is not None and off != -(-furthest // unit) * unit / WHOLE:
         yield f"is said to be within {off} of the effective one, and is not, or nearer"
+
+
+def channel_complaints(
+    content: Mapping[str, Any], released: ReleasedProtocol, entry: Entry, public: PublicFrequencies | None
+) -> Iterator[str]:
+    """In what way the channel of a release is not the effective one of its entry in the register, rounded.
+
+    Parameters
+    ----------
+    content : mapping
+        Of its ``protocol.json``.
+    released : ReleasedProtocol
+        The same protocol.
+    entry : Entry
+    public : PublicFrequencies or None
+        Its public frequencies, where noise protects the exact ones.
+    """
+    chapter = entry.chapter
+    if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
+        yield "has other values than the register"
+        return
+    xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
+    told = [[released.weights[released.outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
+    yield from rounding_complaints(
+        told,
+        entry.effective,
+        chapter,
+        read_promise(chapter.guarantee).kind == "perfect",
+        off=content["rounded"],
+        box=box_of(public, chapter),
+        as_it_is=public is not None and is_invariant(content),
+    )
+
+
+def open_complaints(entry: Entry, public: PublicFrequencies | None, robust: bool) -> Iterator[str]:
+    """What is wrong with what an entry takes for open under noise, where that is asked for."""
+    found = entry.left_open
+    if robust is not (found is not None):
+        yield "is not about what noise leaves open, as the spec asks, or is although the spec does not ask"
+    if found is None:
+        return
+    counts = (found.noisy, float(found.beta), found.epsilon)
+    if public is None or counts != (tuple(map(tuple, public.noisy)), public.beta, public.epsilon_counts):
+        yield "takes other noisy counts for the published ones"
+    if public is not None and found.changes != public.changes:
+        yield "takes other noisy tables of changes for the published ones"
 
 
 def box_of(public: PublicFrequencies | None, chapter: Chapter) -> CountBox | None:

@@ -54,7 +54,8 @@ class DrawsDocument(Document):
 
     ``cells`` are numbers of cells, in C order, of the table of (secret, input, output) whose last secret and last input
     stand for values outside their alphabets, and ``records`` their counts; ``shape`` are its inputs and outputs.
-    ``probe`` is what the sampler answered where outputs meet (`funnel.sampling.probe`).
+    ``probe`` is what the sampler answered where outputs meet, and ``donors``, where whole records are published, whose
+    place records took (`funnel.sampling.probe`).
     """
 
     described: ClassVar[str] = "the table of drawn pairs"
@@ -64,6 +65,7 @@ class DrawsDocument(Document):
     cells: tuple[Count, ...]
     records: tuple[Count, ...]
     probe: str = Field(pattern=r"^[0-9a-f]{32}$")
+    donors: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
 
     @cached_property
     def counts(self) -> DrawnCounts:
@@ -104,8 +106,8 @@ def read_joint(text: str | bytes, place: str = "") -> Joint:
     return JointDocument.from_json(text, place).joint
 
 
-def draws_document(counts: DrawnCounts, secret: Alphabet, probe: str) -> DrawsDocument:
-    """The document of drawn counts, shape (c + 1, a + 1, b), of what their secrets are, and of the probe."""
+def draws_document(counts: DrawnCounts, secret: Alphabet, probe: str, donors: str | None = None) -> DrawsDocument:
+    """The document of drawn counts, shape (c + 1, a + 1, b), of what their secrets are, and of the probes."""
     _, inputs, outputs = counts.shape
     return DrawsDocument(
         shape=(inputs, outputs),
@@ -113,6 +115,7 @@ def draws_document(counts: DrawnCounts, secret: Alphabet, probe: str) -> DrawsDo
         cells=tuple(counts.cells.tolist()),
         records=tuple(counts.records.tolist()),
         probe=probe,
+        donors=donors,
     )
 
 

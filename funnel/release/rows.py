@@ -17,7 +17,7 @@ from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import FileRef, private_folder, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
-from funnel.release.words_document import PURPOSES, WordsDocument, words_document
+from funnel.release.words_document import WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.donors import Donors
 from funnel.sampling.engines import workers_of
@@ -38,6 +38,8 @@ class Rows:
         What their secrets are.
     probe : str
         What the sampler answered where outputs meet, see `funnel.sampling.probe`.
+    donors : str or None
+        Whose place records took, where whole ones are published.
     words : WordsDocument
         Statistics of the words that were drawn with.
     """
@@ -46,6 +48,7 @@ class Rows:
     counts: DrawnCounts
     secret: Alphabet
     probe: str
+    donors: str | None
     words: WordsDocument
 
     @cached_property
@@ -108,8 +111,8 @@ def draw_rows(
         progress("drawing", 0, snapshot.rows)
         with workers_of(spec.engine) as workers:
             drawn = release_rows(placed, folder.data, workers, progress)
-    words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
-    rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, words)
+    words = words_document(drawn.words)
+    rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, drawn.donors, words)
     _write_evidence(folder, rows)
     # What people with histories were drawn with is internal.
     if counts is not None and target is not None:
@@ -138,7 +141,8 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     data = same_rows(earlier, rows_sha256, folder)
     draws = DrawsDocument.read(earlier.draws)
     drawn_pairs(draws, protocol)
-    rows = Rows(data, draws.counts, draws.secret.alphabet(), draws.probe, WordsDocument.read(earlier.words))
+    words = WordsDocument.read(earlier.words)
+    rows = Rows(data, draws.counts, draws.secret.alphabet(), draws.probe, draws.donors, words)
     _write_evidence(folder, rows)
     if earlier.drawing.exists():
         shutil.copyfile(earlier.drawing, folder.drawing)
@@ -147,5 +151,5 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(draws_document(rows.counts, rows.secret, rows.probe).to_bytes())
+    folder.draws.write_bytes(draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
     folder.words.write_bytes(rows.words.to_bytes())

@@ -12,7 +12,6 @@ from funnel.release.document import Count, Document, Part
 from funnel.word_statistics import WORD_BITS, WordStatistics
 
 _DIGEST: Final = r"^[0-9a-f]{32}$"
-PURPOSES: Final = ("draw", "order")
 
 
 class StreamPart(Part):
@@ -43,15 +42,15 @@ class StreamPart(Part):
 
 
 class WordsDocument(Document):
-    """Statistics of the words that rows were drawn with and, if they were shuffled, ordered by; internal."""
+    """Statistics of the words that rows, donors of whole records, and the order of rows were drawn with; internal."""
 
     described: ClassVar[str] = "the document of random words"
     schema_: Literal["funnel/words/1"] = Field(default="funnel/words/1", alias="schema")
-    streams: Mapping[Literal["draw", "order"], StreamPart]
+    streams: Mapping[Literal["draw", "donors", "order"], StreamPart]
 
     @property
     def statistics(self) -> dict[str, WordStatistics]:
-        """The statistics by purpose: ``draw``, ``order``."""
+        """The statistics by purpose: ``draw``, ``donors``, ``order``."""
         return {purpose: stream.statistics() for purpose, stream in self.streams.items()}
 
 

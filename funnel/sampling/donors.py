@@ -208,11 +208,12 @@ def _below(limits: Codes, rows: Codes, words: Callable[[int], WordArray]) -> Cod
     excess = (np.uint64(2**64 - 1) % bounds + np.uint64(1)) % bounds
     found = np.empty(len(limits), dtype=np.uint64)
     left = np.arange(len(limits))
+    # Words are asked for even where no row needs one: their number is that of the rows, whatever was drawn.
     for attempt in range(_MOST_ATTEMPTS):
-        if not len(left):
-            return (found % bounds).astype(np.int64)
         drawn = words(attempt)[rows[left]]
         fit = drawn <= np.uint64(2**64 - 1) - excess[left]
         found[left[fit]] = drawn[fit]
         left = left[~fit]
+        if not len(left):
+            return (found % bounds).astype(np.int64)
     raise EntropyError(f"random words were of no use in {_MOST_ATTEMPTS} tries; their source cannot be used")

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
 from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part, writing_in
-from funnel.sampling.probe import probe_digest
+from funnel.sampling.probe import donors_digest, probe_digest
 from funnel.sampling.splice import splice
 from funnel.word_statistics import WordStatistics, together
 
@@ -41,15 +41,18 @@ class Drawn:
     ----------
     counts : DrawnCounts
         Of (secret, input, output); without telling secrets apart if the plan names none.
-    words : tuple of WordStatistics
-        Of the words that were drawn with, and of those that rows were ordered by, if they were; empty without rows.
+    words : mapping of str to WordStatistics
+        By purpose, as `funnel.sampling.partitions.Plan.purposes` has them; empty without rows.
     probe : str
         What the sampler answers where outputs meet, see `funnel.sampling.probe`.
+    donors : str or None
+        Whose place records take, where whole ones are published.
     """
 
     counts: DrawnCounts
-    words: tuple[WordStatistics, ...]
+    words: Mapping[str, WordStatistics]
     probe: str
+    donors: str | None
 
     @property
     def pairs(self) -> IntArray:
@@ -215,7 +218,9 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
             f"{counts.n:,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release again"
         )
     streams = zip(*(done.words for done in drawn), strict=True)
-    return Drawn(counts, tuple(together(some) for some in streams), probe_digest(plan.protocol))
+    words = dict(zip(plan.purposes, (together(some) for some in streams), strict=False))
+    taken = None if plan.donors is None else donors_digest(plan.donors)
+    return Drawn(counts, words, probe_digest(plan.protocol), taken)
 
 
 def all_done(

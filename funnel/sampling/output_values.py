@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol as Interface
 
 import numpy as np
+import pyarrow as pa
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.protocol import Protocol
@@ -14,8 +16,11 @@ from funnel.sampling.answers import Answers
 from funnel.sampling.donors import RECORD_COLUMN, Donors
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.output_columns import CodedColumns, OutputColumns
-from funnel.sampling.row_words import RowWords
+from funnel.sampling.random_words import WordArray
 from funnel.tables import numbers_of
+
+ToDonate = Callable[[pa.RecordBatch, int], WordArray]
+"""A word for every row of a batch that its donor is drawn with; another one for every attempt."""
 
 
 class Published(Interface):
@@ -29,7 +34,7 @@ class Published(Interface):
     def reads(self) -> tuple[str, ...]:
         """The columns of a snapshot that it needs besides those of the protocol."""
 
-    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+    def codes(self, drawn: Answers, to_donate: ToDonate) -> OutputArray:
         """The number of every row, given what was drawn for it."""
 
     def columns(self) -> CodedColumns:
@@ -48,7 +53,7 @@ class PublishedOutputs:
         """See `Published`."""
         return len(self.protocol.outputs)
 
-    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+    def codes(self, drawn: Answers, to_donate: ToDonate) -> OutputArray:
         """See `Published`."""
         return drawn.outputs
 
@@ -85,12 +90,12 @@ class PublishedRecords:
         """See `Published`."""
         return len(self._parts[2]) * len(self.donors)
 
-    def codes(self, drawn: Answers, words: RowWords) -> OutputArray:
+    def codes(self, drawn: Answers, to_donate: ToDonate) -> OutputArray:
         """See `Published`."""
         classes, secrets, _ = self._parts
         records = numbers_of(drawn.batch.column(RECORD_COLUMN)).astype(np.int64)
         outputs = drawn.outputs.astype(np.int64)
-        taken = self.donors.taken(records, classes[outputs], lambda attempt: words.to_donate(drawn.batch, attempt))
+        taken = self.donors.taken(records, classes[outputs], lambda attempt: to_donate(drawn.batch, attempt))
         return (secrets[outputs] * len(self.donors) + taken).astype(ChannelSampler.output_type(self.size))
 
     def columns(self) -> CodedColumns:

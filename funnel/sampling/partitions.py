@@ -75,6 +75,11 @@ class Plan:
         """What is released for an output."""
         return published_by(self.protocol, self.donors)
 
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What random words are for: outputs, the donors of whole records, and the order of a shuffled release."""
+        return ("draw", *(["donors"] if self.donors is not None else []), *(["order"] if self.shuffle else []))
+
     @cached_property
     def digest(self) -> str:
         """What the content of the working files depends on: files of another plan are not taken for this one's."""

@@ -70,7 +70,7 @@ class Done:
     bounds : tuple of tuples of int
         For every piece of a partition that is to be shuffled, the place of the first row of each part, and the end.
     words : tuple of WordStatistics
-        Of the words that a partition was drawn with, and of those that it was ordered by, if it was.
+        Of the words of every purpose of the plan, in order.
     """
 
     file: str
@@ -93,7 +93,7 @@ def draw_partition(plan: Plan, index: int) -> Done:
         def counted() -> Iterator[Answers]:
             for drawn in _drawn(plan, index, words):
                 seen.drawn(drawn)
-                yield replace(drawn, outputs=published.codes(drawn, words))
+                yield replace(drawn, outputs=published.codes(drawn, seen.donating(words)))
 
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
@@ -156,25 +156,35 @@ class _Seen:
         b, a = plan.protocol.size
         self.counts = CellCounts(a, b, 0 if plan.secret is None else len(plan.secret))
         self._secret = None if plan.secret is None else InputEncoder(plan.secret)
-        rarity, scopes = rarity_for(plan.rows), (None, None) if plan.keys is None else plan.keys.scopes
-        self._draw = WordRecord(rarity, 0, scopes[0])
-        self._order = WordRecord(rarity, code_bits(plan.published.size), scopes[1]) if plan.shuffle else None
+        rarity, scopes = rarity_for(plan.rows), {} if plan.keys is None else plan.keys.scopes
+        fixed = {"order": code_bits(plan.published.size)}
+        self._words = {use: WordRecord(rarity, fixed.get(use, 0), scopes.get(use)) for use in plan.purposes}
 
     def drawn(self, some: Answers) -> None:
         """Note what was drawn."""
         secrets = None if self._secret is None else self._secret.codes(some.batch)
         self.counts.add(some.inputs, some.outputs, secrets)
-        self._draw.add(some.words)
+        self._words["draw"].add(some.words)
+
+    def donating(self, words: RowWords) -> Callable[[pa.RecordBatch, int], WordArray]:
+        """Words for donors, noted as they are taken; further attempts, for one record in thousands, are not."""
+
+        def noted(batch: pa.RecordBatch, attempt: int) -> WordArray:
+            found = words.to_donate(batch, attempt)
+            if not attempt:
+                self._words["donors"].add(found)
+            return found
+
+        return noted
 
     def ordered(self, tagged: WordArray) -> WordArray:
         """Note what rows travel as, and hand it on."""
-        if self._order is not None:
-            self._order.add(tagged)
+        self._words["order"].add(tagged)
         return tagged
 
     def words(self) -> tuple[WordStatistics, ...]:
-        """Of the words to draw with, and of those to order by, if there are any."""
-        return tuple(one.statistics() for one in (self._draw, self._order) if one is not None)
+        """Of the words of every purpose."""
+        return tuple(one.statistics() for one in self._words.values())
 
 
 def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:

@@ -91,13 +91,18 @@ class WordKeys:
         return hashlib.sha256(b"".join(said)).digest()
 
     @property
-    def scopes(self) -> tuple[str, str]:
-        """What tells apart, and tells nothing of, the keys of words to draw with and of those to order by.
+    def scopes(self) -> dict[str, str]:
+        """What tells apart, and tells nothing of, the keys of words of every purpose.
 
-        Words to draw with come again only with the same decision. Where every record has one of its own that is never
-        between two protocols.
+        Words to draw with, and those for donors, come again only with the same decision. Where every record has one
+        of its own that is never between two protocols.
         """
-        return _scope(self.words + (self.order if self.decision is None else self.decision)), _scope(self.order)
+        decided = self.order if self.decision is None else self.decision
+        return {
+            "draw": _scope(self.words + decided),
+            "donors": _scope(self.donors + decided),
+            "order": _scope(self.order),
+        }
 
     @classmethod
     def of(cls, record_key: RecordKey, protocol: Protocol, decided: bool = False) -> WordKeys:

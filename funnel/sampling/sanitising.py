@@ -101,7 +101,7 @@ def sanitise(
         batches = with_classes(batches, donors)
     with KeyColumn(key) if key is not None else nullcontext() as keys:
         chosen = answers(batches if keys is None else _with_digests(batches, keys), protocol, words)
-        drawn = (replace(some, outputs=published.codes(some, words)) for some in chosen)
+        drawn = (replace(some, outputs=published.codes(some, words.to_donate)) for some in chosen)
         codes: Iterator[OutputArray]
         if shuffle:
             codes = in_order((order_words(some, outputs, words) for some in drawn), outputs, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from funnel.audit.document import AuditDocument
+from funnel.audit.check import AuditDocument
 from funnel.register.entry import RegisterEntry, RegisterHead
 from funnel.release.approval import Outcome
 from funnel.release.classes_document import ClassesDocument

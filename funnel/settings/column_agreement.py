@@ -215,6 +215,9 @@ def _means(spec: ReleaseSpec, column: str, numbers: NumberSettings) -> Iterator[
 
 def _names_other(spec: ReleaseSpec, column: str) -> bool:
     """Whether there can be such a category."""
+    if column in spec.complete and spec.recode[column].minimum_count is None:
+        listed = spec.categories.get(column, ())
+        return spec.recode[column].other in (*listed, *spec.recode[column].group_of)
     if column in spec.categories or spec.recode[column].minimum_count is not None:
         return True
     return spec.frequencies.protection == "noise" and not spec.has_bins(column)

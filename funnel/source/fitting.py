@@ -116,7 +116,7 @@ def require_complete(spec: ReleaseSpec, column: str, counts: Collection[str], n_
         raise DataError(
             f"complete names {column!r}, and values of it are missing; list {missing!r} in [categories], {mend}"
         )
-    if spec.has_bins(column) or spec.other_label(column) in listed_values:
+    if spec.has_bins(column) or spec.other_label(column) in (*spec.categories.get(column, ()), *group_of):
         return
     if any(value not in listed_values for value in counts):
         raise DataError(

@@ -34,11 +34,10 @@ def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:
 def adult(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Education of the Adult data, released by the optimal protocol within LIP(1) of marital status."""
     joint = funnel.Joint.from_table(SOURCE, secret=["marital-status"], inputs=["education"])
-    guarantee = funnel.LIP(1.0)
-    protocol = funnel.optimal(joint, guarantee).protocol
+    protocol = funnel.optimal(joint, funnel.LIP(1.0)).protocol
     path = tmp_path_factory.mktemp("adult") / "adult.parquet"
     pairs = drawn_release(path, SOURCE, protocol)
-    return Evidence(path, protocol, joint, guarantee, joint.n, ("marital-status",), ("education",), pairs)
+    return Evidence(path, protocol, ("education",), pairs.sum(axis=0).tolist())
 
 
 @pytest.fixture(scope="session")
@@ -58,20 +57,19 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     rows = [("red", "S", "yes"), ("red", "L", "no"), ("blue", "S", "no"), ("blue", "L", "yes"), ("red", "S", "no")] * 60
     columns = [pa.array(list(values)) for values in zip(*rows, strict=True)]
     table = pa.table(columns, names=["colour", "size", "smoker"])
-    joint = funnel.Joint.from_table(table, secret=["smoker"], inputs=["colour", "size"])
     path = tmp_path_factory.mktemp("small") / "small.parquet"
     pq.write_table(table, path.with_name("source.parquet"))
     pairs = drawn_release(path, path.with_name("source.parquet"), protocol)
-    return Evidence(path, protocol, joint, funnel.LDP(2.0), 300, ("smoker",), ("colour", "size"), pairs)
+    return Evidence(path, protocol, ("colour", "size"), pairs.sum(axis=0).tolist())
 
 
 @pytest.fixture
 def spoil(tmp_path: Path) -> Spoil:
-    """Evidence on a changed copy of the released file, everything else as it was."""
+    """Evidence on a changed copy of the released file, written as funnel writes it; everything else as it was."""
 
     def spoiled(evidence: Evidence, change: Callable[[pa.Table], pa.Table]) -> Evidence:
         path = tmp_path / "spoiled.parquet"
-        pq.write_table(change(pq.read_table(evidence.released)), path)
+        pq.write_table(change(pq.read_table(evidence.released)), path, compression="zstd", write_batch_size=1 << 16)
         return replace(evidence, released=path)
 
     return spoiled

@@ -98,8 +98,8 @@ def test_a_whole_folder_meets_everything_that_is_announced(finished: Finished) -
     assert verdict.failed == ()
     assert {result.name for result in verdict.results} >= {*_always(), "csv", "leakage", "law"}
     told = [(result.name, result.description) for result in verdict.results]
-    assert list(announced(finished.evidence, csv=True, keyed=False)) == told
-    assert len(announced(finished.evidence, csv=False, keyed=False)) == len(told) - 1
+    assert list(announced(finished.evidence, {"csv", "shuffled"})) == told
+    assert len(announced(finished.evidence, {"shuffled"})) == len(told) - 1
     judged = PublicReport.read(finished.folder.numbers).judged
     assert [(one.name, one.description) for one in judged] == told
 
@@ -176,7 +176,7 @@ def test_an_output_that_another_reader_finds_more_often_is_found(finished: Finis
     moved[0] = (moved[0] + 1) % len(codes.dictionary)
     changed = pa.DictionaryArray.from_arrays(pa.array(moved, codes.indices.type), codes.dictionary)
     pq.write_table(pa.table({table.column_names[0]: changed}), finished.folder.data)
-    assert set(failures(finished, "second reader")) == {"records"}
+    assert {one.name for one in judge(finished).failed} >= {"expect_released_counts_to_equal_drawn", "counts"}
 
 
 FILES: list[tuple[Callable[[Path], Any], str]] = [
@@ -289,7 +289,7 @@ def test_what_the_package_says_wrongly_is_found(
         (lambda page: page.replace("</main>", '<a href="java script:1">x</a></main>'), "report"),
         (lambda page: page.replace("default-src", "img-src"), "report"),
         (lambda page: page.replace("lip:1.0", "lip:0.5"), "report"),
-        (lambda page: page.replace("Every record has a value", "No record has a value"), "report page"),
+        (lambda page: page.replace("Every record is", "No record is"), "report page"),
     ],
 )
 def test_a_page_that_acts_or_tells_otherwise_is_found(

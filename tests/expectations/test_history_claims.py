@@ -19,7 +19,7 @@ from funnel.pipeline.expectations import Finished, history_answers
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.flows.pipeline import go
-from funnel.recount.noisy_moves import NoisyChanges, Since
+from funnel.recount.noisy_moves import NoisyMeans
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -101,7 +101,7 @@ def test_other_outputs_than_those_of_the_register_are_told(made: Made) -> None:
     found = failures(replace(made.evidence, released=replace(made.evidence.released, outputs=outputs)))
     assert found == {
         "drawing": "outputs are not those of the published protocol",
-        "channel": "has other values than the register",
+        "channel": "does not hold: has other values than the register",
     }
 
 
@@ -114,34 +114,34 @@ def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
 
 
 def test_how_far_the_channel_is_rounded_is_told_and_judged(made: Made) -> None:
-    rounded = made.evidence.rounded
-    assert rounded is not None
-    assert failures(replace(made.evidence, rounded=None)) == {"channel": "does not say by how much it is rounded"}
+    protocol = made.evidence.protocol
+    rounded = protocol["rounded"]
+    assert failures(replace(made.evidence, protocol={**protocol, "rounded": None})) == {
+        "channel": "does not hold: does not say by how much it is rounded"
+    }
     for other in (rounded / 2, rounded + 2.0**-28):
-        found = failures(replace(made.evidence, rounded=other))
+        found = failures(replace(made.evidence, protocol={**protocol, "rounded": other}))
         assert set(found) == {"channel"}
         assert "is said to be within" in found["channel"]
 
 
 def _with_tables(made: Made, *noise: dict[str, list[int]]) -> HistoryEvidence:
-    """As if the version had published tables of changes, whose noise the register's people tell to be this."""
-    tables = Since("adults/1.0.0", ((9, 1), (1, 9)), ((5, 5),), ((5, 5),))
-    found, moves = made.evidence.found, NoisyChanges(0.5, 4.0, (tables,))
-    entry = replace(found.entries[-1], moves=moves)
-    version = replace(found.versions[-1], noise=[(moves.scale, one) for one in noise])
+    """As if the version had published means, whose noise the register's people tell to be this."""
+    found, means = made.evidence.found, NoisyMeans(0.5, 4.0, (9, 1))
+    entry = replace(found.entries[-1], means=means)
+    version = replace(found.versions[-1], noise=[(means.scale, one) for one in noise])
     evidence = replace(made.evidence)
-    evidence.__dict__["_not_derived"] = lambda *_: None
     evidence.__dict__["found"] = replace(
         found, entries=(*found.entries[:-1], entry), versions=(*found.versions[:-1], version)
     )
     return evidence
 
 
-def test_tables_of_changes_have_noise_as_it_is_said(made: Made) -> None:
+def test_means_have_noise_as_it_is_said(made: Made) -> None:
     random, success = np.random.default_rng(3), -np.expm1(-1 / 4)
     drawn = {name: (random.geometric(success, 40) - random.geometric(success, 40)).tolist() for name in ("a", "b")}
     # Nothing is published of it here.
-    assert failures(_with_tables(made, drawn)) == {"entry": "changes and rows are not those that are published"}
+    assert failures(_with_tables(made, drawn)) == {"entry": "means are not those that are published"}
     for spoilt, what in (
         ({"a": drawn["a"], "b": [0] * 40}, "in b"),
         ({"a": drawn["a"], "b": [3 * one for one in drawn["b"]]}, "in b"),

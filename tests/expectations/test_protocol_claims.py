@@ -71,7 +71,7 @@ def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
         # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.
         first = {"output": ["u"], "probability": 0.45, "inputs": {"0": 0.6667, "1": 0.3333}, **changes}
         second = {"output": ["v"], "probability": 0.55, "inputs": {"0": 0.1818, "1": 0.8182}}
-        complaints = figures._outputs({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
+        complaints = figures._by_laws({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
         return {part: f"{where} {why}" for part, where, why in complaints}
 
     assert found() == {}

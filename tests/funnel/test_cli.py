@@ -379,7 +379,7 @@ def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path
     failed(funnel("estimate", tmp_path, "--quantile", "0.5"), 3, "go with --of")
     failed(funnel("estimate", tmp_path, "--number", "u=1"), 3, "go with --of")
     failed(funnel("estimate", tmp_path, "--of", "X", "--within", "X"), 3, "named with --by")
-    failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
+    failed(funnel("estimate", tmp_path, "--by", "X,age"), 3, "'age' is no column")
     failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
 
 

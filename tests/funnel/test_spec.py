@@ -364,15 +364,24 @@ def test_a_ledger_changes_no_release_and_holds_no_password() -> None:
     assert "Zebediah" not in message
 
 
-def test_further_problems_are_counted_and_their_places_named() -> None:
+def test_all_problems_are_told_at_once() -> None:
     message = complaint({**GOOD, "name": "A B", "title": "", "publish": []})
     assert message.startswith("name 'A B' must be")
     assert message.endswith("; and title must not be empty; and publish must name at least one column")
     without = {name: value for name, value in GOOD.items() if name not in ("secret", "publish")}
-    assert complaint(without) == "secret is missing; every spec must state it (and 1 more: publish)"
-    assert complaint({**GOOD, "metadata": {}, "limits": {"max_symbols": 1}}).endswith(
-        "(and 1 more: [limits] max_symbols)"
+    assert complaint(without) == (
+        "secret is missing; every spec must state it; and publish is missing; every spec must state it"
     )
+    assert "; and [limits] max_symbols must be at least" in complaint(
+        {**GOOD, "metadata": {}, "limits": {"max_symbols": 1}}
+    )
+    many = {name: 7 for name in ("name", "title", "secret", "publish", "mechanism", "description", "weight", "unit")}
+    assert re.search(r" \(and 2 more: weight, \[mechanism\]\)$", complaint({**GOOD, **many}))
+
+
+def test_a_misspelt_setting_is_looked_for_in_all_sections() -> None:
+    assert complaint({**GOOD, "threshhold": 3}) == "threshhold: unknown setting; did you mean [frequencies] threshold?"
+    assert complaint({**GOOD, "wholly": 3}) == "wholly: unknown setting"
 
 
 @pytest.mark.parametrize(
@@ -600,7 +609,7 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
         ReleaseSpec.model_validate(unknown)
     said = complaints.complaint(Error(caught.value), ReleaseSpec)
     assert said.startswith("k0: unknown setting; unknown as well: k1, k2, ")
-    assert re.search(r"k19 \(and 298[0-9] more: name, title, secret, publish, [a-z\[\], ]+\)$", said)
+    assert re.search(r"k19; and name is missing; .* \(and 298[0-9] more: [a-z\[\], ]+\)$", said)
     assert len(compared) == 0
 
 

@@ -26,7 +26,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         FRESH_WORDS,
         f"return {WORDS}",
-        "expect_random_words_never_to_repeat",
+        "random words",
     ),
     Mutant(
         "stream with a known key",
@@ -43,7 +43,7 @@ DRAWING = [
         "funnel.sampling.random_words",
         "return words[:n].astype(np.uint64, copy=False)",
         "return np.tile(words[: n // 2 + 1], 2)[:n].astype(np.uint64)",
-        "expect_random_words_never_to_repeat",
+        "random words",
     ),
     Mutant(
         "the same words in every partition",
@@ -51,7 +51,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         FRESH_WORDS,
         f"return {TOOLS}.words_once(self._streams[purpose], count)",
-        "expect_random_words_never_to_repeat",
+        "random words",
         PARTITIONED,
     ),
     Mutant(
@@ -60,7 +60,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         FRESH_WORDS,
         "return self._streams[purpose].words(count) & np.uint64(0xFF << 56)",
-        "expect_random_words_to_be_uniform",
+        "random words",
     ),
     Mutant(
         "words of 32 bits",
@@ -68,7 +68,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         FRESH_WORDS,
         "return self._streams[purpose].words(count) & np.uint64(0xFFFFFFFF << 32)",
-        "expect_random_words_to_be_uniform",
+        "random words",
     ),
     Mutant(
         "words from the source",
@@ -76,7 +76,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         FRESH_WORDS,
         "return np.arange(count, dtype=np.uint64) << np.uint64(52)",
-        "expect_draws_to_ignore_the_secret",
+        "drawn by input",
     ),
     Mutant(
         "thresholds one output too far",
@@ -84,7 +84,7 @@ DRAWING = [
         "funnel.sampling.draw",
         "np.cumsum(columns, axis=0, dtype=np.uint64).T)",
         "np.cumsum(np.roll(columns, 1, axis=0), axis=0, dtype=np.uint64).T)",
-        "expect_sampler_to_meet_thresholds",
+        "sampler",
     ),
     Mutant(
         "thresholds off by one",
@@ -92,7 +92,7 @@ DRAWING = [
         "funnel.sampling.draw",
         "cells += (words >> np.uint64(WORD_BITS + 1 - self._bits))",
         "cells += (words + np.uint64(2) >> np.uint64(WORD_BITS + 1 - self._bits))",
-        "expect_sampler_to_meet_thresholds",
+        "sampler",
     ),
     Mutant(
         "all draw from the marginal",
@@ -108,7 +108,7 @@ DRAWING = [
         "funnel.sampling.answers",
         "sampler.draw(inputs, drawn_with)",
         "sampler.draw(inputs[::-1].copy(), drawn_with)",
-        "expect_draws_to_ignore_the_secret",
+        "drawn by input",
     ),
     Mutant(
         "true values of some records",
@@ -116,7 +116,7 @@ DRAWING = [
         "funnel.sampling.answers",
         "sampler.draw(inputs, drawn_with)",
         f"{TOOLS}.as_they_are(sampler.draw(inputs, drawn_with), inputs, 0.1)",
-        "expect_draws_to_ignore_the_secret",
+        "drawn by input",
     ),
     Mutant(
         "draws coupled to the secret",
@@ -124,7 +124,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "return answers(batches, plan.protocol, words)",
         f"return answers(batches, plan.protocol, {TOOLS}.Coupled(words, plan, index))",
-        "expect_random_words_to_be_uniform",
+        "random words",
     ),
     Mutant(
         "draws coupled to the secret, rows in the order of the source",
@@ -132,7 +132,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "return answers(batches, plan.protocol, words)",
         f"return answers(batches, plan.protocol, {TOOLS}.Coupled(words, plan, index))",
-        "expect_random_words_to_be_uniform",
+        "random words",
         UNORDERED,
     ),
     Mutant(
@@ -141,7 +141,7 @@ DRAWING = [
         "funnel.release.rows",
         "shuffle=spec.output.shuffle,",
         "shuffle=False,",
-        "expect_row_order_to_tell_nothing",
+        "random order",
     ),
     Mutant(
         "rows sorted by secret",
@@ -149,7 +149,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())",
         f"tagged = (seen.ordered({TOOLS}.sorted_words(plan, index, drawn.outputs)) for drawn in counted())",
-        "expect_random_words_never_to_repeat",
+        "random words",
     ),
     Mutant(
         "rows sorted by value",
@@ -157,7 +157,7 @@ DRAWING = [
         "funnel.sampling.row_order",
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = drawn.inputs.astype(np.uint64) << np.uint64(48)",
-        "expect_random_words_never_to_repeat",
+        "random words",
     ),
     Mutant(
         "order of the source",
@@ -165,7 +165,7 @@ DRAWING = [
         "funnel.sampling.row_order",
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = np.arange(len(drawn.inputs), dtype=np.uint64) << np.uint64(32)",
-        "expect_row_order_to_tell_nothing",
+        "random order",
     ),
     Mutant(
         "order by blocks",
@@ -174,7 +174,7 @@ DRAWING = [
         "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
         "tagged = (np.arange(len(drawn.inputs), dtype=np.uint64) // np.uint64(100) << np.uint64(48) | "
         "words.to_order(drawn.batch) >> np.uint64(16)) & ~_code_mask(outputs)",
-        "expect_random_words_to_be_uniform",
+        "random words",
     ),
     Mutant(
         "a shuffle where none was asked for",
@@ -182,7 +182,7 @@ DRAWING = [
         "funnel.release.rows",
         "shuffle=spec.output.shuffle,",
         "shuffle=True,",
-        "expect_rows_in_source_order",
+        "order of the source",
         UNORDERED,
     ),
     Mutant(
@@ -209,7 +209,7 @@ DRAWING = [
         "funnel.sampling.row_words",
         "return encrypted_words(stored_digests(batch), self._keys.order)",
         "return self.to_draw(batch)",
-        "expect_random_words_never_to_repeat",
+        "random words",
         KEPT,
     ),
     Mutant(
@@ -227,7 +227,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "self.counts.add(some.inputs, some.outputs, secrets)",
         "self.counts.add(some.inputs, some.outputs[::-1], secrets)",
-        "expect_draws_to_ignore_the_secret",
+        "drawn by input",
     ),
     Mutant(
         "counts by secret of other people",
@@ -286,7 +286,7 @@ DRAWING = [
         "funnel.sampling.output_columns",
         "fields.append(pa.field(name, kind, nullable=False))",
         'fields.append(pa.field("sex" if fields else name, kind, nullable=False))',
-        "expect_sampler_to_meet_thresholds",
+        "sampler",
     ),
     Mutant(
         "metadata of the source",
@@ -294,7 +294,7 @@ DRAWING = [
         "funnel.sampling.output_columns",
         "self.schema = pa.schema(fields)",
         'self.schema = pa.schema(fields, {b"source": b"people.parquet"})',
-        "expect_released_file_to_carry_no_metadata",
+        "parquet",
     ),
     Mutant(
         "a category that nobody may have",
@@ -302,7 +302,7 @@ DRAWING = [
         "funnel.sampling.output_columns",
         "self._categories = [arrow_texts(list(texts)) for texts in categories]",
         'self._categories = [arrow_texts([*texts, "Without-pay"]) for texts in categories]',
-        "expect_released_categories_to_equal_declared",
+        "parquet",
     ),
     Mutant(
         "categories turned",
@@ -318,7 +318,7 @@ DRAWING = [
         "funnel.release.decision",
         "    require_people(spec, earlier, rotate)",
         "    return TakeOver(version, origin, published[-1], False, rotated)",
-        "expect_sampler_to_meet_thresholds",
+        "sampler",
         OTHER_BOUND,
     ),
     Mutant(
@@ -337,6 +337,33 @@ DRAWING = [
         "place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)",
         "place = np.zeros_like(taken)",
         "record classes",
+        WHOLE,
+    ),
+    Mutant(
+        "the donor at the same place for everybody",
+        "who changes class is published as one person, whatever word was drawn, and many are nobody's donor",
+        "funnel.sampling.donors",
+        "place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)",
+        "place, _ = self._places[taken] * other, _below(self.counts[taken] * other, moved, words)",
+        "record classes",
+        WHOLE,
+    ),
+    Mutant(
+        "donors one person too early",
+        "the last person of a class is no donor of it, and that of the class before is",
+        "funnel.sampling.donors",
+        'out[moved] = self._order[np.searchsorted(self._ends, donor, side="right")]',
+        'out[moved] = self._order[np.searchsorted(self._ends, donor, side="left")]',
+        "record classes",
+        WHOLE,
+    ),
+    Mutant(
+        "donors drawn with the words of classes",
+        "which donor is taken follows from the word that the class was drawn with",
+        "funnel.sampling.output_values",
+        "to_donate(drawn.batch, attempt)",
+        "drawn.words",
+        "random words",
         WHOLE,
     ),
     Mutant(

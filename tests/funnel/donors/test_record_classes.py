@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from typing import Any
 from unittest import mock
 
@@ -27,6 +28,7 @@ from funnel.protocol import INVARIANT, Protocol
 from funnel.recount.classes import PlainClasses, PublishedByClass, _most
 from funnel.release.classes_document import ClassesDocument, classes_document
 from funnel.rounding import integer_weights, marginal_weights
+from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from funnel.solver import optimal
 
@@ -85,6 +87,16 @@ def test_the_second_computation_asks_the_same_questions(joint: Joint) -> None:
 def test_the_document_says_the_classes(joint: Joint) -> None:
     document = classes_document(grown(joint))
     assert ClassesDocument.from_json(document.to_bytes()).classes == grown(joint)
+
+
+def test_what_tells_by_chance_alone_is_one_question() -> None:
+    """Records of which no column tells the secret can be published: two classes, that tell next to nothing."""
+    random = np.random.default_rng(5)
+    joint = Joint.from_counts(np.stack([random.poisson(40, 12), random.poisson(90, 12)]))
+    classes = grown(joint)
+    assert len(classes.names) == 2
+    found = Composition.of(joint, classes).people
+    assert np.abs(found[0] / found.sum(axis=0) - joint.p_secret[0]).max() < 0.1
 
 
 @given(joints())
@@ -348,3 +360,40 @@ def test_a_move_that_reads_the_secret_is_seen() -> None:
     assert PublishedByClass(plain, {}, {}, moves).moved_by_secret == pytest.approx(0.1)
     alike = {**moves, (("b", "1"), ("a", "1")): 0.9, (("b", "1"), ("a", "2")): 0.1}
     assert PublishedByClass(plain, {}, {}, alike).moved_by_secret == pytest.approx(0.0)
+
+
+def test_records_that_are_gone_are_those_that_the_protocol_lets_go() -> None:
+    """Of 4,000 records like no other; and none are where those who change class take back their own records."""
+    names, size = ("1", "2", "3"), 4000
+    records = [(f"{i:04d}",) for i in range(size)]
+    of = np.arange(size) % 3
+    matrix = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    random = np.random.default_rng(3)
+    drawn = (random.random(size) > np.cumsum(matrix, axis=0)[:-1, of]).sum(axis=0)
+    donors = Donors(
+        ("x",), ([x for (x,) in records],), np.arange(size)[:, np.newaxis], names, of, np.ones(size, dtype=np.int64)
+    )
+    taken = donors.taken(np.arange(size), drawn, lambda _: random.integers(0, 2**64, size, dtype=np.uint64))
+    terms = [{"columns": ["x"], "values": list(x), "points": int(k)} for x, k in zip(records, of, strict=True)]
+    content = {
+        "columns": ["x"],
+        "names": names,
+        "scales": [{"secret": ["s"], "terms": terms}],
+        "questions": [
+            {"scale": 0, "at_least": 1, "then": 1, "otherwise": "1"},
+            {"scale": 0, "at_least": 2, "then": "3", "otherwise": "2"},
+        ],
+    }
+    moves = {((x,), (y,)): matrix[j, i] for i, x in enumerate(names) for j, y in enumerate(names)}
+    true = {(("s",), record): 1 for record in records}
+
+    def gone(shown: np.ndarray) -> tuple[int, float, float]:
+        published = Counter(((), records[i], names[of[i]]) for i in shown.tolist())
+        return PublishedByClass(PlainClasses(content), true, published, moves).gone
+
+    number, least, most = gone(taken)
+    # About 0.2 leave, and nobody takes their places with a probability of about e^-0.2.
+    assert least < number < most
+    assert (least + most) / 2 == pytest.approx(size * 0.2 * np.exp(-0.2), rel=0.01)
+    assert gone(np.arange(size))[0] == 0 < least
+    assert gone(np.arange(size) // 2)[0] == size / 2 > most

@@ -11,14 +11,15 @@ import pyreadstat
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.unprepared_tables import missing, panel, survey, visits
+from benchmarks.unprepared_tables import codes, missing, panel, survey, visits
 from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.drafting import Answers, look_at, roles_of
 from funnel.drafting.asking import ask
 from funnel.drafting.command import draft_file
-from funnel.errors import SpecError
+from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
+from funnel.settings.agreement import conflicts
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
@@ -107,6 +108,27 @@ class TestPeople:
         assert (spec.record_key, spec.register, spec.mechanism.name) == (("interview",), None, "invariant")
         assert written(tmp_path, survey(900), "smoker", "age,region").history is None
 
+    @pytest.mark.parametrize("publish", ["age,region,party,number_of_children,visits_to_doctor", "smoker,age", None])
+    def test_what_cannot_be_kept_over_versions_is_one_version(self, tmp_path: Path, publish: str | None) -> None:
+        spec = written(tmp_path, survey(900), "smoker", publish, key=("interview",))
+        # A second version is refused until it is said who the people are.
+        assert (spec.record_key, spec.history) == (("interview",), None)
+        assert conflicts(spec) == ()
+        if publish is not None:
+            assert spec.columns == tuple(dict.fromkeys(("smoker", *publish.split(","))))
+
+    def test_of_several_rows_the_first_columns_that_fit_are_published(self, tmp_path: Path) -> None:
+        visits(600).to_csv(tmp_path / "table.csv", index=False)
+        columns = ("ward", "age", "sex", "no_of_tests", "diagnosis")
+        answers = Answers(("chronic",), columns, unit=("patient",))
+        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        spec = ReleaseSpec.load(tmp_path / "spec.toml")
+        left = columns[len(spec.publish) :]
+        assert spec.publish == columns[: len(spec.publish)]
+        assert left
+        assert f"so {', '.join(left)} is not published" in " ".join(said["notes"])
+        assert conflicts(spec) == ()
+
     @pytest.mark.parametrize(
         ("answers", "said"),
         [
@@ -114,7 +136,7 @@ class TestPeople:
             ({"publish": "interview,age"}, "--publish names 'interview', which tells whose record it is"),
             ({"people": "same"}, "name it with --key"),
             (
-                {"key": ("interview",), "publish": "smoker,age"},
+                {"key": ("interview",), "publish": "smoker,age", "people": "same"},
                 "'smoker' is secret and published, which is not there yet",
             ),
         ],
@@ -157,6 +179,36 @@ class TestColumns:
         joint = count_joint(spec, quiet)
         assert joint.n == 3000
         assert joint.counts.sum(axis=1).min() >= 30
+
+    def test_codes_with_leading_zeros_stay_texts(self, tmp_path: Path) -> None:
+        table = codes(3000)
+        spec = written(tmp_path, table, "benefit", "postcode,born")
+        assert set(spec.categories["postcode"]) <= {*table["postcode"], "Other"}
+        assert all(name.split()[0].isdigit() for name in spec.recode["postcode"].groups or {})
+        # What fewer than ten people have is not named, but in a category that says so, and no record is an error.
+        (name, members), *_ = (spec.recode["benefit"].groups or {}).items()
+        assert members[-1] == "Other"
+        assert "war" not in spec.categories["benefit"]
+        joint = count_joint(spec, quiet)
+        assert joint.n == 3000
+        assert (name,) in joint.secret.symbols
+
+    def test_a_group_of_declared_values_lets_no_other_in(self, tmp_path: Path) -> None:
+        table = missing(2000).assign(ward=[f"ward {k % 7}" for k in range(2000)])
+        spec = written(tmp_path, table, "disabled", "ward,education")
+        assert list(spec.recode["ward"].groups or {}) == ["Other"]
+        assert "Other" not in (*spec.categories["ward"], *spec.recode["ward"].group_of)
+        table.loc[table["ward"] == "ward 6", "ward"] = "word 6"
+        table.to_csv(tmp_path / "table.csv", index=False)
+        with pytest.raises(DataError, match=r"'?ward'?"):
+            count_joint(spec, quiet)
+
+    def test_few_people_with_a_value_of_the_secret_allow_few_combinations(self, tmp_path: Path) -> None:
+        table = survey(900)
+        spec = written(tmp_path, table, "smoker", "age,region")
+        assert len(count_joint(spec, quiet).inputs) > 8
+        table["smoker"] = (table.index < 60).astype(int)
+        assert len(count_joint(written(tmp_path, table, "smoker", "age,region"), quiet).inputs) <= 6
 
     def test_missing_values_stay_or_are_left_out_openly(self, tmp_path: Path) -> None:
         table = missing(3000)

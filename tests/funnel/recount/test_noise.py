@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import dlaplace
 
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of, total_limit
-from funnel.recount.plausible import plausible_apart, plausible_noise
+from funnel.recount.plausible import plausible_noise
 
 # The share that a gate may give it.
 RARE = 2e-9
@@ -207,16 +207,3 @@ class TestPlausible:
         # Six zeros have a probability of .46^6: nobody can tell.
         assert plausible_noise([[0, 0, 0], [0, 0, 0]], 1.0).p_value > 0.01
         assert plausible_noise([[0] * 20] * 3, 1.0).p_value < RARE
-
-    def test_noise_of_two_versions(self) -> None:
-        one, other = self._drawn(1), self._drawn(2)
-        assert plausible_apart(one.tolist(), other.tolist(), (1.0, 1.0)).p_value > 0.01
-        assert plausible_apart(one.tolist(), one.tolist(), (1.0, 1.0)).p_value < RARE
-        mixed = np.where(np.arange(15) < 9, one, other)
-        assert plausible_apart(one.tolist(), mixed.tolist(), (1.0, 1.0)).p_value < 1e-4
-
-    def test_the_chance_of_equal_noise(self) -> None:
-        places = np.arange(-400, 401)
-        both = float((dlaplace.pmf(places, 1 / 2.0) * dlaplace.pmf(places, 1 / 3.0)).sum())
-        # One cell that is equal: the bound is the chance itself.
-        assert plausible_apart([[4]], [[4]], (2.0, 3.0)).p_value == pytest.approx(both, rel=1e-6)

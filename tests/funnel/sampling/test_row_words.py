@@ -84,7 +84,7 @@ def test_a_word_is_of_a_record_and_a_decision() -> None:
     assert np.flatnonzero(found != expected).tolist() == [7]
     # Never one word for two purposes, nor one scope for words that do not come again.
     made = [keys, WordKeys.of(KEY, OTHER), *(WordKeys.of(KEY, one, decided=True) for one in (NOISY, OTHER))]
-    assert len({scope for one in made for scope in one.scopes}) == 6
+    assert len({scope for one in made for scope in one.scopes.values()}) == 10
 
 
 def test_the_series_and_the_names_of_key_columns_enter_every_key_but_the_fingerprint() -> None:

@@ -16,12 +16,12 @@ from funnel import DataError, Joint
 from funnel.donors import ColumnsSolution
 from funnel.recount import ReleasedProtocol
 from funnel.recount.classes import PlainClasses
-from funnel.recount.invariance import largest_imbalance, levels_by_prefix, part_of
 from funnel.recount.source import Recount
 from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors
+from tests.whole_records import largest_imbalance, levels_by_prefix, part_of
 
-ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
+ADULT = Path(__file__).parents[1] / "data" / "adult.parquet"
 COLUMNS = ["education", "sex", "race", "relationship", "occupation"]
 GROUPS = [["education", "sex"], ["race"], ["relationship", "occupation"]]
 

@@ -1,0 +1,216 @@
+"""Custom expectations: what Great Expectations is asked of a release, each on one small table of evidence."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Any, ClassVar
+
+from funnel.pipeline.expectations.engine import (
+    BatchExpectation,
+    ExpectationValidationResult,
+    LegacyDiagnosticRendererType,
+    MetricDomainTypes,
+    PandasExecutionEngine,
+    TableMetricProvider,
+    metric_value,
+    renderer,
+)
+from funnel.pipeline.expectations.evidence import ROWS
+
+_LISTED = 3
+Lines = list[dict[Hashable, Any]]
+"""A table of evidence, line by line."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an expectation found.
+
+    Attributes
+    ----------
+    observed, expected : JSON-ready value
+    failure : str or None
+        By how much it fails, as a sentence without its full stop; None if it holds.
+    """
+
+    observed: Any
+    expected: Any
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The lines of a table with the number of records in the file that it is about."""
+
+    rows: int
+    lines: Lines
+
+
+class ReleaseExpectation(BatchExpectation):
+    """An expectation on the lines of one table of the evidence, which subclasses name.
+
+    A file without records fails every expectation: most would hold of nothing.
+    """
+
+    evidence_table: ClassVar[str]
+    metric_dependencies = ("evidence.records",)
+
+    @property
+    def judged_name(self) -> str:
+        """What a verdict calls it."""
+        return str(self.configuration.type)
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: Any = None,
+    ) -> dict[str, Any]:
+        measured: Measured = metrics["evidence.records"]
+        finding = self.find(measured.lines)
+        failure = "the file holds no records" if measured.rows <= 0 else finding.failure
+        return {
+            "success": failure is None,
+            "result": {
+                "observed_value": finding.observed,
+                "details": {"expected": finding.expected, "failure": failure},
+            },
+        }
+
+    @classmethod
+    @renderer(renderer_type=LegacyDiagnosticRendererType.OBSERVED_VALUE)
+    def _diagnostic_observed_value_renderer(
+        cls,
+        configuration: Any = None,
+        result: ExpectationValidationResult | None = None,
+        runtime_configuration: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> str:
+        """What pages say was observed: by how much it fails, or what was found."""
+        found = (result.result if result is not None else None) or {}
+        failure = found.get("details", {}).get("failure")
+        # Pages take it for markup, and names in a file may be anything.
+        return escape(str(failure if failure is not None else found.get("observed_value")))
+
+    @abstractmethod
+    def find(self, value: Lines) -> Finding:
+        """Judge the lines of the table."""
+
+
+class TableRecords(TableMetricProvider):
+    """The lines of a table of evidence; registered as it is defined."""
+
+    metric_name = "evidence.records"
+
+    # The engine passes the class by name, so this is neither a method nor a class method.
+    @staticmethod
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(
+        cls: type[TableRecords],
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        **_: Any,
+    ) -> Measured:
+        table, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
+        # Every table states the records of the file; a table without any line has seen none.
+        rows = int(table[ROWS].min()) if len(table) else 0
+        return Measured(rows, table.to_dict("records"))
+
+
+class ExpectCheckToPass(ReleaseExpectation):
+    """Expect the check of this name to have been made, once, and to have passed."""
+
+    check: str
+
+    evidence_table = "checks"
+    success_keys = ("check",)
+
+    @property
+    def judged_name(self) -> str:
+        """The name of the check."""
+        return self.check
+
+    def find(self, value: Lines) -> Finding:
+        """Look for its line."""
+        mine = [line for line in value if line["check"] == self.check]
+        if len(mine) != 1:
+            return Finding(None, "passed", f"it was made {len(mine)} times: the release lacks what it needs")
+        (line,) = mine
+        # A failure that is missing comes back from the table as a number that is none.
+        return Finding(line["state"], "passed", line["failure"] if isinstance(line["failure"], str) else None)
+
+
+class ExpectReleasedColumnsToEqualDeclared(ReleaseExpectation):
+    """Expect the columns of the file to be the published columns, each once and in order, and no other ones."""
+
+    columns: list[str]
+
+    evidence_table = "columns"
+    success_keys = ("columns",)
+
+    def find(self, value: Lines) -> Finding:
+        """Compare the names with the declared ones."""
+        present = [line["name"] for line in value]
+        failure = f"the columns are {named(present)} instead of {named(self.columns)}"
+        return Finding(present, self.columns, failure if present != self.columns else None)
+
+
+class ExpectReleasedSymbolsToBeOutputs(ReleaseExpectation):
+    """Expect every record, over all published columns together, to be one of the outputs of the protocol."""
+
+    outputs: int
+
+    evidence_table = "outputs"
+    success_keys = ("outputs",)
+
+    def find(self, value: Lines) -> Finding:
+        """Count the records outside the output alphabet."""
+        other = sum(int(line["records"]) for line in value if not 0 <= line["output"] < self.outputs)
+        failure = f"{counted(other, 'record')} in the file that no output of the protocol stands for"
+        return Finding(other, 0, failure if other else None)
+
+
+class ExpectReleasedCountsToEqualDrawn(ReleaseExpectation):
+    """Expect the file to hold every output exactly as often as it was drawn.
+
+    Only then do tests on what was drawn say anything about what is published.
+    """
+
+    labels: list[str]
+    drawn: list[int]
+
+    evidence_table = "outputs"
+    success_keys = ("labels", "drawn")
+
+    def find(self, value: Lines) -> Finding:
+        """Compare output by output."""
+        released = {int(line["output"]): int(line["records"]) for line in value}
+        differences = [
+            (label, released.get(y, 0) - drawn)
+            for y, (label, drawn) in enumerate(zip(self.labels, self.drawn, strict=True))
+            if released.get(y, 0) != drawn
+        ]
+        failure = None
+        if differences:
+            examples = ", ".join(
+                f"{label!r} has {counted(abs(gap), 'record')} {'more' if gap > 0 else 'fewer'} than were drawn"
+                for label, gap in differences[:_LISTED]
+            )
+            failure = f"{len(differences):,} of {counted(len(self.labels), 'output')} with another count: {examples}"
+        return Finding(len(differences), 0, failure)
+
+
+def named(names: Iterable[str]) -> str:
+    """Up to three names in quotation marks, and how many more there are."""
+    every = list(names)
+    rest = f" and {len(every) - _LISTED:,} more" if len(every) > _LISTED else ""
+    return ", ".join(repr(name) for name in every[:_LISTED]) + rest
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 record``, ``2 records``."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
