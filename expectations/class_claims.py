@@ -13,7 +13,9 @@ from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount, ReleasedProtocol, recount_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
+from funnel.recount.figures import NOISE
 from funnel.recount.laws import share_step
+from funnel.recount.stated_unchanged import Rule, observer_complaints
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
@@ -119,14 +121,9 @@ def _known(found: PublishedByClass, stated: Json | None, said: Said) -> Claim:
     """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
     if said.has_noise or stated is None:
         return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")
-    budget = said.guarantee.budget
-    columns = found.observed(budget)
+    rule = Rule(share_step(sum(found.true.values())), said.guarantee.budget, None)
+    columns = found.observed(rule.budget)
     level, outside = columns.get(stated["column"], (math.inf, math.inf))
-    reached = math.inf if stated["level"] == "infinite" else stated["level"]
-    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
-    coarse = max(budget, level * 1.11 + budget / 5)
-    close = level * (1 - 1e-9) - 1e-9 <= reached and (reached <= coarse or math.isinf(level))
-    step = share_step(sum(found.true.values()))
-    right = outside - 1e-9 <= stated["outside"] <= outside + step + 1e-9
-    worst = max(share for _, share in columns.values()) <= outside + 1e-9
-    return claim("known", close and right and worst, "is not what observers of one column can conclude at most")
+    wrong = [*observer_complaints(stated["column"], stated, level, outside, rule)]
+    worst = max(share for _, share in columns.values()) <= outside + NOISE
+    return claim("known", worst and not wrong, "is not what observers of one column can conclude at most")

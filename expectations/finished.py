@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +11,8 @@ import pandas as pd
 
 from funnel.audit.check import Result
 from funnel.audit.context import AuditContext
+from funnel.audit.evidence import counts_of
+from funnel.audit.files import read_json
 from funnel.audit.handouts import previous_told
 from funnel.audit.recheck import OF_WRITERS
 from funnel.audit.told import Coming, Told
@@ -21,7 +22,6 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.class_claims import class_claims
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.finished_folder import FinishedFolder, stored_counts
-from funnel.pipeline.expectations.finished_version import json_in
 from funnel.pipeline.expectations.frequency_claims import Before, frequency_claims
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.package_claims import package_claims
@@ -123,7 +123,7 @@ class Finished(FinishedFolder):
     def _classes(self) -> list[Claim]:
         if self.classes is None:
             return [Claim("classes", "cannot be judged: there is no classes.json")]
-        stated = json_in(self.folder.numbers).get("unchanged") or {}
+        stated = read_json(self.folder.numbers).get("unchanged") or {}
         return class_claims(
             self.classes,
             self.said,
@@ -214,12 +214,7 @@ class Finished(FinishedFolder):
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
         found = self.recount
-        counts = {
-            (s, x): count
-            for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
-            for x, count in zip(stored.inputs.symbols, row, strict=True)
-            if count
-        }
+        counts = counts_of(stored)
         wrong = sum(counts.get(cell, 0) != found.counts.get(cell, 0) for cell in {*counts, *found.counts})
         if self.frequencies is None:
             same_values = [
@@ -237,41 +232,17 @@ class Finished(FinishedFolder):
             claim("inputs", same_values[1], "have other values than the source"),
             claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
             all_of("hierarchies", (claim("they", False, said) for said in hierarchy_complaints(self.spec))),
-            self._drawn(),
         ]
-
-    def _drawn(self) -> Claim:
-        """That as many records drew with every (secret, input) as the source has."""
-        draws, laws = self.draws, self.laws
-        c, a, b = len(draws.secret.symbols), len(laws.weights), len(laws.outputs)
-        secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
-        inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
-        expected: Counter[tuple[int, int]] = Counter()
-        for (s, x), count in self.over_published(self.recount).counts.items():
-            expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
-        # Given a history, what is drawn by is one of its channels and the input.
-        given = self.drawing_document
-        read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
-        found: Counter[tuple[int, int]] = Counter()
-        for cell, count in zip(draws.cells, draws.records, strict=True):
-            place = cell // b % (len(read) + 1)
-            found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
-        if given is not None:
-            for (s, symbol), count in self._forgotten.items():
-                expected[secrets.get(s, c), inputs.get(symbol[1:], a)] -= count
-                expected[secrets.get(s, c), a] += count
-        wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
-        return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
 
     def _disclosure(self) -> list[Claim]:
         return disclosure_claims(self.public.counts, self.said)
 
     def _protocol(self) -> list[Claim]:
         followed = self.drawing_document is not None
-        return protocol_claims(self.protocol, self.laws, self.said, followed, self.frequencies)
+        return protocol_claims(self.protocol, self.laws, self.said, followed)
 
     def _package(self) -> list[Claim]:
-        content = json_in(self.folder.package)
+        content = read_json(self.folder.package)
         previous = previous_told(self.folder, content, [self.folder.catalogue.name])
         return [
             *package_claims(
@@ -290,7 +261,7 @@ class Finished(FinishedFolder):
     def _report(self) -> list[Claim]:
         checks = [(one.judged_name, str(one.description)) for one in self.declared()]
         return report_claims(
-            json_in(self.folder.numbers),
+            read_json(self.folder.numbers),
             self.protocol,
             self.laws,
             self.said,
@@ -298,7 +269,7 @@ class Finished(FinishedFolder):
             OverVersions(
                 self.versions,
                 self._alone,
-                None if self.taken_over else [json_in(one) for one in self._reports_before],
+                None if self.taken_over else [read_json(one) for one in self._reports_before],
                 self._outside,
             ),
             self.frequencies,
@@ -310,5 +281,5 @@ def _told_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
     counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
-    record = json_in(folder.record) if folder.record.is_file() else {}
+    record = read_json(folder.record) if folder.record.is_file() else {}
     return Before(public, counts, str(record.get("origin", {}).get("source", "")))

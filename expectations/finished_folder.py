@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from funnel.alphabet import Alphabet
+from funnel.audit.evidence import counts_of
+from funnel.audit.files import read_json
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.pipeline.expectations import public_files
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.finished_version import FinishedVersion, json_in
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
+from funnel.pipeline.expectations.said import Said
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -26,12 +26,13 @@ from funnel.recount import (
     ReleasedProtocol,
     recount,
 )
-from funnel.recount.classes import values_of
+from funnel.recount.classes import PlainClasses, values_of
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.laws import Laws
 from funnel.recount.register_people import FirstRows, first_row_counts
+from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
@@ -39,14 +40,32 @@ from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words_document import WordsDocument
+from funnel.sampling import RecordKey
+from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedFolder(FinishedVersion):
-    """A finished folder of one channel; parameters besides those of `FinishedVersion`.
+class FinishedFolder:
+    """A finished folder, the spec, and what the run says it made the release from.
 
     Parameters
     ----------
+    spec : ReleaseSpec
+        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
+    folder : ReleaseFolder
+        With all public files, and the internal evidence of the counts and of the drawing.
+    version : str
+        That is about to be published.
+    snapshot : Snapshot
+        What it says of itself is judged, and its records are in the order of the source.
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
+    key : RecordKey, optional
+        With the release secret, where the spec has a record key.
+    previous : str, optional
+        The newest version that readers find.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
     prepared : Prepared, optional
@@ -56,9 +75,58 @@ class FinishedFolder(FinishedVersion):
         where rows are taken over: then it is no longer there.
     """
 
+    spec: ReleaseSpec
+    folder: ReleaseFolder
+    version: str
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
+    key: RecordKey | None = None
+    previous: str | None = None
     followed: Snapshot | None = None
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
+
+    @cached_property
+    def said(self) -> Said:
+        """What the text of the spec says; of "auto" the columns are those of the source, read again."""
+        said = Said.of(self.spec.text)
+        said = said.publishing(source_columns(self.spec)) if said.publishes_all else said
+        return said if self.classes is None else replace(said, class_column=self.classes.column)
+
+    @cached_property
+    def classes(self) -> PlainClasses | None:
+        """The questions that classes of records follow from, where there are any."""
+        return PlainClasses.parse(self.folder.classes.read_bytes()) if self.folder.classes.is_file() else None
+
+    @cached_property
+    def given_classes(self) -> PlainClasses | None:
+        """The questions in the file that the text of the spec names, as it is now; None where it names none.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+        named = self.said.section("groups").get("classes")
+        if named is None:
+            return None
+        try:
+            return PlainClasses.parse(self.spec.resolve(str(named)).read_bytes())
+        except OSError as error:
+            raise DataError(f"the file of classes {named} cannot be read any more") from error
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
+        return self.snapshot.read_codings().settled(self.spec)
+
+    @property
+    def handed_on(self) -> object:
+        """The guarantee that the run was for."""
+        from funnel.guarantees import parse_guarantee
+
+        return parse_guarantee(self.spec.guarantee.canonical)
 
     @cached_property
     def frequencies(self) -> PublicFrequencies | None:
@@ -111,7 +179,7 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def stated_categories(self) -> dict[str, tuple[str, ...]]:
         """By column of the released table the values that the package states, in its order."""
-        (table,) = (one for one in json_in(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
+        (table,) = (one for one in read_json(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
         return {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
 
     @property
@@ -183,23 +251,6 @@ class FinishedFolder(FinishedVersion):
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
 
-    @cached_property
-    def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
-        """Records of people who are forgotten, by secret and by what the drawing says that they were drawn by.
-
-        `HistoryEvidence` counts them again.
-        """
-        found = self.drawing_document
-        if found is None:
-            return {}
-        known = set(found.inputs.symbols)
-        return {
-            (s, symbol): count
-            for s, counts in zip(found.secret.symbols, found.counts, strict=True)
-            for symbol, count in zip(found.drawn_by.symbols, counts, strict=True)
-            if count and symbol not in known
-        }
-
     @property
     def _alone(self) -> PlainInformation | None:
         """What the protocol of the version alone would have told, where people have histories."""
@@ -207,7 +258,7 @@ class FinishedFolder(FinishedVersion):
         if found is None:
             return None
         weights = tuple(tuple(map(int, row)) for row in found.target)
-        return dataclasses.replace(self.laws.released, weights=weights).information(self.public)
+        return replace(self.laws.released, weights=weights).information(self.public)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -313,15 +364,10 @@ class FinishedFolder(FinishedVersion):
     @property
     def _reports_before(self) -> list[Path]:
         """The figures of the public reports of earlier versions that are there."""
-        paths = (one.root / public_files.NUMBERS for one in self.earlier)
+        paths = (one.numbers for one in self.earlier)
         return [path for path in paths if path.is_file()]
 
 
 def stored_counts(path: Path) -> FirstRows:
     """Exact counts, as internal evidence has them."""
-    stored = JointDocument.read(path).joint
-    return {
-        (s, x): count
-        for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
-        for x, count in zip(stored.inputs.symbols, row, strict=True)
-    }
+    return counts_of(JointDocument.read(path).joint)

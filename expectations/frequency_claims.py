@@ -13,7 +13,6 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
-from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial, TableOf
 from funnel.recount.noisy_moves import split_complaints
@@ -228,39 +227,3 @@ def _spent(
     least = math.fsum(draws.values())
     words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"
     yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)
-
-
-def _told(name: str, stated: object, number: float | None) -> Claim:
-    """That a number is told as it is, or as it is but for its last digits."""
-    if number is None or not isinstance(stated, float):
-        return same(name, stated, number)
-    return claim(name, math.isclose(stated, number, rel_tol=NOISE), f"is {stated!r} instead of {number!r}")
-
-
-def protection_claim(name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Claim:
-    """That what a document says of the protection of the frequencies is so.
-
-    Parameters
-    ----------
-    stated : mapping
-        Its part about it.
-    public : PublicFrequencies or None
-        None where no noise protects them.
-    said : Said
-    """
-    protection = said.frequencies.protection
-    numbers: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "beta", "spent"))
-    if public is not None:
-        numbers = {key: getattr(public, key) for key in numbers}
-    unprotected = stated.get("unprotected")
-    alone = said.people != "same"
-    return all_of(
-        name,
-        [
-            same("protection", stated["protection"], protection),
-            *(_told(key, stated.get(key), number) for key, number in numbers.items()),
-            claim("versions without noise", isinstance(unprotected, int) and unprotected >= 0, "are no number"),
-            claim("versions without noise", not alone or unprotected == 0, f"are {unprotected!r} where each is alone"),
-            same("parts", set(stated), {"protection", *numbers, "unprotected"}),
-        ],
-    )

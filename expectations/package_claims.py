@@ -13,9 +13,9 @@ from typing import Any
 
 from scipy.special import chdtri
 
+from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
-from funnel.pipeline.expectations.public_files import DATA, DRAWN, DRAWN_CSV
 from funnel.pipeline.expectations.said import Said
 from funnel.recount.drawn_numbers import ToldNumbers, field_again
 from funnel.recount.figures import NOISE
@@ -94,7 +94,7 @@ def _columns(
         for column, field in zip(said.released, fields, strict=False):
             right = field.get("funnel:numbers") == _numbers(column, said, intervals.get(column, {}))
             yield claim(f"{path} {column!r}", right, "is not told to stand for the numbers that the spec says")
-            known = sorted(values.get(column, ())) if path == DATA else []
+            known = sorted(values.get(column, ())) if path == "data/records.parquet" else []
             yield claim(f"values of {column!r}", not known or sorted(field["categories"]) == known, "are others")
         further = fields[len(said.released) :]
         yield claim(f"{path} drawn numbers", further == drawn_fields(path, drawn, said), "are not as the spec says")
@@ -115,7 +115,7 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
 
 def drawn_fields(path: str, drawn: Sequence[ToldNumbers], said: Said) -> list[dict[str, Any]]:
     """The fields of the columns of drawn numbers, where a table has them."""
-    if path not in (DRAWN, DRAWN_CSV):
+    if path not in TABLES:
         return []
     written = in_csv if path.endswith(".csv") else str
     return [field_again(one, said.section("numbers")[one.column].get("unit"), written) for one in drawn]

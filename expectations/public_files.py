@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from pathlib import Path
 
+from funnel.audit.context import NEEDED
 from funnel.audit.files import list_folder
+from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim
-
-# What a version consists of for its readers, named here once more: a file that is written and not named is refused.
-DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
-CSV, NUMBERS, FREQUENCIES, CLASSES = "data/records.csv", "report.json", "frequencies.json", "classes.json"
-DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
-HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld"})
-CHANNEL, ESTIMATOR = "protocol.csv", "estimator.csv"
-ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
 
 
 def declared_files(
@@ -26,15 +20,17 @@ def declared_files(
     and one of weights where these estimate shares: the records of an invariant protocol are counted as usual. So are
     the questions that classes of records follow from.
     """
-    tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
-    return (
-        ALWAYS
-        | ({CHANNEL} if csv else set())
-        | ({ESTIMATOR} if csv and not invariant else set())
-        | tables
-        | ({FREQUENCIES} if noise else set())
-        | ({CLASSES} if by_class else set())
-    )
+    numbers, numbers_csv = TABLES
+    asked = {
+        "data/records.csv": csv,
+        "protocol.csv": csv,
+        "estimator.csv": csv and not invariant,
+        numbers: drawn,
+        numbers_csv: drawn and csv,
+        "frequencies.json": noise,
+        "classes.json": by_class,
+    }
+    return frozenset(NEEDED) | {path for path, is_declared in asked.items() if is_declared}
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

@@ -12,7 +12,6 @@ from typing import Any
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
-from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation
@@ -79,11 +78,10 @@ def report_claims(
         What the classes of survey weights stand for.
     """
     figures = numbers["figures"]
-    texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
-        all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
-        all_of("channel", _channel(numbers, protocol, laws)),
+        same("unit", numbers["unit"], said.unit),
+        same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret)),
         all_of(
             "figures",
             [
@@ -100,11 +98,6 @@ def report_claims(
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
-        claim(
-            "unchanged",
-            is_invariant(protocol) == (numbers.get("unchanged") is not None),
-            "is not told, or told of another mechanism",
-        ),
     ]
 
 
@@ -141,13 +134,6 @@ def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
-    yield same("reads", numbers["channel"]["reads"], protocol["inputs"]["columns"])
-    yield same("reads the secret", numbers["mechanism"]["reads_secret"], laws.reads_secret)
-    yield same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret))
-    yield same("published values", numbers["published"]["values"], len(laws.recount.inputs))
-
-
 def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:
     weight = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
@@ -178,11 +164,8 @@ def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said, public: PublicF
     yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
-    yield same("alpha", estimation["alpha"], said.alpha)
     yield same("records of the estimate", estimation["records"], n)
-    cells = laws.recount.cells
-    yield same("cells", estimation["cells"], cells)
-    yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
+    yield same("cells", estimation["cells"], laws.recount.cells)
 
 
 def _share(told: PlainInformation | None) -> float:

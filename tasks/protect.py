@@ -8,17 +8,15 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.units import Units
 from funnel.release.decision import Draw, TakeOver
-from funnel.release.protected import (
-    Protected,
+from funnel.release.protected import Protected, public_frequencies, require_records
+from funnel.release.protected_tables import (
     changes_of,
     has_means,
     public_changes,
-    public_frequencies,
-    require_records,
+    public_means,
+    public_rows,
     tables_beside,
 )
-from funnel.release.protected_means import public_means
-from funnel.release.protected_rows import public_rows
 
 
 @step

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.audit.check import Result, State, judged
-from funnel.audit.encoding import Compared, encoding_check
+from funnel.audit.encoding import WRITTEN, Compared, encoding_check
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES
 from funnel.audit.pages import Layout, walk_pages
@@ -21,10 +21,6 @@ from funnel.recount.published import in_csv
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
-
-# How funnel writes the table, said here again.
-_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
-
 
 Behind = Mapping[str, Mapping[str, Collection[str]]]
 """Of every published column, in their order, and of every text of it, in theirs, the true values that it may be of."""
@@ -137,7 +133,7 @@ def _difference(
         theirs = _chunks(numbers)
         if copy is not None and not _reads(copy, _line([in_csv(name) for name in names])):
             return layout, "the header of the csv is not that of the table", None
-        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
             for chunk, ours in enumerate(_chunks(table)):
                 steps = [
                     one.steps(_positions(ours[one.column], one), seed, chunk)

@@ -135,15 +135,19 @@ def check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocumen
     return judged("leakage", complaints(), said)
 
 
-def counted_of(joint: Joint) -> Recount:
-    """Stored counts as a second computation has them."""
-    counts = {
-        (s, x): int(count)
+def counts_of(joint: Joint) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
+    """Stored counts by secret and input, of the cells that are not empty."""
+    return {
+        (s, x): count
         for s, row in zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
         for x, count in zip(joint.inputs.symbols, row, strict=True)
         if count
     }
-    secret, inputs = joint.secret, joint.inputs
+
+
+def counted_of(joint: Joint) -> Recount:
+    """Stored counts as a second computation has them."""
+    secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)
     return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
 
 

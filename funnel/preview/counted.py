@@ -20,8 +20,8 @@ from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
 from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import DrawnBefore, Protected, public_frequencies, tables_beside
-from funnel.release.protected_rows import public_rows
+from funnel.release.protected import DrawnBefore, Protected, public_frequencies
+from funnel.release.protected_tables import public_rows, tables_beside
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot

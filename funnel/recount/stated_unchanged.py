@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.recount.figures import NOISE, unlike
 from funnel.recount.unchanged import PlainStays, PlainUnchanged
 
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
 
-# Of figures that were computed twice, in floats, from the same whole numbers.
-_NOISE = 1e-9
 # As documented: at most so many values of the secret are listed, the most common ones.
 _LISTED = 30
 _SEPARATOR = " · "
@@ -86,18 +85,13 @@ def share_complaint(name: str, stated: object, exact: float | None, step: float)
         if stated is not exact:
             yield f"{name} is {stated!r} instead of {exact!r}"
         return
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
-        yield f"{name} is no number"
-        return
-    least = step if 0 < exact < step else exact
-    close = abs(stated - exact) <= step / 2 + _NOISE or (exact > 0 and abs(stated - least) <= _NOISE)
-    if not close or abs(stated / step - round(stated / step)) > 1e-6:
-        yield f"{name} is {stated!r}, which does not follow from the protocol and the counts"
+    if (why := unlike(stated, exact, step)) is not None:
+        yield f"{name} {why}"
 
 
 def is_error(stated: float, low: float, high: float) -> bool:
     """Whether an error between two was rounded up to two digits."""
-    return low * (1 - _NOISE) <= stated <= high * 1.11
+    return low * (1 - NOISE) <= stated <= high * 1.11
 
 
 def column_complaints(stated: Json, columns: Sequence[str]) -> Iterator[str]:
@@ -133,7 +127,7 @@ def ceiling_complaint(name: str, stated: object, prior: float, rule: Rule, publi
             yield f"at_most of {name} is {stated!r}, and there is no such limit"
         return
     limit = min(1.0, rule.ceiling * prior)
-    if not isinstance(stated, float) or not limit - _NOISE <= stated <= limit + rule.step + _NOISE:
+    if not isinstance(stated, float) or not limit - NOISE <= stated <= limit + rule.step + NOISE:
         yield f"at_most of {name} is {stated!r}, which the guarantee does not make it"
 
 
@@ -166,10 +160,15 @@ def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Ite
         name = f"observers of {size}"
         if one["columns"] != len(exact.others):
             yield f"{name} have {one['columns']!r} columns to know instead of {len(exact.others)}"
-        reached = math.inf if one["level"] == "infinite" else one["level"]
-        # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
-        coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
-        if not (level * (1 - _NOISE) - _NOISE <= reached and (reached <= coarse or math.isinf(level))):
-            yield f"level of {name} is {one['level']!r}, which is not what they can conclude"
-        if not outside - _NOISE <= one["outside"] <= outside + rule.step + _NOISE:
-            yield f"outside of {name} is {one['outside']!r}, which does not follow"
+        yield from observer_complaints(name, one, level, outside, rule)
+
+
+def observer_complaints(name: str, stated: Json, level: float, outside: float, rule: Rule) -> Iterator[str]:
+    """That a level and a share of people beyond the budget are not those that some observers come to."""
+    reached = math.inf if stated["level"] == "infinite" else stated["level"]
+    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
+    coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
+    if not (level * (1 - NOISE) - NOISE <= reached and (reached <= coarse or math.isinf(level))):
+        yield f"level of {name} is {stated['level']!r}, which is not what they can conclude"
+    if not outside - NOISE <= stated["outside"] <= outside + rule.step + NOISE:
+        yield f"outside of {name} is {stated['outside']!r}, which does not follow"

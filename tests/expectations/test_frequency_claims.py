@@ -247,10 +247,15 @@ def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
         (
             "protocol.json",
             lambda said: said["frequencies"].update(spent=1.5),
-            "protocol and spec",
-            "frequencies",
+            "protected frequencies",
+            "protected frequencies",
         ),
-        ("protocol.json", lambda said: said["frequencies"].update(unprotected=1), "protocol and spec", "frequencies"),
+        (
+            "protocol.json",
+            lambda said: said["frequencies"].update(unprotected=1),
+            "protocol and spec",
+            "versions without noise",
+        ),
         (
             "datapackage.json",
             lambda said: said["funnel:privacy"]["frequencies"].update(epsilon=0.5),
@@ -290,7 +295,7 @@ def test_public_counts_where_none_are_declared_are_refused(finished: Finished) -
     text = finished.spec.text.replace(NOISE, 'frequencies.protection = "none"\n')
     other = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"))
     assert failures(other, "declared files") == {"no other file": "frequencies.json is not declared"}
-    assert "frequencies" in failures(other, "protocol and spec")
+    assert "protection" in failures(other, "protocol and spec")
 
 
 class TestVersions:
