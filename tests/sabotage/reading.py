@@ -146,7 +146,7 @@ READING = [
         "funnel.release.snapshot",
         "return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None",
         f"return {TOOLS}.believed(snapshot)",
-        "counted again",
+        "drawn by input",
         EXCHANGED_SNAPSHOT,
     ),
     Mutant(
