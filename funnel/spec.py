@@ -18,7 +18,7 @@ from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import conflicts, together, why_not_by_class
-from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
+from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import TwoSided
 from funnel.guarantees.events import Extreme, extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.lip import log_lifts, posterior_range
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided
-from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.families import Families
 from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
 from funnel.guarantees.lip import posterior_range
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.possible_distributions import Laws
 from funnel.guarantees.reading import reads_secret

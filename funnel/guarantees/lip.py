@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.events import extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.base import Level
-from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from funnel.confidence import confidence_radius
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.exact import exp_below
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
 from funnel.guarantees.robust_guarantee import RobustRatio

@@ -18,11 +18,11 @@ from funnel.measures.utilities import INFORMATION
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, proven_weights
 from funnel.solver.budget import Budget
-from funnel.solver.choice import chosen_method
 from funnel.solver.cuts import PlainCuts
 from funnel.solver.design import Design, Trace, optimal_design
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution
+from funnel.solver.search import chosen_method
 from funnel.solver.split import channel_of
 from funnel.solver.vertices import enumerate_vertices
 

@@ -20,7 +20,7 @@ from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
-from funnel.solver.tangents import pricer_of
+from funnel.solver.slopes import pricer_of
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 # Where limits leave more of a law open, and there are so many inputs, rows are searched by its thresholds: boxes of
