@@ -1,4 +1,4 @@
-"""Account: one run's part in the ledger, from its beginning, where ledger and folders are made to agree, to its end."""
+"""Account: one run's part in the ledger, from its beginning, where it agrees with the folders, to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growing: the questions that tell most of the secret, as long as classes are large enough and keep the rules."""
+"""Growing: the classes between which the secret differs most, if they are large enough and keep the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutual information and conditional entropy, in nats: what outputs tell on average, and what they leave open."""
+"""Mutual information, conditional entropy and divergences, in nats: what outputs tell on average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files make up a source: one file, or all parquet files below a folder or matching a pattern, in fixed order."""
+"""Which files make up a source, in fixed order: one, or all parquet files below a folder; and their digests."""
 
 from __future__ import annotations
 

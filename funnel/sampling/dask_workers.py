@@ -1,4 +1,4 @@
-"""Workers of Dask: started on this machine, or those of a scheduler that is running somewhere."""
+"""The workers that a spec asks for: those of this machine, or of Dask, here or at a scheduler that is running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of disclosure control: what a table of counts may hold, decided in whole numbers."""
+"""Rules of disclosure control, decided in whole numbers, and the section of a spec that names them."""
 
 from __future__ import annotations
 

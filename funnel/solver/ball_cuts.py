@@ -1,4 +1,4 @@
-"""Half-spaces of rows over the χ² set: two secrets under two conditional laws that one law of the set has together."""
+"""Half-spaces of rows over the χ² set, by two laws that one law of it has together; and the worst law of a ball."""
 
 from __future__ import annotations
 
