@@ -40,7 +40,7 @@ class _Counting:
             found.append(math.sqrt(spread / whole / self._n))
         return found
 
-    def is_told(self, members: Sequence[int]) -> bool:
+    def can_be_estimated(self, members: Sequence[int]) -> bool:
         """Every share is."""
         return bool(members)
 
@@ -75,7 +75,7 @@ def accuracy_claims(numbers: Mapping[str, Any], laws: Laws, counted: bool = Fals
             yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
 
 
-def worth_of(laws: Laws, counted: bool) -> float:
+def utility_share(laws: Laws, counted: bool) -> float:
     """The share of the records that would tell as much as they are, of all tables of one and two published columns.
 
     From the public counts as they are, which the choice of a mechanism is made from. ``counted`` is as of
@@ -169,7 +169,7 @@ def _table(
     yield claim(f"sums of {name}", sorted(in_sums) == sorted(untold), "are not of the values that cannot be told")
     for group in table["sums"]:
         members = [x for value in group for x in cells.get((value,), [])]
-        yield claim(f"sum in {name}", bool(members) and estimating.is_told(members), "cannot be told either")
+        yield claim(f"sum in {name}", bool(members) and estimating.can_be_estimated(members), "cannot be told either")
 
 
 def _near(name: str, stated: object, exact: float | None, least: float) -> Claim:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, same
-from funnel.pipeline.expectations.said import Said
-from funnel.recount import Recount, ReleasedProtocol, recount_published
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount import Recount, ReleasedProtocol, count_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
 from funnel.recount.figures import NOISE
@@ -26,7 +26,7 @@ _ROUNDED = 1e-9
 
 def class_claims(
     classes: PlainClasses,
-    said: Said,
+    said: SpecText,
     whole: Recount,
     released: ReleasedProtocol,
     data: Path,
@@ -40,7 +40,7 @@ def class_claims(
     Parameters
     ----------
     classes : PlainClasses
-    said : Said
+    said : SpecText
         By class.
     whole : Recount
         Counts of the secret and of whole records, from the source itself.
@@ -60,7 +60,7 @@ def class_claims(
     for record, count in people.items():
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
-    rows = published_by_class(recount_published(data, said.released), width)
+    rows = published_by_class(count_published(data, said.released), width)
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
@@ -117,7 +117,7 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
     return claim("off", near, "is not how far tables of the secret are off on average")
 
 
-def _known(found: PublishedByClass, stated: Json | None, said: Said) -> Claim:
+def _known(found: PublishedByClass, stated: Json | None, said: SpecText) -> Claim:
     """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
     if said.has_noise or stated is None:
         return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")

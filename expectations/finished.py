@@ -13,7 +13,7 @@ from funnel.audit.check import Result
 from funnel.audit.context import AuditContext
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_json
-from funnel.audit.handouts import previous_told
+from funnel.audit.handouts import previous_version
 from funnel.audit.recheck import OF_WRITERS
 from funnel.audit.told import Coming, Told
 from funnel.pipeline.expectations import public_files
@@ -102,7 +102,7 @@ class Finished(FinishedFolder):
             "answers by key": self._keys,
             "register": self._histories,
             "noisy counts": self._frequencies,
-            "counted again": self._recount,
+            "counted again": self._counted_again,
             "disclosure rules": self._disclosure,
             "protocol and spec": self._protocol,
             "package and spec": self._package,
@@ -127,7 +127,7 @@ class Finished(FinishedFolder):
         return class_claims(
             self.classes,
             self.said,
-            self.whole_recount,
+            self.whole_counts,
             self.laws.released,
             self.folder.data,
             stated,
@@ -196,7 +196,7 @@ class Finished(FinishedFolder):
         public = self.frequencies
         if public is None:
             return [Claim("frequencies", "cannot be judged: no noise is declared")]
-        known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
+        known = [_published_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
         counted = self.recount
         if public.rows is not None:
             counted = replace(counted, counts=self._first_rows)
@@ -211,7 +211,7 @@ class Finished(FinishedFolder):
             material=self.noise_material,
         )
 
-    def _recount(self) -> list[Claim]:
+    def _counted_again(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
         found = self.recount
         counts = counts_of(stored)
@@ -243,7 +243,7 @@ class Finished(FinishedFolder):
 
     def _package(self) -> list[Claim]:
         content = read_json(self.folder.package)
-        previous = previous_told(self.folder, content, [self.folder.catalogue.name])
+        previous = previous_version(self.folder, content, [self.folder.catalogue.name])
         return [
             *package_claims(
                 content,
@@ -252,14 +252,14 @@ class Finished(FinishedFolder):
                 self.said,
                 self.versions,
                 self._intervals,
-                self._told_numbers,
+                self._declared_numbers,
                 self.values,
             ),
             same("previous version", previous, self.previous),
         ]
 
     def _report(self) -> list[Claim]:
-        checks = [(one.judged_name, str(one.description)) for one in self.declared()]
+        checks = [(one.check_name, str(one.description)) for one in self.declared()]
         return report_claims(
             read_json(self.folder.numbers),
             self.protocol,
@@ -277,7 +277,7 @@ class Finished(FinishedFolder):
         )
 
 
-def _told_before(folder: ReleaseFolder) -> Before:
+def _published_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
     counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)

@@ -18,7 +18,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -27,7 +27,7 @@ from funnel.recount import (
     recount,
 )
 from funnel.recount.classes import PlainClasses, values_of
-from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
+from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.laws import Laws
@@ -88,9 +88,9 @@ class FinishedFolder:
     before: tuple[ReleaseFolder, ...] = ()
 
     @cached_property
-    def said(self) -> Said:
+    def said(self) -> SpecText:
         """What the text of the spec says; of "auto" the columns are those of the source, read again."""
-        said = Said.of(self.spec.text)
+        said = SpecText.of(self.spec.text)
         said = said.publishing(source_columns(self.spec)) if said.publishes_all else said
         return said if self.classes is None else replace(said, class_column=self.classes.column)
 
@@ -152,14 +152,14 @@ class FinishedFolder:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if self.classes is not None:
-            found = self.classes.counted(self.whole_recount)
+            found = self.classes.counted(self.whole_counts)
             return found if public is None else found.over(public.secret, public.inputs)
         if public is None:
             return recount(self.settled)
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
 
     @cached_property
-    def whole_recount(self) -> Recount:
+    def whole_counts(self) -> Recount:
         """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
         return recount(self.settled.whole, self.public_values, wide=True)
 
@@ -187,12 +187,12 @@ class FinishedFolder:
         """The values of the columns of whole records, where these are published."""
         if self.classes is None:
             return {}
-        return values_of(self.whole_recount, self.classes.columns, self.public_values)
+        return values_of(self.whole_counts, self.classes.columns, self.public_values)
 
     @cached_property
     def public(self) -> Recount:
         """The counts that everything public follows from."""
-        return self.recount if self.frequencies is None else self.frequencies.as_recount(self.recount.sha256)
+        return self.recount if self.frequencies is None else self.frequencies.as_counts(self.recount.sha256)
 
     @cached_property
     def document(self) -> ProtocolDocument:
@@ -299,7 +299,7 @@ class FinishedFolder:
         )
 
     @cached_property
-    def _told_numbers(self) -> list[ToldNumbers]:
+    def _declared_numbers(self) -> list[PlainNumbers]:
         """The columns of numbers that the text of the spec asks for."""
         return declared_numbers(self.settled, self.laws.released, self.said.drawn)
 

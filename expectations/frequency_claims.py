@@ -10,7 +10,7 @@ from typing import Any
 
 from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -52,7 +52,7 @@ def frequency_claims(
     public: PublicFrequencies,
     counted: Recount,
     spec: ReleaseSpec,
-    said: Said,
+    said: SpecText,
     before: Sequence[Before] = (),
     whole: Mapping[str, Sequence[str]] | None = None,
     first: bool = True,
@@ -68,7 +68,7 @@ def frequency_claims(
         Records counted again, by the values that the file names.
     spec : ReleaseSpec
         How values are recoded.
-    said : Said
+    said : SpecText
         What the text of the spec says.
     before : sequence of Before
         Earlier versions of the series with noise.
@@ -97,7 +97,7 @@ def frequency_claims(
     ]
 
 
-def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Iterator[Claim]:
+def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: SpecText) -> Iterator[Claim]:
     settings = said.frequencies
     yield same("beta", public.beta, settings.beta)
     # Only values that nobody declared can be those of one person alone.
@@ -109,7 +109,7 @@ def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Itera
     yield claim("epsilon", wrong is None, f"is not split as it is said: {wrong}")
 
 
-def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+def _moves(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     """That tables of changes and rows are there alone where they belong."""
     alone = public.changes is None or said.people == "same"
     yield claim("changes", alone, "are told of people who are others in every version")
@@ -121,7 +121,7 @@ def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
     )
 
 
-def _combinations(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+def _combinations(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     yield same("secret", public.secret_columns, said.secret)
     yield same("published", public.published_columns, said.inputs)
 
@@ -178,7 +178,7 @@ def _derived(
 ) -> Claim:
     """That the noise is what the secret of the series gives these counts; or was published with them before."""
     known = [one for one in before if one.source == counted.sha256]
-    if any(told.noisy == public.noisy for told in _told_of(public, counted, known)):
+    if any(told.noisy == public.noisy for told in _published_of(public, counted, known)):
         return Claim("derived noise")
     if material is None:
         return Claim("derived noise", "cannot be derived: the secret of the series' noise is gone")
@@ -189,7 +189,7 @@ def _derived(
     return claim("derived noise", not wrong, words)
 
 
-def _told_of(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[PublicFrequencies]:
+def _published_of(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[PublicFrequencies]:
     """What earlier versions told of the same exact counts, of the same values; where known, of the same source."""
     exact = {cell: count for cell, count in counted.counts.items() if count}
     for one in before:
@@ -202,14 +202,14 @@ def _told_of(public: PublicFrequencies, counted: Recount, before: Sequence[Befor
 def _drawn_once(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
     """That the same counts of one source have the same noise: on other counts a key of their own gives other noise."""
     settings = ("epsilon", "epsilon_counts", "delta", "beta")
-    for told in _told_of(public, counted, before):
+    for told in _published_of(public, counted, before):
         alike = all(getattr(told, name) == getattr(public, name) for name in settings)
         words = "was drawn again for the same counts, which tells more of them"
         yield claim("noise", not alike or told.noisy == public.noisy, words)
 
 
 def _spent(
-    public: PublicFrequencies, said: Said, before: Sequence[Before], source: str, first: bool
+    public: PublicFrequencies, said: SpecText, before: Sequence[Before], source: str, first: bool
 ) -> Iterator[Claim]:
     most = said.frequencies.max_epsilon
     yield claim(

@@ -16,8 +16,8 @@ from scipy.special import chdtri
 from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
-from funnel.pipeline.expectations.said import Said
-from funnel.recount.drawn_numbers import ToldNumbers, field_again
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount.drawn_numbers import PlainNumbers, field_again
 from funnel.recount.figures import NOISE
 from funnel.recount.laws import Laws
 from funnel.recount.published import in_csv
@@ -27,10 +27,10 @@ def package_claims(
     content: Mapping[str, Any],
     version: str,
     laws: Laws,
-    said: Said,
+    said: SpecText,
     versions: int | None = None,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
-    drawn: Sequence[ToldNumbers] = (),
+    drawn: Sequence[PlainNumbers] = (),
     values: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
@@ -47,7 +47,7 @@ def package_claims(
         Published about these people so far, where they are the same.
     intervals : mapping of column to mapping of category to (least, largest)
         The intervals that categories of numbers stand for.
-    drawn : sequence of ToldNumbers
+    drawn : sequence of PlainNumbers
         The columns of numbers that are drawn within them.
     values : mapping of column to sequence of str
         Of the columns of whole records, where these are published; in any order.
@@ -83,9 +83,9 @@ def package_claims(
 
 def _columns(
     content: Mapping[str, Any],
-    said: Said,
+    said: SpecText,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
-    drawn: Sequence[ToldNumbers],
+    drawn: Sequence[PlainNumbers],
     values: Mapping[str, Sequence[str]],
 ) -> Iterator[Claim]:
     """What is told of the numbers of columns, and of the values of those that the protocol is not about."""
@@ -100,7 +100,7 @@ def _columns(
         yield claim(f"{path} drawn numbers", further == drawn_fields(path, drawn, said), "are not as the spec says")
 
 
-def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any] | None:
+def _numbers(column: str, said: SpecText, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any] | None:
     """What the text of the spec says of the numbers of a column, and the intervals that follow."""
     told = said.section("numbers").get(column)
     if told is None:
@@ -113,7 +113,7 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
     return {**known, "whole": whole, **({"intervals": ends} if ends else {}), **means, **weight}
 
 
-def drawn_fields(path: str, drawn: Sequence[ToldNumbers], said: Said) -> list[dict[str, Any]]:
+def drawn_fields(path: str, drawn: Sequence[PlainNumbers], said: SpecText) -> list[dict[str, Any]]:
     """The fields of the columns of drawn numbers, where a table has them."""
     if path not in TABLES:
         return []

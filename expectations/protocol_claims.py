@@ -8,13 +8,13 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import read_promise
 from funnel.recount.balance import is_invariant
 from funnel.recount.laws import Laws, Symbol
 
 
-def protocol_claims(content: Mapping[str, Any], laws: Laws, said: Said, has_histories: bool) -> list[Claim]:
+def protocol_claims(content: Mapping[str, Any], laws: Laws, said: SpecText, has_histories: bool) -> list[Claim]:
     """What holds of the content of a ``protocol.json`` by the spec; its figures are those of an audit.
 
     Parameters
@@ -23,7 +23,7 @@ def protocol_claims(content: Mapping[str, Any], laws: Laws, said: Said, has_hist
         Of the file.
     laws : Laws
         Of the recounted records under these weights.
-    said : Said
+    said : SpecText
         What the text of the spec says.
     has_histories : bool
         Whether people have histories: then the channel is that of their register, rounded, which `HistoryEvidence` and
@@ -56,7 +56,7 @@ def _expected(content: Mapping[str, Any], numbers: Mapping[Symbol, Fraction | No
     return [None if number is None else float(number) for number in known]
 
 
-def guarantee_claim(name: str, stated: object, said: Said) -> Claim:
+def guarantee_claim(name: str, stated: object, said: SpecText) -> Claim:
     """That the stated bound is the one of the spec, number by number."""
     try:
         promise = read_promise(str(stated))
@@ -65,7 +65,7 @@ def guarantee_claim(name: str, stated: object, said: Said) -> Claim:
     return claim(name, promise == said.promise, f"is {stated!r}, which is not the bound of the spec")
 
 
-def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:
+def _columns(content: Mapping[str, Any], said: SpecText, laws: Laws) -> Claim:
     return all_of(
         "columns",
         [

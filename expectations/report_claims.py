@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
@@ -53,7 +53,7 @@ def report_claims(
     numbers: Mapping[str, Any],
     protocol: Mapping[str, Any],
     laws: Laws,
-    said: Said,
+    said: SpecText,
     checks: Sequence[tuple[str, str]],
     over_versions: OverVersions,
     public: PublicFrequencies | None = None,
@@ -118,14 +118,14 @@ def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None
     if numbers["figures"]["history"] is None:
         yield same("kept by versions", told, [])
         return
-    yield same("kept by this version", told[-1] if told else None, _told(numbers))
+    yield same("kept by this version", told[-1] if told else None, _own_line(numbers))
     if before is not None:
-        known = [_told(one) for one in before if one["figures"].get("history") is not None]
+        known = [_own_line(one) for one in before if one["figures"].get("history") is not None]
         other = [one["version"] for one in told[:-1] if one not in known]
         yield claim("kept by earlier versions", not other, f"is not what {', '.join(other)} tells of itself")
 
 
-def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
+def _own_line(numbers: Mapping[str, Any]) -> dict[str, Any]:
     figures = numbers["figures"]
     return {
         "version": numbers["version"],
@@ -134,7 +134,9 @@ def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:
+def _weighted(
+    numbers: Mapping[str, Any], laws: Laws, said: SpecText, weights: Mapping[str, Fraction]
+) -> Iterator[Claim]:
     weight = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
     if weight is not None:
@@ -147,7 +149,7 @@ def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mappi
     yield from weighted_claims(numbers.get("weighted"), weight, weights, columns)
 
 
-def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:
+def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: SpecText) -> Iterator[Claim]:
     stated = numbers["frequencies"]
     yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
     together = None if public is None else said.robust
@@ -157,7 +159,9 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
         yield same("dropped", numbers["source"]["dropped"], None)
 
 
-def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said, public: PublicFrequencies | None) -> Iterator[Claim]:
+def _figures(
+    numbers: Mapping[str, Any], laws: Laws, said: SpecText, public: PublicFrequencies | None
+) -> Iterator[Claim]:
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
@@ -180,7 +184,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         counted = is_invariant({"mechanism": row["mechanism"]})
-        explained = worth_of(laws, counted) if numbers["utility"] == "estimation" else laws.explained
+        explained = utility_share(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
         if (most := row["most"]) is not None:

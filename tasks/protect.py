@@ -11,11 +11,11 @@ from funnel.release.decision import Draw, TakeOver
 from funnel.release.protected import Protected, public_frequencies, require_records
 from funnel.release.protected_tables import (
     changes_of,
+    extra_tables,
     has_means,
     public_changes,
     public_means,
     public_rows,
-    tables_beside,
 )
 
 
@@ -43,7 +43,7 @@ def protect(
     counted = estimated.joint if units is None else units.first
     if register is not None:
         require_records(spec, earlier, [one.name for one in register.entries])
-    beside, source = tables_beside(spec, moving, units is not None), run.snapshot.source_sha256
+    beside, source = extra_tables(spec, moving, units is not None), run.snapshot.source_sha256
     found = public_frequencies(spec, counted, learned, run.drawn_before, estimated.values, beside, source)
     if units is not None:
         found = public_rows(spec, found, units, learned, run.drawn_before, moving, run.snapshot.source_sha256)

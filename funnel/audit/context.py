@@ -194,7 +194,7 @@ class AuditContext:
     @cached_property
     def counts(self) -> Recount:
         """The counts that the release was made from: public ones where there is noise, else those in ``audit/``."""
-        return counted_of(self.evidence.joint) if self.public is None else self.public.as_recount()
+        return counted_of(self.evidence.joint) if self.public is None else self.public.as_counts()
 
     @cached_property
     def level(self) -> PlainLevel:

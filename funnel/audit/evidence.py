@@ -151,7 +151,7 @@ def counted_of(joint: Joint) -> Recount:
     return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
 
 
-def _laws(counted: Recount, document: ProtocolDocument) -> Laws:
+def _distributions(counted: Recount, document: ProtocolDocument) -> Laws:
     """The law of the counts under the weights, over what is published of a record.
 
     Raises
@@ -184,13 +184,13 @@ def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None 
     return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
 
 
-def check_law(counted: Recount, document: ProtocolDocument) -> Result:
+def check_figures(counted: Recount, document: ProtocolDocument) -> Result:
     """Everything in protocol.json that comes from the counts, from the counts again."""
-    return judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+    return judged("law", _figure_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
 
 
-def _law_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
-    laws = _laws(counted, document)
+def _figure_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
+    laws = _distributions(counted, document)
     known = laws.recount
     if document.prior.columns != known.published_columns or document.prior.symbols != known.inputs:
         yield "the published values are not those of the counts"
@@ -313,5 +313,5 @@ def check_draws(evidence: Evidence, document: ProtocolDocument) -> Result:
 
 def _by_input(joint: Joint, document: ProtocolDocument) -> list[int]:
     """Records by the symbol that the protocol reads; the last ones have none of its symbols."""
-    laws = _laws(counted_of(joint), document)
+    laws = _distributions(counted_of(joint), document)
     return [*(laws.reads.get(symbol, 0) for symbol in document.inputs.symbols), laws.outside]

@@ -42,7 +42,7 @@ def _complaints(
     missing = [name for name in needed if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:
-        previous = previous_told(folder, package, facts)
+        previous = previous_version(folder, package, facts)
         again = handouts_again(package, document.content(), previous)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
@@ -55,7 +55,7 @@ def _complaints(
             yield f"{name} is not what the two documents make"
 
 
-def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
+def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
     """The version before, which only the entry of the catalogue tells: one that is smaller than this one."""
     if folder.catalogue.name not in facts:
         return None
@@ -78,7 +78,7 @@ def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Result:
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")
 
 
-def said_texts(text: str) -> dict[str, Any]:
+def declared_texts(text: str) -> dict[str, Any]:
     """What people wrote in the text of a spec, as a data package has it."""
     settings = read_settings(text)
     told = settings.get("metadata", {})

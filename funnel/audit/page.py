@@ -9,7 +9,7 @@ from typing import Any
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.files import read_document
-from funnel.audit.handouts import previous_told
+from funnel.audit.handouts import previous_version
 from funnel.errors import DataError, FunnelError
 from funnel.recount.balance import is_invariant
 from funnel.release.documents import ProtocolDocument
@@ -165,7 +165,7 @@ def check_numbers(
     figures, utility = told.figures, document.utility
     privacy = _object(package.get("funnel:privacy"))
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
-    confidence, before = _object(privacy.get("confidence")), previous_told(folder, package, catalogue)
+    confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
         "people": (told.people, privacy.get("people")),
         "random source": (told.random_source in _RANDOM[told.people == "same"], True),

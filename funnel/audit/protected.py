@@ -49,7 +49,7 @@ def read_frequencies(folder: ReleaseFolder, document: ProtocolDocument) -> Publi
 
 def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[tuple[str, ...], Symbols]:
     """Columns and values of a published record that there are counts of: with the secret, where that is published."""
-    counted = public.as_recount()
+    counted = public.as_counts()
     if document.prior.columns == public.secret_columns + public.published_columns:
         counted = counted.with_secret()
     return counted.published_columns, counted.inputs

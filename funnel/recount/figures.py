@@ -41,7 +41,7 @@ def figure_complaints(content: Json, laws: Laws) -> Iterator[Complaint]:
     for x, stated in zip(content["prior"]["symbols"], content["prior"]["probabilities"], strict=True):
         if (why := unlike(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
             yield "prior", _named(x), why
-    yield from _by_laws(content, laws, step)
+    yield from _by_counts(content, laws, step)
     if not _is_marginal(laws, content["prior"], step):
         yield "marginal", "weights", "are not the law of the outputs"
 
@@ -105,7 +105,7 @@ def posterior_complaints(content: Json, released: ReleasedProtocol, step: float)
     return _outputs(content, masses, masses)
 
 
-def _by_laws(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
+def _by_counts(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
     """The same by counts too, which tell what follows where the secret is read."""
     if laws.reads_secret:
         return _outputs(content, *_rounded_pairs(laws, step))
@@ -157,11 +157,11 @@ def _rounded_pairs(laws: Laws, step: float) -> tuple[list[dict[Symbol, float]], 
     high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     for x, masses in laws.pairs.items():
         for y, mass in masses.items():
-            low[y][x], high[y][x] = _told(mass, step, -NOISE), _told(mass, step, NOISE)
+            low[y][x], high[y][x] = _rounded(mass, step, -NOISE), _rounded(mass, step, NOISE)
     return low, high
 
 
-def _told(share: float, step: float, noise: float) -> float:
+def _rounded(share: float, step: float, noise: float) -> float:
     return max(1, round(share / step + noise)) * step if share > 0 else 0.0
 
 
@@ -177,15 +177,15 @@ def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
     # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
     unit = min((weight & -weight for weight in every), default=1)
     slack = 4 * unit + laws.denominator * NOISE
-    exact = _law(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
+    exact = _output_distribution(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
     if laws.reads_secret:
         n = laws.recount.rows
-        shares = {symbol: _told(count / n, step, 0.0) for symbol, count in laws.reads.items()}
+        shares = {symbol: _rounded(count / n, step, 0.0) for symbol, count in laws.reads.items()}
         # A tie may have been rounded the other way.
         slack += laws.denominator * step * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
     else:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-    public = _law(laws, shares)
+    public = _output_distribution(laws, shares)
     # Weights that were mixed with the exact law, at most a thousandth of it, moved by that much of the difference.
     mixed = [abs(p - q) * laws.denominator / 1000 for p, q in zip(exact, public, strict=True)]
     for law in (exact, public):
@@ -195,7 +195,7 @@ def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
     return False
 
 
-def _law(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
+def _output_distribution(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
     whole = math.fsum(shares.values())
     parts: list[list[float]] = [[] for _ in laws.outputs]
     for symbol, share in shares.items():

@@ -55,22 +55,22 @@ def unchanged_complaints(
     published : mapping of record to int
         The released records, counted.
     """
-    yield from share_complaint("share", stated["share"], exact.share, rule.step)
+    yield from share_mismatch("share", stated["share"], exact.share, rule.step)
     if not is_error(stated["error"], exact.error, exact.error):
         yield "error is not that of counted shares"
     yield from column_complaints(stated, exact.counted.published_columns)
     for place, one in enumerate(stated["columns"][: len(exact.counted.published_columns)]):
-        yield from share_complaint(f"share of {one['column']!r}", one["share"], exact.in_column(place), rule.step)
+        yield from share_mismatch(f"share of {one['column']!r}", one["share"], exact.in_column(place), rule.step)
     yield from _secrets(stated, exact, rule)
     records, kept = exact.rare
-    yield from share_complaint("rare_records", stated["rare_records"], records, rule.step)
-    yield from share_complaint("rare_unchanged", stated["rare_unchanged"], kept, rule.step)
-    yield from share_complaint("exact_records", stated["exact_records"], exact.exact, rule.step)
+    yield from share_mismatch("rare_records", stated["rare_records"], records, rule.step)
+    yield from share_mismatch("rare_unchanged", stated["rare_unchanged"], kept, rule.step)
+    yield from share_mismatch("exact_records", stated["exact_records"], exact.exact, rule.step)
     yield from unique_complaints(stated, exact, rule.step, published)
     yield from _observers(stated["observers"], exact, rule)
 
 
-def share_complaint(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
+def share_mismatch(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
     """That a share is not the exact one as a multiple of a step; what is not nothing may be stated as one step.
 
     Parameters
@@ -106,10 +106,10 @@ def unique_complaints(stated: Json, exact: PlainStays, step: float, published: M
     alone, true = exact.alone(published)
     if stated["unique"] != alone:
         yield f"unique is {stated['unique']!r} instead of {alone!r}"
-    yield from share_complaint("unique_unchanged", stated["unique_unchanged"], true, step)
+    yield from share_mismatch("unique_unchanged", stated["unique_unchanged"], true, step)
 
 
-def ceiling_complaint(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
+def ceiling_mismatch(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
     """That the limit of how often a value of the secret may stay is not that of the guarantee.
 
     Parameters
@@ -143,12 +143,12 @@ def _secrets(stated: Json, exact: PlainUnchanged, rule: Rule) -> Iterator[str]:
         s = known[one["label"]]
         kept, stays = exact.of_secret(s)
         prior = sum(n for (secret, _), n in exact.counted.counts.items() if secret == s) / exact.counted.rows
-        yield from share_complaint(f"prior of {name}", one["prior"], prior, rule.step)
-        yield from share_complaint(f"share of {name}", one["share"], kept, rule.step)
-        yield from share_complaint(
+        yield from share_mismatch(f"prior of {name}", one["prior"], prior, rule.step)
+        yield from share_mismatch(f"share of {name}", one["share"], kept, rule.step)
+        yield from share_mismatch(
             f"stays of {name}", one["stays"], stays if exact.publishes_secret else None, rule.step
         )
-        yield from ceiling_complaint(name, one["at_most"], prior, rule, exact.publishes_secret)
+        yield from ceiling_mismatch(name, one["at_most"], prior, rule, exact.publishes_secret)
 
 
 def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Iterator[str]:

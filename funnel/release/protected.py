@@ -103,7 +103,7 @@ def public_frequencies(
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
     tables : int
         For how many tables beside the counts there has to be a part of epsilon, as
-        `funnel.release.protected_tables.tables_beside` says.
+        `funnel.release.protected_tables.extra_tables` says.
     source : str, optional
         SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
         spec says, and what they spent counts. Another source has other noise, also where its counts are the same:

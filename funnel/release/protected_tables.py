@@ -35,7 +35,7 @@ from funnel.spec import ReleaseSpec
 TablesPart = ChangesPart | RowsPart | MeansPart
 
 
-def tables_beside(spec: ReleaseSpec, moving: bool, several: bool) -> int:
+def extra_tables(spec: ReleaseSpec, moving: bool, several: bool) -> int:
     """How many noisy tables a version has beside its counts: of changes, means, and rows of units.
 
     Parameters

@@ -118,7 +118,7 @@ def write_package(
     }
 
 
-def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
+def write_documentation(folder: ReleaseFolder, previous: Version | None) -> None:
     """Write what is told to people and portals, from the data package and the protocol that are there.
 
     Parameters

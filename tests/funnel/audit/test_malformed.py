@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from funnel.audit import files as audit_files
-from funnel.audit.check import State, complaint_of, overall
+from funnel.audit.check import State, error_of, overall
 from funnel.audit.evidence import read_evidence
 from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, SpecError
@@ -108,7 +108,7 @@ def public_failure(folder: ReleaseFolder) -> tuple[State, str]:
     for check in checks:
         assert check.detail.isprintable()
         assert SECRET not in check.detail
-    return overall(checks), one_sentence(complaint_of("here", checks))
+    return overall(checks), one_sentence(error_of("here", checks))
 
 
 @pytest.mark.parametrize("name", ["protocol.json", "datapackage.json", "signature.json"])
@@ -321,7 +321,7 @@ def test_what_is_no_file(copy: ReleaseFolder, name: str, make: Callable[[Path], 
         one_sentence(error)
         return
     assert overall(checks) is State.FAILED
-    one_sentence(complaint_of("here", checks))
+    one_sentence(error_of("here", checks))
 
 
 @pytest.mark.parametrize("make", [to_pipe, to_folder, to_link, to_loop, to_device, to_socket])
