@@ -12,9 +12,9 @@ from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount, ReleasedProtocol, count_published
 from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
+from funnel.recount.distributions import share_step
 from funnel.recount.donors import PlainDonors
 from funnel.recount.figures import NOISE
-from funnel.recount.laws import share_step
 from funnel.recount.stated_unchanged import Rule, observer_complaints
 
 Json = Mapping[str, Any]

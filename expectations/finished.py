@@ -11,9 +11,9 @@ import pandas as pd
 
 from funnel.audit.check import Result
 from funnel.audit.context import AuditContext
+from funnel.audit.documentation import previous_version
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_json
-from funnel.audit.handouts import previous_version
 from funnel.audit.recheck import OF_WRITERS
 from funnel.audit.told import Coming, Told
 from funnel.pipeline.expectations import public_files

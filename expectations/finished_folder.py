@@ -27,10 +27,10 @@ from funnel.recount import (
     recount,
 )
 from funnel.recount.classes import PlainClasses, values_of
+from funnel.recount.distributions import Distributions
 from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
-from funnel.recount.laws import Laws
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
@@ -205,9 +205,9 @@ class FinishedFolder:
         return self.document.content()
 
     @cached_property
-    def laws(self) -> Laws:
+    def laws(self) -> Distributions:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(
+        return Distributions(
             self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers
         )
 

@@ -17,16 +17,16 @@ from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount.distributions import Distributions
 from funnel.recount.drawn_numbers import PlainNumbers, field_again
 from funnel.recount.figures import NOISE
-from funnel.recount.laws import Laws
 from funnel.recount.published import in_csv
 
 
 def package_claims(
     content: Mapping[str, Any],
     version: str,
-    laws: Laws,
+    laws: Distributions,
     said: SpecText,
     versions: int | None = None,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),

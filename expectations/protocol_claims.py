@@ -11,17 +11,19 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import read_promise
 from funnel.recount.balance import is_invariant
-from funnel.recount.laws import Laws, Symbol
+from funnel.recount.distributions import Distributions, Symbol
 
 
-def protocol_claims(content: Mapping[str, Any], laws: Laws, said: SpecText, has_histories: bool) -> list[Claim]:
+def protocol_claims(
+    content: Mapping[str, Any], laws: Distributions, said: SpecText, has_histories: bool
+) -> list[Claim]:
     """What holds of the content of a ``protocol.json`` by the spec; its figures are those of an audit.
 
     Parameters
     ----------
     content : mapping
         Of the file.
-    laws : Laws
+    laws : Distributions
         Of the recounted records under these weights.
     said : SpecText
         What the text of the spec says.
@@ -65,7 +67,7 @@ def guarantee_claim(name: str, stated: object, said: SpecText) -> Claim:
     return claim(name, promise == said.promise, f"is {stated!r}, which is not the bound of the spec")
 
 
-def _columns(content: Mapping[str, Any], said: SpecText, laws: Laws) -> Claim:
+def _columns(content: Mapping[str, Any], said: SpecText, laws: Distributions) -> Claim:
     return all_of(
         "columns",
         [

@@ -16,9 +16,9 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
+from funnel.recount.distributions import Distributions, share_step, step_above
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.laws import Laws, share_step, step_above
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class OverVersions:
 def report_claims(
     numbers: Mapping[str, Any],
     protocol: Mapping[str, Any],
-    laws: Laws,
+    laws: Distributions,
     said: SpecText,
     checks: Sequence[tuple[str, str]],
     over_versions: OverVersions,
@@ -101,7 +101,7 @@ def report_claims(
     ]
 
 
-def _history(figures: Mapping[str, Any], laws: Laws, over: OverVersions) -> Iterator[Claim]:
+def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
     yield same("versions", None if found is None else found["versions"], over.versions)
@@ -135,7 +135,7 @@ def _own_line(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weighted(
-    numbers: Mapping[str, Any], laws: Laws, said: SpecText, weights: Mapping[str, Fraction]
+    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, weights: Mapping[str, Fraction]
 ) -> Iterator[Claim]:
     weight = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
@@ -160,7 +160,7 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
 
 
 def _figures(
-    numbers: Mapping[str, Any], laws: Laws, said: SpecText, public: PublicFrequencies | None
+    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, public: PublicFrequencies | None
 ) -> Iterator[Claim]:
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
@@ -176,7 +176,7 @@ def _share(told: PlainInformation | None) -> float:
     return told.share if told is not None and told.entropy > 0 else 0.0
 
 
-def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> Iterator[Claim]:
+def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformation) -> Iterator[Claim]:
     """What the comparison says of the mechanism that was chosen; of the others only it knows."""
     step = share_step(laws.recount.rows)
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
@@ -193,7 +193,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
             yield claim("unchanged_gap", counted, "is told of a protocol that does not keep values as they are")
 
 
-def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     n = laws.recount.rows
     step = share_step(n)
     for kind, rows, share, known in (
@@ -217,7 +217,7 @@ def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield claim(f"probability of {label!r} for {x!r}", near_enough, f"is {share!r}, not that of the weights")
 
 
-def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+def _lifts(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     """Every lift that is told, within a step of the exact one, by its place."""
     secrets = {SEPARATOR.join(symbol): symbol for symbol in laws.recount.secret}
     outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
@@ -242,7 +242,7 @@ def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield claim(f"lift of {s!r} given {y!r}", fine, f"is told as {lift!r}, which it is not")
 
 
-def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
+def _coarseness(lift: float, laws: Distributions, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0

@@ -38,7 +38,7 @@ _PHRASES = {
 }
 
 
-def complaint(error: ValidationError, model: type[BaseModel]) -> str:
+def validation_sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """The problems of a validation of ``model``, in one sentence that ends with where those are that it does not tell.
 
     Settings that are not known come first, all at once: a misspelt name explains the one that is then missing.

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from funnel.audit.arithmetic import reads_published_only
 from funnel.audit.check import Result
+from funnel.audit.documentation import HANDOUTS
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, level_of, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
-from funnel.audit.handouts import HANDOUTS
 from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
 from funnel.audit.package import TABLES, Facts

@@ -23,8 +23,8 @@ from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
 from funnel.recount.count_box import CountBox
+from funnel.recount.distributions import Distributions
 from funnel.recount.figures import figure_complaints
-from funnel.recount.laws import Laws
 from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
@@ -151,7 +151,7 @@ def counted_of(joint: Joint) -> Recount:
     return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
 
 
-def _distributions(counted: Recount, document: ProtocolDocument) -> Laws:
+def _distributions(counted: Recount, document: ProtocolDocument) -> Distributions:
     """The law of the counts under the weights, over what is published of a record.
 
     Raises
@@ -170,7 +170,7 @@ def _distributions(counted: Recount, document: ProtocolDocument) -> Laws:
             for symbol, number in zip(document.prior.symbols, told.numbers, strict=True)
         }
     )
-    return Laws(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
+    return Distributions(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
 
 
 def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:

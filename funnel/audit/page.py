@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document
-from funnel.audit.handouts import previous_version
 from funnel.errors import DataError, FunnelError
 from funnel.recount.balance import is_invariant
 from funnel.release.documents import ProtocolDocument

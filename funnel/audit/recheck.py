@@ -8,9 +8,9 @@ from funnel.audit import arithmetic, evidence
 from funnel.audit.balance import check_balance, check_exact_balance
 from funnel.audit.check import Check, Result, State, judged, overall
 from funnel.audit.context import AuditContext
+from funnel.audit.documentation import check_documentation, check_texts, declared_texts
 from funnel.audit.encoding import check_csv
 from funnel.audit.frequencies import check_frequencies, check_order
-from funnel.audit.handouts import check_handouts, check_texts, declared_texts
 from funnel.audit.histories import check_histories, check_spent
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
@@ -121,7 +121,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "handouts",
         "public",
         "README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol.",
-        lambda k: check_handouts(k.folder, k.document, k.package, k.facts),
+        lambda k: check_documentation(k.folder, k.document, k.package, k.facts),
     ),
     Check(
         "versions",

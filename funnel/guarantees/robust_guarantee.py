@@ -113,7 +113,7 @@ class RobustRatio(Robust, RatioGuarantee):
         """Range of P(s|y) for the estimated prior, which the boxes hold; as for the nominal one."""
         return self.nominal.posterior_limits(prior)
 
-    def laws(self, joint: Joint) -> DistributionBox:
+    def distributions(self, joint: Joint) -> DistributionBox:
         """The box around the counts, widened by their noise.
 
         Raises

@@ -85,7 +85,7 @@ class OverCounts(RatioGuarantee):
         """Those of the base."""
         return self.base.sides
 
-    def laws(self, joint: Joint) -> CountBox:
+    def distributions(self, joint: Joint) -> CountBox:
         """All tables within the bounds of the joint law; its own counts alone where there are none."""
         return count_box(joint)
 

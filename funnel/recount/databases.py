@@ -123,12 +123,12 @@ class Rows:
         return self._kinds
 
     def _described(self) -> list[tuple[str, Any]]:
-        def asked() -> list[tuple[str, Any]]:
+        def fetch() -> list[tuple[str, Any]]:
             with closing(self._connection.cursor()) as cursor:
                 cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
                 return [(str(entry[0]), entry[1]) for entry in cursor.description]
 
-        return _guarded(self._spec, asked)
+        return _guarded(self._spec, fetch)
 
     def _typed(self, column: str, oid: int) -> tuple[Kind, str]:
         ((name, category),) = self._fetched(f"SELECT typname, typcategory FROM pg_type WHERE oid = {int(oid)}")

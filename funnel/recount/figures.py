@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funnel.recount.laws import Laws, Symbol, prior_distribution, share_step
+from funnel.recount.distributions import Distributions, Symbol, prior_distribution, share_step
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.sparse_row import columns_of, entries_of
 
@@ -24,14 +24,14 @@ Complaint = tuple[str, str, str]
 """A part of the document, what in it is wrong, and why."""
 
 
-def figure_complaints(content: Json, laws: Laws) -> Iterator[Complaint]:
+def figure_complaints(content: Json, laws: Distributions) -> Iterator[Complaint]:
     """What of a ``protocol.json`` does not follow from counts and weights.
 
     Parameters
     ----------
     content : mapping
         Of the file.
-    laws : Laws
+    laws : Distributions
         Of the counts under its weights.
     """
     step = share_step(laws.recount.rows)
@@ -62,7 +62,7 @@ def unlike_nats(stated: object, exact: float, step: float) -> str | None:
 
 
 def _utility(
-    stated: Json, laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+    stated: Json, laws: Distributions, step: float, symbols: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, str | None]]:
     """Utility, entropy and share, the share of the variance, and the number that every value stands for."""
     exact, explained = laws.information, stated["explained"]
@@ -105,7 +105,7 @@ def posterior_complaints(content: Json, released: ReleasedProtocol, step: float)
     return _outputs(content, masses, masses)
 
 
-def _by_counts(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
+def _by_counts(content: Json, laws: Distributions, step: float) -> Iterator[Complaint]:
     """The same by counts too, which tell what follows where the secret is read."""
     if laws.reads_secret:
         return _outputs(content, *_rounded_pairs(laws, step))
@@ -151,7 +151,7 @@ def _posterior(
             yield f"is told with {stated!r}, which is not what follows from weights and prior"
 
 
-def _rounded_pairs(laws: Laws, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
+def _rounded_pairs(laws: Distributions, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
     """Least and largest public shares of (x, y), by output: of rounded ones, and a tie may go either way."""
     low: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
@@ -170,7 +170,7 @@ def _is_between(stated: object, low: float, high: float) -> bool:
     return isinstance(stated, (int, float)) and low - half <= stated <= high + half
 
 
-def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
+def _is_marginal(laws: Distributions, prior: Json, step: float) -> bool:
     """Whether a record outside the alphabet draws from the law of outputs: the exact one, or that of public shares."""
     every = [weight for row in (laws.marginal, *laws.released.weights) for _, weight in entries_of(row)]
     # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
@@ -195,7 +195,7 @@ def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
     return False
 
 
-def _output_distribution(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
+def _output_distribution(laws: Distributions, shares: Mapping[Symbol, float]) -> list[float]:
     whole = math.fsum(shares.values())
     parts: list[list[float]] = [[] for _ in laws.outputs]
     for symbol, share in shares.items():

@@ -154,7 +154,7 @@ def optimal(
         started,
         tuple(known),
     )
-    return never_below(known, _best_of(request), joint, guarantee, gap, request.told)
+    return never_below(known, _best_of(request), joint, guarantee, gap, request.utility_of)
 
 
 def _best_of(request: Request) -> Solution:

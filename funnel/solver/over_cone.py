@@ -93,7 +93,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
             starts,
             asked,
             searching,
-            lambda value, bound: request.tell(apart + value, min(most, apart + bound)),
+            lambda value, bound: request.report(apart + value, min(most, apart + bound)),
         )
         split, size, slack = mixture.split, mixture.columns, 0.0
         finished = mixture.finished

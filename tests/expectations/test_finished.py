@@ -22,9 +22,9 @@ from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
 from funnel.pipeline.flows.pipeline import go
-from funnel.recount.handouts import handouts_again
+from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
@@ -360,7 +360,7 @@ def test_one_byte_more_in_a_handout_is_found(finished: Finished, name: str) -> N
 def test_a_channel_without_chance_is_not_said_to_draw(finished: Finished) -> None:
     package, protocol = (json.loads(path.read_bytes()) for path in (finished.folder.package, finished.folder.protocol))
     drawn = "every record was drawn at random, with known probabilities that can leave it as it is"
-    assert drawn in handouts_again(package, protocol, None)["README.md"].decode()
+    assert drawn in documentation_again(package, protocol, None)["README.md"].decode()
     # Every true value has its likeliest output alone.
     columns = [[int(row[x]) for row in protocol["weights"]] for x in range(len(protocol["inputs"]["symbols"]))]
     likeliest = [column.index(max(column)) for column in columns]
@@ -368,8 +368,8 @@ def test_a_channel_without_chance_is_not_said_to_draw(finished: Finished) -> Non
     protocol["weights"] = [
         [whole if likeliest[x] == y else "0" for x in range(len(columns))] for y in range(len(protocol["weights"]))
     ]
-    said = handouts_again(package, protocol, None)["README.md"].decode()
-    assert said == handouts(package, protocol)["README.md"].decode()
+    said = documentation_again(package, protocol, None)["README.md"].decode()
+    assert said == documentation(package, protocol)["README.md"].decode()
     assert "was not changed at random: the same true values are always published alike" in said
 
 

@@ -15,7 +15,7 @@ from funnel.pipeline.expectations import protocol_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import figures
-from funnel.recount.laws import Laws
+from funnel.recount.distributions import Distributions
 from tests.expectations.test_laws import laws_of
 
 JOINT = Joint.from_counts(
@@ -26,7 +26,7 @@ QUARTER = DENOMINATOR // 4
 PRIOR = {"columns": ["x"], "symbols": [["u"], ["v"]], "probabilities": [0.4, 0.6]}
 
 
-def laws(*, reads_secret: bool) -> Laws:
+def laws(*, reads_secret: bool) -> Distributions:
     """A value is kept with a probability of three quarters; records outside draw from the law of the others."""
     inputs = JOINT.read_by(("s", "x")).inputs if reads_secret else JOINT.inputs
     keeps = [symbol[-1] == "u" for symbol in inputs.symbols]
@@ -60,7 +60,7 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
     assert figures._is_marginal(held, PRIOR, 0.001)
     moved = DENOMINATOR // 1000
     other = replace(held.released, marginal=(held.marginal[0] - moved, held.marginal[1] + moved))
-    assert not figures._is_marginal(Laws(held.recount, other), PRIOR, 0.001)
+    assert not figures._is_marginal(Distributions(held.recount, other), PRIOR, 0.001)
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])

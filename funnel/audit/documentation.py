@@ -10,8 +10,8 @@ from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import FREE, Facts
 from funnel.recount.balance import is_invariant
+from funnel.recount.documentation import documentation_again
 from funnel.recount.estimator import estimator_complaints
-from funnel.recount.handouts import handouts_again
 from funnel.recount.promise import read_settings
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -20,7 +20,9 @@ HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
-def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts) -> Result:
+def check_documentation(
+    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
+) -> Result:
     """Whether the handouts are, to the byte, what follows.
 
     Parameters
@@ -43,7 +45,7 @@ def _complaints(
     yield from (f"{name} is missing" for name in missing)
     try:
         previous = previous_version(folder, package, facts)
-        again = handouts_again(package, document.content(), previous)
+        again = documentation_again(package, document.content(), previous)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
