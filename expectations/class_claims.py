@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount import Recount, ReleasedProtocol, count_published
-from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
+from funnel.recount import Recount, count_published
+from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.distributions import share_step
 from funnel.recount.donors import PlainDonors
 from funnel.recount.figures import NOISE
@@ -24,47 +25,22 @@ Record = tuple[str, ...]
 _ROUNDED = 1e-9
 
 
-def class_claims(
-    classes: PlainClasses,
-    said: SpecText,
-    whole: Recount,
-    released: ReleasedProtocol,
-    data: Path,
-    stated: Json,
-    categories: Mapping[str, Sequence[str]],
-    taken: str | None,
-    given: PlainClasses | None = None,
-) -> list[Claim]:
-    """What holds of classes and published records.
-
-    Parameters
-    ----------
-    classes : PlainClasses
-    said : SpecText
-        By class.
-    whole : Recount
-        Counts of the secret and of whole records, from the source itself.
-    released : ReleasedProtocol
-    data : Path
-        The released parquet file.
-    stated : mapping
-        What ``report.json`` states of records that stay unchanged.
-    categories : mapping of str to sequence of str
-        The values of every column in order, as the package states them.
-    taken : str or None
-        The digest of whose places records take, that the drawing left.
-    given : PlainClasses, optional
-        In the file that the text of the spec names.
-    """
+def class_claims(finished: FinishedFolder) -> list[Claim]:
+    """What holds of classes and published records, where records are drawn by class."""
+    classes, said, given = finished.classes, finished.spec_text, finished.given_classes
+    if classes is None:
+        return [Claim("classes", "cannot be judged: there is no classes.json")]
+    whole, released = finished.whole_counts, finished.laws.released
+    stated = read_json(finished.folder.numbers).get("unchanged") or {}
     people, sizes = _people(whole), Counter[str]()
     for record, count in people.items():
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
-    rows = published_by_class(count_published(data, said.released), width)
+    rows = published_by_class(count_published(finished.folder.data, said.released), width)
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
-    places = PlainDonors(classes.columns, true, {}, categories).taken_digest(classes.names)
+    places = PlainDonors(classes.columns, true, {}, finished.stated_categories).taken_digest(classes.names)
     gone, least_gone, most_gone = found.gone
     misplaced, unknown = found.misplaced, found.unknown
     unlikely = list(found.unlikely())
@@ -87,7 +63,7 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
-        claim("donors", taken == places, "of the drawing are not as likely to be anybody of a class"),
+        claim("donors", finished.draws.donors == places, "of the drawing are not as likely to be anybody of a class"),
         claim(
             "changes",
             least_gone <= gone <= most_gone,

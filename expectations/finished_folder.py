@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.alphabet import Alphabet
-from funnel.audit.evidence import counts_of
+from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
@@ -34,7 +34,7 @@ from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
-from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
+from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
@@ -88,7 +88,7 @@ class FinishedFolder:
     before: tuple[ReleaseFolder, ...] = ()
 
     @cached_property
-    def said(self) -> SpecText:
+    def spec_text(self) -> SpecText:
         """What the text of the spec says; of "auto" the columns are those of the source, read again."""
         said = SpecText.of(self.spec.text)
         said = said.publishing(source_columns(self.spec)) if said.publishes_all else said
@@ -108,7 +108,7 @@ class FinishedFolder:
         DataError
             If it cannot be read.
         """
-        named = self.said.section("groups").get("classes")
+        named = self.spec_text.section("groups").get("classes")
         if named is None:
             return None
         try:
@@ -131,7 +131,7 @@ class FinishedFolder:
     @cached_property
     def frequencies(self) -> PublicFrequencies | None:
         """The public counts, where noise protects the exact ones."""
-        if not self.said.has_noise:
+        if not self.spec_text.has_noise:
             return None
         if not self.folder.frequencies.is_file():
             raise DataError("frequencies.json, from which all else is to follow, is missing")
@@ -140,7 +140,7 @@ class FinishedFolder:
     @cached_property
     def noise_material(self) -> NoiseMaterial | None:
         """What the noise of the series is derived from; None where its secret is gone."""
-        series = str(self.said.settings["name"])
+        series = str(self.spec_text.settings["name"])
         try:
             text = (self.spec.workspace_folder / series / "noise-secret").read_text(encoding="ascii")
         except OSError:
@@ -213,14 +213,14 @@ class FinishedFolder:
 
     def over_published(self, counted: Recount) -> Recount:
         """Counts over what is published of a record: of the secret too, where that is."""
-        return counted if self.said.publish == self.said.inputs else counted.with_secret()
+        return counted if self.spec_text.publish == self.spec_text.inputs else counted.with_secret()
 
     @property
     def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
-        if self.said.settings.get("utility", "information") != "variance":
+        if self.spec_text.settings.get("utility", "information") != "variance":
             return None
-        (column,) = self.said.publish
+        (column,) = self.spec_text.publish
         inputs = self.public.inputs
         found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
         return dict(zip(inputs, found, strict=True))
@@ -252,7 +252,7 @@ class FinishedFolder:
         return None if self.history is None else self.history.versions
 
     @property
-    def _alone(self) -> PlainInformation | None:
+    def alone(self) -> PlainInformation | None:
         """What the protocol of the version alone would have told, where people have histories."""
         found = self.drawing_document
         if found is None:
@@ -263,7 +263,9 @@ class FinishedFolder:
     @cached_property
     def evidence(self) -> Evidence:
         """The released table, with what it is declared to hold."""
-        return Evidence(self.folder.data, self.document.protocol, self.said.released, self.pairs.by_output.tolist())
+        return Evidence(
+            self.folder.data, self.document.protocol, self.spec_text.released, self.pairs.by_output.tolist()
+        )
 
     @cached_property
     def pairs(self) -> DrawnCounts:
@@ -281,8 +283,8 @@ class FinishedFolder:
         found, given = self.recount, self.drawing_document
         joint = Joint.from_counts(
             found.table(found.secret, found.inputs),
-            Alphabet(self.said.secret, found.secret),
-            Alphabet(self.said.inputs, found.inputs),
+            Alphabet(self.spec_text.secret, found.secret),
+            Alphabet(self.spec_text.inputs, found.inputs),
         )
         return Drawing(
             released=self.folder.data,
@@ -292,21 +294,21 @@ class FinishedFolder:
             draws=self.draws,
             words=WordsDocument.read(self.folder.words).statistics,
             snapshot=Path(self.drawn_snapshot.data.path),
-            shuffled=self.said.shuffled,
+            shuffled=self.spec_text.shuffled,
             taken_over=self.taken_over,
             earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
             by_class=self.classes is not None,
         )
 
     @cached_property
-    def _declared_numbers(self) -> list[PlainNumbers]:
+    def declared_numbers(self) -> list[PlainNumbers]:
         """The columns of numbers that the text of the spec asks for."""
-        return declared_numbers(self.settled, self.laws.released, self.said.drawn)
+        return declared_numbers(self.settled, self.laws.released, self.spec_text.drawn)
 
     @property
-    def _intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
+    def intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
         """The intervals that categories of numbers stand for."""
-        return {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+        return {column: plain_intervals(self.settled, column) for column in self.spec_text.section("numbers")}
 
     @property
     def is_followed(self) -> bool:
@@ -314,20 +316,20 @@ class FinishedFolder:
 
         Rows that are taken over were judged when they were drawn, and are in the register.
         """
-        return self.said.people == "same" and not (self.taken_over and self.prepared is None)
+        return self.spec_text.people == "same" and not (self.taken_over and self.prepared is None)
 
     @cached_property
-    def _history_evidence(self) -> HistoryEvidence | None:
+    def history_evidence(self) -> HistoryEvidence | None:
         """What all versions together are judged by; None where no register is handed on."""
         if self.prepared is None or self.history is None:
             return None
         drawing = self.drawing_document
         return HistoryEvidence(
             prepared=self.prepared,
-            promise=self.said.promise,
-            reserve=self.said.reserve,
-            robust=self.said.robust,
-            name=f"{self.said.settings['name']}/{self.version}",
+            promise=self.spec_text.promise,
+            reserve=self.spec_text.reserve,
+            robust=self.spec_text.robust,
+            name=f"{self.spec_text.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,
             released=self.laws.released,
@@ -341,7 +343,7 @@ class FinishedFolder:
         )
 
     @property
-    def _first_rows(self) -> FirstRows:
+    def first_rows(self) -> FirstRows:
         """What the counts are of where people have several rows; of rows that are taken over, as they are stored.
 
         That the register has the rows of the source, in any order, is judged with it.
@@ -351,7 +353,7 @@ class FinishedFolder:
         return stored_counts(self.folder.first_rows)
 
     @property
-    def _outside(self) -> float:
+    def outside(self) -> float:
         """Share of the people who are outside the bound, as it is public: with noise of those who are expected."""
         found = self.history
         if found is None:
@@ -362,12 +364,7 @@ class FinishedFolder:
         return found.outside / (found.units or self.recount.rows)
 
     @property
-    def _reports_before(self) -> list[Path]:
+    def reports_before(self) -> list[Path]:
         """The figures of the public reports of earlier versions that are there."""
         paths = (one.numbers for one in self.earlier)
         return [path for path in paths if path.is_file()]
-
-
-def stored_counts(path: Path) -> FirstRows:
-    """Exact counts, as internal evidence has them."""
-    return counts_of(JointDocument.read(path).joint)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from funnel.audit.evidence import stored_counts
+from funnel.audit.files import read_json
 from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.spec_text import SpecText
@@ -24,7 +26,11 @@ from funnel.recount.selection import (
     special_values,
     surprise,
 )
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
 # A false alarm may come from the values that were selected, or from the noise of means; all other noise is derived.
 SIGNIFICANCE = SHARES["frequencies"] / 2
@@ -48,42 +54,21 @@ class Before:
     source: str = ""
 
 
-def frequency_claims(
-    public: PublicFrequencies,
-    counted: Recount,
-    spec: ReleaseSpec,
-    said: SpecText,
-    before: Sequence[Before] = (),
-    whole: Mapping[str, Sequence[str]] | None = None,
-    first: bool = True,
-    material: NoiseMaterial | None = None,
-) -> list[Claim]:
+def frequency_claims(finished: FinishedFolder) -> list[Claim]:
     """What holds of the content of a ``frequencies.json`` by the source and the spec; an audit checks it by itself.
-
-    Parameters
-    ----------
-    public : PublicFrequencies
-        The file, read anew.
-    counted : Recount
-        Records counted again, by the values that the file names.
-    spec : ReleaseSpec
-        How values are recoded.
-    said : SpecText
-        What the text of the spec says.
-    before : sequence of Before
-        Earlier versions of the series with noise.
-    whole : mapping of column to sequence of str, optional
-        The public values of every column of whole records, where counts are by their class.
-    first : bool
-        Whether no version of the series was published before, so that there is nothing that is not in ``before``.
-    material : NoiseMaterial, optional
-        What noise is derived from; None where that is gone.
 
     Raises
     ------
     DataError
         If records have values that no count is of.
     """
+    public, spec, said = finished.frequencies, finished.spec.whole, finished.spec_text
+    if public is None:
+        return [Claim("frequencies", "cannot be judged: no noise is declared")]
+    before = [_before(one) for one in finished.before if one.frequencies.is_file() and one.joint.is_file()]
+    counted, whole, first = finished.recount, finished.public_values, finished.version == "1.0.0"
+    if public.rows is not None:
+        counted = replace(counted, counts=finished.first_rows)
     labels = public.labels if whole is None else whole
     return [
         all_of("settings", _settings(public, spec, said)),
@@ -91,10 +76,18 @@ def frequency_claims(
         all_of("combinations", _combinations(public, said)),
         all_of("values", _values(labels, counted, spec)),
         all_of("selected values", _selected(public, labels, counted, spec)),
-        _derived(public, counted, before, material),
+        _derived(public, counted, before, finished.noise_material),
         all_of("noise of other versions", _drawn_once(public, counted, before)),
         all_of("spent", _spent(public, said, before, counted.sha256, first)),
     ]
+
+
+def _before(folder: ReleaseFolder) -> Before:
+    """The public frequencies of an earlier version, and what it counted."""
+    public = PublicFrequencies.parse(folder.frequencies.read_bytes())
+    counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
+    record = read_json(folder.record) if folder.record.is_file() else {}
+    return Before(public, counts, str(record.get("origin", {}).get("source", "")))
 
 
 def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: SpecText) -> Iterator[Claim]:

@@ -8,54 +8,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from scipy.special import chdtri
 
+from funnel.audit.documentation import previous_version
+from funnel.audit.files import read_json
 from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount.distributions import Distributions
 from funnel.recount.drawn_numbers import PlainNumbers, field_again
 from funnel.recount.figures import NOISE
 from funnel.recount.published import in_csv
 
 
-def package_claims(
-    content: Mapping[str, Any],
-    version: str,
-    laws: Distributions,
-    said: SpecText,
-    versions: int | None = None,
-    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
-    drawn: Sequence[PlainNumbers] = (),
-    values: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[Claim]:
-    """What holds of the content of a ``datapackage.json``.
-
-    Parameters
-    ----------
-    content : mapping
-        Of the file.
-    version : str
-        That is about to be published.
-    laws, said
-        As for `protocol_claims`.
-    versions : int, optional
-        Published about these people so far, where they are the same.
-    intervals : mapping of column to mapping of category to (least, largest)
-        The intervals that categories of numbers stand for.
-    drawn : sequence of PlainNumbers
-        The columns of numbers that are drawn within them.
-    values : mapping of column to sequence of str
-        Of the columns of whole records, where these are published; in any order.
-    """
+def package_claims(finished: FinishedFolder) -> list[Claim]:
+    """What holds of the content of a ``datapackage.json``."""
+    content, laws, said = read_json(finished.folder.package), finished.laws, finished.spec_text
+    previous = previous_version(finished.folder, content, [finished.folder.catalogue.name])
     privacy = content["funnel:privacy"]
     confidence, n = privacy["confidence"], laws.recount.rows
     return [
-        same("version", content.get("version"), version),
+        same("version", content.get("version"), finished.version),
+        same("previous version", previous, finished.previous),
         all_of(
             "settings",
             [
@@ -67,10 +44,10 @@ def package_claims(
                     "is not what the spec says of the rules",
                 ),
                 same("people", privacy["people"], said.people),
-                same("versions", privacy["versions"], versions),
+                same("versions", privacy["versions"], finished.versions),
             ],
         ),
-        all_of("columns", _columns(content, said, intervals, drawn, values)),
+        all_of("columns", _columns(content, said, finished)),
         all_of(
             "confidence",
             [
@@ -81,14 +58,9 @@ def package_claims(
     ]
 
 
-def _columns(
-    content: Mapping[str, Any],
-    said: SpecText,
-    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
-    drawn: Sequence[PlainNumbers],
-    values: Mapping[str, Sequence[str]],
-) -> Iterator[Claim]:
+def _columns(content: Mapping[str, Any], said: SpecText, finished: FinishedFolder) -> Iterator[Claim]:
     """What is told of the numbers of columns, and of the values of those that the protocol is not about."""
+    intervals, drawn, values = finished.intervals, finished.declared_numbers, finished.values
     for resource in content["resources"]:
         path, fields = resource["path"], resource["schema"]["fields"]
         for column, field in zip(said.released, fields, strict=False):

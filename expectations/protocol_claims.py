@@ -8,31 +8,21 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import read_promise
 from funnel.recount.balance import is_invariant
 from funnel.recount.distributions import Distributions, Symbol
 
 
-def protocol_claims(
-    content: Mapping[str, Any], laws: Distributions, said: SpecText, has_histories: bool
-) -> list[Claim]:
+def protocol_claims(finished: FinishedFolder) -> list[Claim]:
     """What holds of the content of a ``protocol.json`` by the spec; its figures are those of an audit.
 
-    Parameters
-    ----------
-    content : mapping
-        Of the file.
-    laws : Distributions
-        Of the recounted records under these weights.
-    said : SpecText
-        What the text of the spec says.
-    has_histories : bool
-        Whether people have histories: then the channel is that of their register, rounded, which `HistoryEvidence` and
-        an audit hold it to.
+    Where people have histories the channel is that of their register, rounded, which `HistoryEvidence` and an audit
+    hold it to.
     """
-    known = has_histories or content["rounded"] is None
-    of_same = said.people == "same"
+    content, laws, said = finished.protocol, finished.laws, finished.spec_text
+    known, of_same = finished.drawing_document is not None or content["rounded"] is None, said.people == "same"
     asked = is_invariant({"mechanism": said.mechanism})
     return [
         guarantee_claim("guarantee", content["guarantee"]["declared"], said),

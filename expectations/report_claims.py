@@ -6,19 +6,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.alphabet import SEPARATOR
+from funnel.audit.files import read_json
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.pipeline.expectations.weighted_claims import weighted_claims
+from funnel.pipeline.expectations.weighted_claims import class_weights, weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
 from funnel.recount.distributions import Distributions, share_step, step_above
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished import Finished
 
 
 @dataclass(frozen=True)
@@ -49,34 +52,13 @@ class OverVersions:
         return self.versions is None
 
 
-def report_claims(
-    numbers: Mapping[str, Any],
-    protocol: Mapping[str, Any],
-    laws: Distributions,
-    said: SpecText,
-    checks: Sequence[tuple[str, str]],
-    over_versions: OverVersions,
-    public: PublicFrequencies | None = None,
-    weights: Mapping[str, Fraction] = MappingProxyType({}),
-) -> list[Claim]:
-    """What holds of the figures of a report by the public counts and the spec.
-
-    Parameters
-    ----------
-    numbers : mapping
-        Content of ``report.json``.
-    protocol : mapping
-        Content of ``protocol.json``.
-    laws, said
-        As for `protocol_claims`.
-    checks : sequence of (name, description)
-        Of all expectations.
-    over_versions : OverVersions
-    public : PublicFrequencies, optional
-        Where noise protects the frequencies.
-    weights : mapping of class to Fraction
-        What the classes of survey weights stand for.
-    """
+def report_claims(finished: Finished) -> list[Claim]:
+    """What holds of the figures of a public report by the public counts and the spec."""
+    numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
+    laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
+    checks = [(one.check_name, str(one.description)) for one in finished.declared()]
+    before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
+    over_versions = OverVersions(finished.versions, finished.alone, before, finished.outside)
     figures = numbers["figures"]
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -97,7 +79,7 @@ def report_claims(
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
-        claim("checks", told == list(checks), "are not those that the release is judged by"),
+        claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
 

@@ -145,6 +145,11 @@ def counts_of(joint: Joint) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int
     }
 
 
+def stored_counts(path: Path) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
+    """`counts_of` what a file of internal evidence has."""
+    return counts_of(JointDocument.read(path).joint)
+
+
 def counted_of(joint: Joint) -> Recount:
     """Stored counts as a second computation has them."""
     secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)

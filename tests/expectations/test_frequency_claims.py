@@ -17,7 +17,7 @@ import pytest
 
 from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
-from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
+from funnel.pipeline.expectations.frequency_claims import _selected, _values
 from funnel.pipeline.flows.pipeline import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
@@ -275,7 +275,7 @@ def test_what_other_documents_say_of_it_is_judged(
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
     public, context = finished.frequencies, finished.context
     assert public is not None
-    nominal = finished.laws.released.level(finished.said.promise, finished.public)
+    nominal = finished.laws.released.level(finished.spec_text.promise, finished.public)
     assert context.level.holds
     assert nominal.nats < context.level.nats
     # A protocol that was made for the noisy counts as if they were exact keeps the bound for these, and no other.
@@ -408,8 +408,8 @@ class TestSelection:
         counted = replace(finished.recount, values=values)
 
         def selected(public: PublicFrequencies, counted: Recount) -> str | None:
-            claims = frequency_claims(public, counted, finished.spec, finished.said)
-            return next(one.failure for one in claims if one.name == "selected values")
+            claims = _selected(public, public.labels, counted, finished.spec)
+            return next((one.failure for one in claims if one.failure is not None), None)
 
         several = replace(public, rows=NoisyRows(0.25, 8.0, public.noisy, public.noisy, (1,) * 100))
         assert selected(public, finished.recount) is None
