@@ -11,7 +11,7 @@ from typing import Any
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.least_squares import Estimating
-from funnel.recount.distributions import Distributions, Symbol, share_step
+from funnel.recount.plain_distributions import Distributions, Symbol, share_step
 from funnel.recount.sparse_row import entries_of
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.

@@ -13,9 +13,9 @@ from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount, count_published
 from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
-from funnel.recount.distributions import share_step
 from funnel.recount.donors import PlainDonors
 from funnel.recount.figures import NOISE
+from funnel.recount.plain_distributions import share_step
 from funnel.recount.stated_unchanged import Rule, observer_complaints
 
 Json = Mapping[str, Any]

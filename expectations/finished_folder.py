@@ -27,10 +27,10 @@ from funnel.recount import (
     recount,
 )
 from funnel.recount.classes import PlainClasses, values_of
-from funnel.recount.distributions import Distributions
 from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.plain_distributions import Distributions
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers

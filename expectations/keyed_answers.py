@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.recount import ReleasedProtocol
 from funnel.recount.cells import TEXT
 from funnel.recount.databases import opened
@@ -30,6 +30,9 @@ from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096

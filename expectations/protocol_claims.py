@@ -12,7 +12,7 @@ from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import read_promise
 from funnel.recount.balance import is_invariant
-from funnel.recount.distributions import Distributions, Symbol
+from funnel.recount.plain_distributions import Distributions, Symbol
 
 
 def protocol_claims(finished: FinishedFolder) -> list[Claim]:

@@ -16,9 +16,9 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.expectations.weighted_claims import class_weights, weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
-from funnel.recount.distributions import Distributions, share_step, step_above
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.plain_distributions import Distributions, share_step, step_above
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished import Finished

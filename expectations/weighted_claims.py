@@ -8,7 +8,7 @@ from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, near, same
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount.distributions import share_step
+from funnel.recount.plain_distributions import share_step
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.spec import ReleaseSpec
 

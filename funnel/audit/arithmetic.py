@@ -16,9 +16,9 @@ from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
-from funnel.recount.distributions import prior_distribution
-from funnel.recount.distributions import share_step as plain_share_step
 from funnel.recount.figures import posterior_complaints
+from funnel.recount.plain_distributions import prior_distribution
+from funnel.recount.plain_distributions import share_step as plain_share_step
 from funnel.recount.released import ReleasedProtocol
 from funnel.release.documents import ProtocolDocument
 
@@ -32,7 +32,7 @@ _COARSE = 2 ** (63 - 28)
 
 
 def share_step(n: int) -> Fraction:
-    """The step of the public shares of n records, as a fraction; see `funnel.recount.distributions.share_step`."""
+    """The step of the public shares of n records, as a fraction."""
     return Fraction(str(plain_share_step(n)))
 
 

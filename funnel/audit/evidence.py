@@ -23,9 +23,9 @@ from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
 from funnel.recount.count_box import CountBox
-from funnel.recount.distributions import Distributions
 from funnel.recount.figures import figure_complaints
 from funnel.recount.levels import PlainLevel
+from funnel.recount.plain_distributions import Distributions
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.document import Document

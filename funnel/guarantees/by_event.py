@@ -20,7 +20,7 @@ from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
 from funnel.guarantees.lip import posterior_range
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
-from funnel.guarantees.possible_distributions import PossibleDistributions
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -73,11 +73,11 @@ class LIPOver(RatioGuarantee):
     ----------
     epsilon : float
         Nats.
-    held : PossibleDistributions
+    held : DistributionSet
     """
 
     epsilon: float
-    held: PossibleDistributions
+    held: DistributionSet
 
     @property
     def budget(self) -> float:
@@ -93,7 +93,7 @@ class LIPOver(RatioGuarantee):
         """Lifts and inverse lifts."""
         return Sides(up=self.epsilon, down=self.epsilon)
 
-    def distributions(self, joint: Joint) -> PossibleDistributions:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """The set."""
         return self.held
 

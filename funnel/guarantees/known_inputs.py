@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.guarantees.by_event import ByEvent, Part, SideChannels
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
-from funnel.guarantees.possible_distributions import PossibleDistributions
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, Joint
 
@@ -58,7 +58,7 @@ class KnownInputs(RatioGuarantee):
         """As the base has it."""
         return self.base.is_perfect
 
-    def distributions(self, joint: Joint) -> PossibleDistributions:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """Those of the base under which nobody has another input.
 
         Raises
@@ -71,7 +71,7 @@ class KnownInputs(RatioGuarantee):
             raise ValueError("under every law of the set some have other inputs")
         return found
 
-    def _found(self, joint: Joint) -> PossibleDistributions | None:
+    def _found(self, joint: Joint) -> DistributionSet | None:
         laws = self.base.distributions(joint)
         others = ~self.known.reshape(laws.shape if reads_secret(joint) else (1, -1))
         return laws.without(np.broadcast_to(others, laws.shape))

@@ -15,7 +15,7 @@ from funnel.guarantees.base import Level, OutputGuarantee, Witness
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.families import Families, share_of
 from funnel.guarantees.greedy import Places
-from funnel.guarantees.possible_distributions import Extreme, PossibleDistributions
+from funnel.guarantees.possible_distributions import DistributionSet, Extreme
 from funnel.guarantees.reading import reads_secret, secret_by_input, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -115,7 +115,7 @@ class SetGuarantee(OutputGuarantee):
 
 
 class RatioGuarantee(SetGuarantee):
-    """LDP, LIP, ALIP or PML for every distribution of one set (PossibleDistributions)."""
+    """LDP, LIP, ALIP or PML for every distribution of one set (`DistributionSet`)."""
 
     @property
     @abstractmethod
@@ -123,7 +123,7 @@ class RatioGuarantee(SetGuarantee):
         """What is bounded."""
 
     @abstractmethod
-    def distributions(self, joint: Joint) -> PossibleDistributions:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """The set, for the joint law that a channel reads.
 
         Raises
@@ -259,7 +259,7 @@ class RatioGuarantee(SetGuarantee):
         return True
 
     def _all_ratios(
-        self, joint: Joint, laws: PossibleDistributions, weights: WeightArray
+        self, joint: Joint, laws: DistributionSet, weights: WeightArray
     ) -> list[tuple[Kind, float, FloatArray]]:
         """`_ratios` (b, c, c or 1) of all outputs; 0 where there is nothing to compare."""
         c, uneven = len(joint.secret), _uneven(weights)
@@ -284,7 +284,7 @@ def _uneven(rows: FloatArray | WeightArray) -> Places:
     return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 
 
-def _worst(joint: Joint, laws: PossibleDistributions, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
+def _worst(joint: Joint, laws: DistributionSet, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
     """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
     order = np.argwhere(ratios >= 1 - _CLOSE)
     order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
@@ -301,7 +301,7 @@ def _worst(joint: Joint, laws: PossibleDistributions, weights: WeightArray, kind
     return best
 
 
-def _ratios(laws: PossibleDistributions, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _ratios(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
     """By kind, with its budget, the largest ratios over the set: (b, c, c) for pairs, (b, c, 1) for lifts.
 
     nan where there is nothing to compare.
@@ -316,7 +316,7 @@ def _ratios(laws: PossibleDistributions, stack: FloatArray, sides: Sides) -> Ite
         yield kind, budget, lifts[kind][..., None]
 
 
-def _pair_ratios(laws: PossibleDistributions, stack: FloatArray) -> FloatArray:
+def _pair_ratios(laws: DistributionSet, stack: FloatArray) -> FloatArray:
     high, low = laws.given(stack)
     high = np.where(laws.possible, high, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -326,7 +326,7 @@ def _pair_ratios(laws: PossibleDistributions, stack: FloatArray) -> FloatArray:
     return np.asarray(ratios)
 
 
-def _excesses(laws: PossibleDistributions, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _excesses(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
     """`_ratios` over their limit, minus 1; -1 where there is nothing to compare."""
     for kind, budget, ratios in _ratios(laws, stack, sides):
         yield kind, budget, np.nan_to_num(ratios / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
@@ -338,7 +338,7 @@ def _places(joint: Joint) -> Places:
     return np.arange(a).reshape(c, -1) if reads_secret(joint) else np.tile(np.arange(a), (c, 1))
 
 
-def _extreme(laws: PossibleDistributions, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
+def _extreme(laws: DistributionSet, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
     """Laws under which ratios of rows are largest; for pairs of two secrets alone."""
     if kind != "pairs":
         return laws.lift_distributions(stack, secret, kind == "up")
@@ -379,7 +379,7 @@ class _Worst(NamedTuple):
 
     @classmethod
     def of(
-        cls, laws: PossibleDistributions, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places
+        cls, laws: DistributionSet, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places
     ) -> _Worst:
         extreme = _extreme(laws, stack, kind, secret, other)
         above, below = _amounts(kind, extreme.prior, secret, other)
@@ -389,9 +389,7 @@ class _Worst(NamedTuple):
             return cls(extreme, above - limit * below, below, larger - smaller, larger / smaller - 1)
 
 
-def _exact_ratio(
-    joint: Joint, laws: PossibleDistributions, row: WeightArray, kind: Kind, s: int, t: int
-) -> Fraction | None:
+def _exact_ratio(joint: Joint, laws: DistributionSet, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:
     stack = stacked(joint, row[None])[0]
     if kind != "pairs":
         return laws.exact_lift(stack, s, kind == "up")

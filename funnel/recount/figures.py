@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funnel.recount.distributions import Distributions, Symbol, prior_distribution, share_step
+from funnel.recount.plain_distributions import Distributions, Symbol, prior_distribution, share_step
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.sparse_row import columns_of, entries_of
 

@@ -10,7 +10,7 @@ from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.distribution_box import DistributionBox
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.over_distributions import RatioGuarantee
-from funnel.guarantees.possible_distributions import PossibleDistributions
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
@@ -84,7 +84,7 @@ class DistributionCuts(Cuts):
         return 1
 
 
-def widest(read: Joint, laws: PossibleDistributions, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
+def widest(read: Joint, laws: DistributionSet, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
     """The secret whose limits leave most open, and these; None where rows are searched by boxes of posteriors."""
     # Thresholds bound the entropy; the square of a mean has a search of its own.
     if not isinstance(laws, DistributionBox) or not isinstance(goal, Entropy) or reads_secret(read):

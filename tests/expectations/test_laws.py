@@ -17,7 +17,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.protocol import Protocol
 from funnel.recount import Recount, ReleasedProtocol
-from funnel.recount.distributions import Distributions, prior_distribution, share_step, step_above
+from funnel.recount.plain_distributions import Distributions, prior_distribution, share_step, step_above
 from funnel.release import public
 from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints

@@ -15,7 +15,7 @@ from funnel.pipeline.expectations import protocol_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import figures
-from funnel.recount.distributions import Distributions
+from funnel.recount.plain_distributions import Distributions
 from tests.expectations.test_laws import laws_of
 
 JOINT = Joint.from_counts(
