@@ -166,6 +166,15 @@ JSON = st.recursive(
 )
 
 
+def test_a_prior_of_values_that_do_not_fit_its_columns(original: ReleaseFolder, tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path / "1.0.0")
+    shutil.copytree(original.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    content = json.loads(folder.protocol.read_bytes())
+    content["prior"]["symbols"][0] = []
+    folder.protocol.write_bytes(dump(content))
+    assert "do not fit its columns" in public_failure(folder)[1]
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place in a JSON value."""
     if path:
