@@ -18,6 +18,7 @@ import pytest
 from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _selected, _values
+from funnel.pipeline.expectations.source_claims import _bins
 from funnel.pipeline.flows.pipeline import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
@@ -106,9 +107,9 @@ def test_bins_under_noise_follow_from_the_range_that_is_declared(made: Made, tmp
     age = '\n[recode.age]\nbins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true\n'
     spec = ReleaseSpec.load(make_project(tmp_path, TEXT.replace('"relationship", "race"', '"age"') + age))
     finished = Finished(spec, ReleaseFolder(made.folder), "1.0.0", made.snapshot)
-    assert finished._bins().failure is None
+    assert _bins(finished).failure is None
     found = spec.model_copy(update={"recode": {"age": spec.recode["age"].with_edges((20, 30, 40, 50, 60, 70, 81))}})
-    wrong = replace(finished, spec=found)._bins()
+    wrong = _bins(replace(finished, spec=found))
     assert (wrong.name, wrong.failure) == ("bins", "of 'age' has edges that do not follow from its range")
 
 
