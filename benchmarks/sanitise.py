@@ -46,7 +46,7 @@ from funnel.sampling import (
     release_rows,
     sanitise,
 )
-from funnel.sampling.engines import workers_of
+from funnel.sampling.dask_workers import workers_of
 from funnel.settings.work import EngineSettings
 from funnel.tables import open_paged
 

@@ -11,7 +11,7 @@ from typing import Any
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.least_squares import Estimating
-from funnel.recount.laws import Laws, Symbol, share_step
+from funnel.recount.plain_distributions import Distributions, Symbol, share_step
 from funnel.recount.sparse_row import entries_of
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.
@@ -40,12 +40,12 @@ class _Counting:
             found.append(math.sqrt(spread / whole / self._n))
         return found
 
-    def is_told(self, members: Sequence[int]) -> bool:
+    def can_be_estimated(self, members: Sequence[int]) -> bool:
         """Every share is."""
         return bool(members)
 
 
-def accuracy_claims(numbers: Mapping[str, Any], laws: Laws, counted: bool = False) -> Iterator[Claim]:
+def accuracy_claims(numbers: Mapping[str, Any], laws: Distributions, counted: bool = False) -> Iterator[Claim]:
     """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares.
 
     ``counted`` is whether the protocol is invariant: then shares are counted in the records as they are.
@@ -75,7 +75,7 @@ def accuracy_claims(numbers: Mapping[str, Any], laws: Laws, counted: bool = Fals
             yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
 
 
-def worth_of(laws: Laws, counted: bool) -> float:
+def utility_share(laws: Distributions, counted: bool) -> float:
     """The share of the records that would tell as much as they are, of all tables of one and two published columns.
 
     From the public counts as they are, which the choice of a mechanism is made from. ``counted`` is as of
@@ -100,7 +100,7 @@ def worth_of(laws: Laws, counted: bool) -> float:
     return sampled / (sampled + added) if sampled > 0 else 1.0
 
 
-def _estimating(laws: Laws, counted: bool) -> tuple[list[Symbol], Estimating | _Counting]:
+def _estimating(laws: Distributions, counted: bool) -> tuple[list[Symbol], Estimating | _Counting]:
     """The values that occur, and what records tell of their shares as they are published."""
     n = laws.recount.rows
     step = share_step(n)
@@ -118,7 +118,7 @@ def _estimating(laws: Laws, counted: bool) -> tuple[list[Symbol], Estimating | _
 
 
 def _known(
-    laws: Laws,
+    laws: Distributions,
     symbols: Sequence[Symbol],
     entries: Sequence[Mapping[int, float]],
     shares: Sequence[float],
@@ -169,7 +169,7 @@ def _table(
     yield claim(f"sums of {name}", sorted(in_sums) == sorted(untold), "are not of the values that cannot be told")
     for group in table["sums"]:
         members = [x for value in group for x in cells.get((value,), [])]
-        yield claim(f"sum in {name}", bool(members) and estimating.is_told(members), "cannot be told either")
+        yield claim(f"sum in {name}", bool(members) and estimating.can_be_estimated(members), "cannot be told either")
 
 
 def _near(name: str, stated: object, exact: float | None, least: float) -> Claim:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, claim, same
-from funnel.pipeline.expectations.said import Said
-from funnel.recount import Recount, ReleasedProtocol, recount_published
-from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of, published_by_class
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount import Recount, count_published
+from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
-from funnel.recount.laws import share_step
+from funnel.recount.figures import NOISE
+from funnel.recount.plain_distributions import share_step
+from funnel.recount.stated_unchanged import Rule, observer_complaints
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
@@ -22,47 +25,22 @@ Record = tuple[str, ...]
 _ROUNDED = 1e-9
 
 
-def class_claims(
-    classes: PlainClasses,
-    said: Said,
-    whole: Recount,
-    released: ReleasedProtocol,
-    data: Path,
-    stated: Json,
-    categories: Mapping[str, Sequence[str]],
-    taken: str | None,
-    given: PlainClasses | None = None,
-) -> list[Claim]:
-    """What holds of classes and published records.
-
-    Parameters
-    ----------
-    classes : PlainClasses
-    said : Said
-        By class.
-    whole : Recount
-        Counts of the secret and of whole records, from the source itself.
-    released : ReleasedProtocol
-    data : Path
-        The released parquet file.
-    stated : mapping
-        What ``report.json`` states of records that stay unchanged.
-    categories : mapping of str to sequence of str
-        The values of every column in order, as the package states them.
-    taken : str or None
-        The digest of whose places records take, that the drawing left.
-    given : PlainClasses, optional
-        In the file that the text of the spec names.
-    """
+def class_claims(finished: FinishedFolder) -> list[Claim]:
+    """What holds of classes and published records, where records are drawn by class."""
+    classes, said, given = finished.classes, finished.spec_text, finished.given_classes
+    if classes is None:
+        return [Claim("classes", "cannot be judged: there is no classes.json")]
+    whole, released = finished.whole_counts, finished.laws.released
+    stated = read_json(finished.folder.numbers).get("unchanged") or {}
     people, sizes = _people(whole), Counter[str]()
     for record, count in people.items():
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
-    rows = published_by_class(recount_published(data, said.released), width)
+    rows = published_by_class(count_published(finished.folder.data, said.released), width)
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
-    places = PlainDonors(classes.columns, true, {}, categories).taken_digest(classes.names)
+    places = PlainDonors(classes.columns, true, {}, finished.stated_categories).taken_digest(classes.names)
     gone, least_gone, most_gone = found.gone
     misplaced, unknown = found.misplaced, found.unknown
     unlikely = list(found.unlikely())
@@ -85,7 +63,7 @@ def class_claims(
             not unlikely,
             f"of the classes is not that of the source, for {len(unlikely):,} values, the first of {unlikely[:1]!r}",
         ),
-        claim("donors", taken == places, "of the drawing are not as likely to be anybody of a class"),
+        claim("donors", finished.draws.donors == places, "of the drawing are not as likely to be anybody of a class"),
         claim(
             "changes",
             least_gone <= gone <= most_gone,
@@ -115,18 +93,13 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
     return claim("off", near, "is not how far tables of the secret are off on average")
 
 
-def _known(found: PublishedByClass, stated: Json | None, said: Said) -> Claim:
+def _known(found: PublishedByClass, stated: Json | None, said: SpecText) -> Claim:
     """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
     if said.has_noise or stated is None:
         return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")
-    budget = said.guarantee.budget
-    columns = found.observed(budget)
+    rule = Rule(share_step(sum(found.true.values())), said.guarantee.budget, None)
+    columns = found.observed(rule.budget)
     level, outside = columns.get(stated["column"], (math.inf, math.inf))
-    reached = math.inf if stated["level"] == "infinite" else stated["level"]
-    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
-    coarse = max(budget, level * 1.11 + budget / 5)
-    close = level * (1 - 1e-9) - 1e-9 <= reached and (reached <= coarse or math.isinf(level))
-    step = share_step(sum(found.true.values()))
-    right = outside - 1e-9 <= stated["outside"] <= outside + step + 1e-9
-    worst = max(share for _, share in columns.values()) <= outside + 1e-9
-    return claim("known", close and right and worst, "is not what observers of one column can conclude at most")
+    wrong = [*observer_complaints(stated["column"], stated, level, outside, rule)]
+    worst = max(share for _, share in columns.values()) <= outside + NOISE
+    return claim("known", worst and not wrong, "is not what observers of one column can conclude at most")

@@ -59,7 +59,7 @@ class ReleaseExpectation(BatchExpectation):
     metric_dependencies = ("evidence.records",)
 
     @property
-    def judged_name(self) -> str:
+    def check_name(self) -> str:
         """What a verdict calls it."""
         return str(self.configuration.type)
 
@@ -130,7 +130,7 @@ class ExpectCheckToPass(ReleaseExpectation):
     success_keys = ("check",)
 
     @property
-    def judged_name(self) -> str:
+    def check_name(self) -> str:
         """The name of the check."""
         return self.check
 

@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 
 Symbol = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class AskedRules:
+class RequiredRules:
     """What is asked of the table of secrets and published combinations.
 
     Attributes
@@ -35,16 +35,16 @@ class AskedRules:
     alone: Fraction
 
 
-def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -> list[Claim]:
+def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecText) -> list[Claim]:
     """Whether counts by (secret, published combination) keep the rules; where they are only told of, they hold.
 
     Parameters
     ----------
     counts : mapping
         Public counts of the cells that are not empty.
-    said : Said
+    said : SpecText
     """
-    rules = asked_rules(said)
+    rules = required_rules(said)
     if rules is None:
         return []
     least, share, alone = rules.least, rules.share, rules.alone
@@ -65,7 +65,7 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -
     ]
 
 
-def _most(share: Fraction, of_all: Fraction, said: Said) -> Fraction:
+def _most(share: Fraction, of_all: Fraction, said: SpecText) -> Fraction:
     """The largest share of a secret in a combination, given that of all records."""
     if said.class_column is None:
         # A secret that so many records have anyway is no news of one combination.
@@ -74,7 +74,7 @@ def _most(share: Fraction, of_all: Fraction, said: Said) -> Fraction:
     return Fraction(math.floor(10_000 * (of_all + share * (1 - of_all))), 10_000)
 
 
-def asked_rules(said: Said) -> AskedRules | None:
+def required_rules(said: SpecText) -> RequiredRules | None:
     """What the text of the spec asks for; None where a breach is only told of."""
     asked = said.section("disclosure")
     if said.threshold is None and not _refuses(asked, said):
@@ -82,15 +82,15 @@ def asked_rules(said: Said) -> AskedRules | None:
     # What is grouped for a threshold keeps it, whatever is only reported.
     least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
     share, alone = asked.get("dominance", _dominance(said)), asked.get("unique_share", 0.0)
-    return AskedRules(least, _fraction(share), _fraction(alone))
+    return RequiredRules(least, _fraction(share), _fraction(alone))
 
 
-def _dominance(said: Said) -> float:
+def _dominance(said: SpecText) -> float:
     """What holds where the text says nothing: more in classes of records whose secret is published."""
     return 0.995 if said.class_column is not None and said.released[:-1] != said.whole else 0.95
 
 
-def expected_rules(said: Said) -> dict[str, Any]:
+def expected_rules(said: SpecText) -> dict[str, Any]:
     """What the data package has to say of the rules."""
     asked = said.section("disclosure")
     return {
@@ -101,7 +101,7 @@ def expected_rules(said: Said) -> dict[str, Any]:
     }
 
 
-def _refuses(asked: Mapping[str, Any], said: Said) -> bool:
+def _refuses(asked: Mapping[str, Any], said: SpecText) -> bool:
     """Whether a breach refuses the release: as it says, and if it does not, unless there is noise."""
     stated = asked.get("on_breach")
     return not said.has_noise if stated is None else stated == "refuse"

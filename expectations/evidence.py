@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from funnel.protocol import Protocol
-from funnel.recount import recount_published
+from funnel.recount import count_published
 from funnel.recount.rows import connect, parquet_names
 
 ROWS = "rows_in_file"
@@ -42,7 +42,7 @@ class Evidence:
     @cached_property
     def counts(self) -> dict[tuple[str, ...], int]:
         """Records of the file by their values in the columns of the protocol, read by DuckDB."""
-        return recount_published(self.released, self.protocol.outputs.columns)
+        return count_published(self.released, self.protocol.outputs.columns)
 
     def table(self, name: str) -> pd.DataFrame:
         """The columns of the file; or its records by position of their output, -1 for those that hold none.

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from funnel.alphabet import Alphabet
+from funnel.audit.evidence import stored_counts
+from funnel.audit.files import read_json
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.pipeline.expectations import public_files
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.finished_version import FinishedVersion, json_in
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -26,27 +26,46 @@ from funnel.recount import (
     ReleasedProtocol,
     recount,
 )
-from funnel.recount.classes import values_of
-from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
+from funnel.recount.classes import PlainClasses, values_of
+from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
-from funnel.recount.laws import Laws
+from funnel.recount.plain_distributions import Distributions
 from funnel.recount.register_people import FirstRows, first_row_counts
+from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
-from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
+from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words_document import WordsDocument
+from funnel.sampling import RecordKey
+from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedFolder(FinishedVersion):
-    """A finished folder of one channel; parameters besides those of `FinishedVersion`.
+class FinishedFolder:
+    """A finished folder, the spec, and what the run says it made the release from.
 
     Parameters
     ----------
+    spec : ReleaseSpec
+        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
+    folder : ReleaseFolder
+        With all public files, and the internal evidence of the counts and of the drawing.
+    version : str
+        That is about to be published.
+    snapshot : Snapshot
+        What it says of itself is judged, and its records are in the order of the source.
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
+    key : RecordKey, optional
+        With the release secret, where the spec has a record key.
+    previous : str, optional
+        The newest version that readers find.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
     prepared : Prepared, optional
@@ -56,14 +75,63 @@ class FinishedFolder(FinishedVersion):
         where rows are taken over: then it is no longer there.
     """
 
+    spec: ReleaseSpec
+    folder: ReleaseFolder
+    version: str
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
+    key: RecordKey | None = None
+    previous: str | None = None
     followed: Snapshot | None = None
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
 
     @cached_property
+    def spec_text(self) -> SpecText:
+        """What the text of the spec says; of "auto" the columns are those of the source, read again."""
+        said = SpecText.of(self.spec.text)
+        said = said.publishing(source_columns(self.spec)) if said.publishes_all else said
+        return said if self.classes is None else replace(said, class_column=self.classes.column)
+
+    @cached_property
+    def classes(self) -> PlainClasses | None:
+        """The questions that classes of records follow from, where there are any."""
+        return PlainClasses.parse(self.folder.classes.read_bytes()) if self.folder.classes.is_file() else None
+
+    @cached_property
+    def given_classes(self) -> PlainClasses | None:
+        """The questions in the file that the text of the spec names, as it is now; None where it names none.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+        named = self.spec_text.section("groups").get("classes")
+        if named is None:
+            return None
+        try:
+            return PlainClasses.parse(self.spec.resolve(str(named)).read_bytes())
+        except OSError as error:
+            raise DataError(f"the file of classes {named} cannot be read any more") from error
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
+        return self.snapshot.read_codings().settled(self.spec)
+
+    @property
+    def handed_on(self) -> object:
+        """The guarantee that the run was for."""
+        from funnel.guarantees import parse_guarantee
+
+        return parse_guarantee(self.spec.guarantee.canonical)
+
+    @cached_property
     def frequencies(self) -> PublicFrequencies | None:
         """The public counts, where noise protects the exact ones."""
-        if not self.said.has_noise:
+        if not self.spec_text.has_noise:
             return None
         if not self.folder.frequencies.is_file():
             raise DataError("frequencies.json, from which all else is to follow, is missing")
@@ -72,7 +140,7 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def noise_material(self) -> NoiseMaterial | None:
         """What the noise of the series is derived from; None where its secret is gone."""
-        series = str(self.said.settings["name"])
+        series = str(self.spec_text.settings["name"])
         try:
             text = (self.spec.workspace_folder / series / "noise-secret").read_text(encoding="ascii")
         except OSError:
@@ -84,14 +152,14 @@ class FinishedFolder(FinishedVersion):
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if self.classes is not None:
-            found = self.classes.counted(self.whole_recount)
+            found = self.classes.counted(self.whole_counts)
             return found if public is None else found.over(public.secret, public.inputs)
         if public is None:
             return recount(self.settled)
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
 
     @cached_property
-    def whole_recount(self) -> Recount:
+    def whole_counts(self) -> Recount:
         """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
         return recount(self.settled.whole, self.public_values, wide=True)
 
@@ -111,7 +179,7 @@ class FinishedFolder(FinishedVersion):
     @cached_property
     def stated_categories(self) -> dict[str, tuple[str, ...]]:
         """By column of the released table the values that the package states, in its order."""
-        (table,) = (one for one in json_in(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
+        (table,) = (one for one in read_json(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
         return {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
 
     @property
@@ -119,12 +187,12 @@ class FinishedFolder(FinishedVersion):
         """The values of the columns of whole records, where these are published."""
         if self.classes is None:
             return {}
-        return values_of(self.whole_recount, self.classes.columns, self.public_values)
+        return values_of(self.whole_counts, self.classes.columns, self.public_values)
 
     @cached_property
     def public(self) -> Recount:
         """The counts that everything public follows from."""
-        return self.recount if self.frequencies is None else self.frequencies.as_recount(self.recount.sha256)
+        return self.recount if self.frequencies is None else self.frequencies.as_counts(self.recount.sha256)
 
     @cached_property
     def document(self) -> ProtocolDocument:
@@ -137,22 +205,22 @@ class FinishedFolder(FinishedVersion):
         return self.document.content()
 
     @cached_property
-    def laws(self) -> Laws:
+    def laws(self) -> Distributions:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(
+        return Distributions(
             self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers
         )
 
     def over_published(self, counted: Recount) -> Recount:
         """Counts over what is published of a record: of the secret too, where that is."""
-        return counted if self.said.publish == self.said.inputs else counted.with_secret()
+        return counted if self.spec_text.publish == self.spec_text.inputs else counted.with_secret()
 
     @property
     def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
-        if self.said.settings.get("utility", "information") != "variance":
+        if self.spec_text.settings.get("utility", "information") != "variance":
             return None
-        (column,) = self.said.publish
+        (column,) = self.spec_text.publish
         inputs = self.public.inputs
         found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
         return dict(zip(inputs, found, strict=True))
@@ -183,36 +251,21 @@ class FinishedFolder(FinishedVersion):
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
 
-    @cached_property
-    def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
-        """Records of people who are forgotten, by secret and by what the drawing says that they were drawn by.
-
-        `HistoryEvidence` counts them again.
-        """
-        found = self.drawing_document
-        if found is None:
-            return {}
-        known = set(found.inputs.symbols)
-        return {
-            (s, symbol): count
-            for s, counts in zip(found.secret.symbols, found.counts, strict=True)
-            for symbol, count in zip(found.drawn_by.symbols, counts, strict=True)
-            if count and symbol not in known
-        }
-
     @property
-    def _alone(self) -> PlainInformation | None:
+    def alone(self) -> PlainInformation | None:
         """What the protocol of the version alone would have told, where people have histories."""
         found = self.drawing_document
         if found is None:
             return None
         weights = tuple(tuple(map(int, row)) for row in found.target)
-        return dataclasses.replace(self.laws.released, weights=weights).information(self.public)
+        return replace(self.laws.released, weights=weights).information(self.public)
 
     @cached_property
     def evidence(self) -> Evidence:
         """The released table, with what it is declared to hold."""
-        return Evidence(self.folder.data, self.document.protocol, self.said.released, self.pairs.by_output.tolist())
+        return Evidence(
+            self.folder.data, self.document.protocol, self.spec_text.released, self.pairs.by_output.tolist()
+        )
 
     @cached_property
     def pairs(self) -> DrawnCounts:
@@ -230,8 +283,8 @@ class FinishedFolder(FinishedVersion):
         found, given = self.recount, self.drawing_document
         joint = Joint.from_counts(
             found.table(found.secret, found.inputs),
-            Alphabet(self.said.secret, found.secret),
-            Alphabet(self.said.inputs, found.inputs),
+            Alphabet(self.spec_text.secret, found.secret),
+            Alphabet(self.spec_text.inputs, found.inputs),
         )
         return Drawing(
             released=self.folder.data,
@@ -241,21 +294,21 @@ class FinishedFolder(FinishedVersion):
             draws=self.draws,
             words=WordsDocument.read(self.folder.words).statistics,
             snapshot=Path(self.drawn_snapshot.data.path),
-            shuffled=self.said.shuffled,
+            shuffled=self.spec_text.shuffled,
             taken_over=self.taken_over,
             earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
             by_class=self.classes is not None,
         )
 
     @cached_property
-    def _told_numbers(self) -> list[ToldNumbers]:
+    def declared_numbers(self) -> list[PlainNumbers]:
         """The columns of numbers that the text of the spec asks for."""
-        return declared_numbers(self.settled, self.laws.released, self.said.drawn)
+        return declared_numbers(self.settled, self.laws.released, self.spec_text.drawn)
 
     @property
-    def _intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
+    def intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
         """The intervals that categories of numbers stand for."""
-        return {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+        return {column: plain_intervals(self.settled, column) for column in self.spec_text.section("numbers")}
 
     @property
     def is_followed(self) -> bool:
@@ -263,20 +316,20 @@ class FinishedFolder(FinishedVersion):
 
         Rows that are taken over were judged when they were drawn, and are in the register.
         """
-        return self.said.people == "same" and not (self.taken_over and self.prepared is None)
+        return self.spec_text.people == "same" and not (self.taken_over and self.prepared is None)
 
     @cached_property
-    def _history_evidence(self) -> HistoryEvidence | None:
+    def history_evidence(self) -> HistoryEvidence | None:
         """What all versions together are judged by; None where no register is handed on."""
         if self.prepared is None or self.history is None:
             return None
         drawing = self.drawing_document
         return HistoryEvidence(
             prepared=self.prepared,
-            promise=self.said.promise,
-            reserve=self.said.reserve,
-            robust=self.said.robust,
-            name=f"{self.said.settings['name']}/{self.version}",
+            promise=self.spec_text.promise,
+            reserve=self.spec_text.reserve,
+            robust=self.spec_text.robust,
+            name=f"{self.spec_text.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,
             released=self.laws.released,
@@ -290,7 +343,7 @@ class FinishedFolder(FinishedVersion):
         )
 
     @property
-    def _first_rows(self) -> FirstRows:
+    def first_rows(self) -> FirstRows:
         """What the counts are of where people have several rows; of rows that are taken over, as they are stored.
 
         That the register has the rows of the source, in any order, is judged with it.
@@ -300,7 +353,7 @@ class FinishedFolder(FinishedVersion):
         return stored_counts(self.folder.first_rows)
 
     @property
-    def _outside(self) -> float:
+    def outside(self) -> float:
         """Share of the people who are outside the bound, as it is public: with noise of those who are expected."""
         found = self.history
         if found is None:
@@ -311,17 +364,7 @@ class FinishedFolder(FinishedVersion):
         return found.outside / (found.units or self.recount.rows)
 
     @property
-    def _reports_before(self) -> list[Path]:
+    def reports_before(self) -> list[Path]:
         """The figures of the public reports of earlier versions that are there."""
-        paths = (one.root / public_files.NUMBERS for one in self.earlier)
+        paths = (one.numbers for one in self.earlier)
         return [path for path in paths if path.is_file()]
-
-
-def stored_counts(path: Path) -> FirstRows:
-    """Exact counts, as internal evidence has them."""
-    stored = JointDocument.read(path).joint
-    return {
-        (s, x): count
-        for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
-        for x, count in zip(stored.inputs.symbols, row, strict=True)
-    }

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from funnel.audit.evidence import stored_counts
+from funnel.audit.files import read_json
 from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
-from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial, TableOf
 from funnel.recount.noisy_moves import split_complaints
@@ -25,7 +26,11 @@ from funnel.recount.selection import (
     special_values,
     surprise,
 )
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
 # A false alarm may come from the values that were selected, or from the noise of means; all other noise is derived.
 SIGNIFICANCE = SHARES["frequencies"] / 2
@@ -49,42 +54,21 @@ class Before:
     source: str = ""
 
 
-def frequency_claims(
-    public: PublicFrequencies,
-    counted: Recount,
-    spec: ReleaseSpec,
-    said: Said,
-    before: Sequence[Before] = (),
-    whole: Mapping[str, Sequence[str]] | None = None,
-    first: bool = True,
-    material: NoiseMaterial | None = None,
-) -> list[Claim]:
+def frequency_claims(finished: FinishedFolder) -> list[Claim]:
     """What holds of the content of a ``frequencies.json`` by the source and the spec; an audit checks it by itself.
-
-    Parameters
-    ----------
-    public : PublicFrequencies
-        The file, read anew.
-    counted : Recount
-        Records counted again, by the values that the file names.
-    spec : ReleaseSpec
-        How values are recoded.
-    said : Said
-        What the text of the spec says.
-    before : sequence of Before
-        Earlier versions of the series with noise.
-    whole : mapping of column to sequence of str, optional
-        The public values of every column of whole records, where counts are by their class.
-    first : bool
-        Whether no version of the series was published before, so that there is nothing that is not in ``before``.
-    material : NoiseMaterial, optional
-        What noise is derived from; None where that is gone.
 
     Raises
     ------
     DataError
         If records have values that no count is of.
     """
+    public, spec, said = finished.frequencies, finished.spec.whole, finished.spec_text
+    if public is None:
+        return [Claim("frequencies", "cannot be judged: no noise is declared")]
+    before = [_before(one) for one in finished.before if one.frequencies.is_file() and one.joint.is_file()]
+    counted, whole, first = finished.recount, finished.public_values, finished.version == "1.0.0"
+    if public.rows is not None:
+        counted = replace(counted, counts=finished.first_rows)
     labels = public.labels if whole is None else whole
     return [
         all_of("settings", _settings(public, spec, said)),
@@ -92,13 +76,21 @@ def frequency_claims(
         all_of("combinations", _combinations(public, said)),
         all_of("values", _values(labels, counted, spec)),
         all_of("selected values", _selected(public, labels, counted, spec)),
-        _derived(public, counted, before, material),
+        _derived(public, counted, before, finished.noise_material),
         all_of("noise of other versions", _drawn_once(public, counted, before)),
         all_of("spent", _spent(public, said, before, counted.sha256, first)),
     ]
 
 
-def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Iterator[Claim]:
+def _before(folder: ReleaseFolder) -> Before:
+    """The public frequencies of an earlier version, and what it counted."""
+    public = PublicFrequencies.parse(folder.frequencies.read_bytes())
+    counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
+    record = read_json(folder.record) if folder.record.is_file() else {}
+    return Before(public, counts, str(record.get("origin", {}).get("source", "")))
+
+
+def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: SpecText) -> Iterator[Claim]:
     settings = said.frequencies
     yield same("beta", public.beta, settings.beta)
     # Only values that nobody declared can be those of one person alone.
@@ -110,7 +102,7 @@ def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Itera
     yield claim("epsilon", wrong is None, f"is not split as it is said: {wrong}")
 
 
-def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+def _moves(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     """That tables of changes and rows are there alone where they belong."""
     alone = public.changes is None or said.people == "same"
     yield claim("changes", alone, "are told of people who are others in every version")
@@ -122,7 +114,7 @@ def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
     )
 
 
-def _combinations(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+def _combinations(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     yield same("secret", public.secret_columns, said.secret)
     yield same("published", public.published_columns, said.inputs)
 
@@ -179,7 +171,7 @@ def _derived(
 ) -> Claim:
     """That the noise is what the secret of the series gives these counts; or was published with them before."""
     known = [one for one in before if one.source == counted.sha256]
-    if any(told.noisy == public.noisy for told in _told_of(public, counted, known)):
+    if any(told.noisy == public.noisy for told in _published_of(public, counted, known)):
         return Claim("derived noise")
     if material is None:
         return Claim("derived noise", "cannot be derived: the secret of the series' noise is gone")
@@ -190,7 +182,7 @@ def _derived(
     return claim("derived noise", not wrong, words)
 
 
-def _told_of(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[PublicFrequencies]:
+def _published_of(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[PublicFrequencies]:
     """What earlier versions told of the same exact counts, of the same values; where known, of the same source."""
     exact = {cell: count for cell, count in counted.counts.items() if count}
     for one in before:
@@ -203,14 +195,14 @@ def _told_of(public: PublicFrequencies, counted: Recount, before: Sequence[Befor
 def _drawn_once(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
     """That the same counts of one source have the same noise: on other counts a key of their own gives other noise."""
     settings = ("epsilon", "epsilon_counts", "delta", "beta")
-    for told in _told_of(public, counted, before):
+    for told in _published_of(public, counted, before):
         alike = all(getattr(told, name) == getattr(public, name) for name in settings)
         words = "was drawn again for the same counts, which tells more of them"
         yield claim("noise", not alike or told.noisy == public.noisy, words)
 
 
 def _spent(
-    public: PublicFrequencies, said: Said, before: Sequence[Before], source: str, first: bool
+    public: PublicFrequencies, said: SpecText, before: Sequence[Before], source: str, first: bool
 ) -> Iterator[Claim]:
     most = said.frequencies.max_epsilon
     yield claim(
@@ -228,39 +220,3 @@ def _spent(
     least = math.fsum(draws.values())
     words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"
     yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)
-
-
-def _told(name: str, stated: object, number: float | None) -> Claim:
-    """That a number is told as it is, or as it is but for its last digits."""
-    if number is None or not isinstance(stated, float):
-        return same(name, stated, number)
-    return claim(name, math.isclose(stated, number, rel_tol=NOISE), f"is {stated!r} instead of {number!r}")
-
-
-def protection_claim(name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Claim:
-    """That what a document says of the protection of the frequencies is so.
-
-    Parameters
-    ----------
-    stated : mapping
-        Its part about it.
-    public : PublicFrequencies or None
-        None where no noise protects them.
-    said : Said
-    """
-    protection = said.frequencies.protection
-    numbers: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "beta", "spent"))
-    if public is not None:
-        numbers = {key: getattr(public, key) for key in numbers}
-    unprotected = stated.get("unprotected")
-    alone = said.people != "same"
-    return all_of(
-        name,
-        [
-            same("protection", stated["protection"], protection),
-            *(_told(key, stated.get(key), number) for key, number in numbers.items()),
-            claim("versions without noise", isinstance(unprotected, int) and unprotected >= 0, "are no number"),
-            claim("versions without noise", not alone or unprotected == 0, f"are {unprotected!r} where each is alone"),
-            same("parts", set(stated), {"protection", *numbers, "unprotected"}),
-        ],
-    )

@@ -120,9 +120,9 @@ class HistoryEvidence:
         return self.found.versions[-1]
 
     @property
-    def _law(self) -> Recount:
+    def _public_counts(self) -> Recount:
         """The counts that are published, which is what a reader takes for the law of the version."""
-        return self.recount if self.public is None else self.public.as_recount(self.recount.sha256)
+        return self.recount if self.public is None else self.public.as_counts(self.recount.sha256)
 
     def claims(self) -> list[Claim]:
         """All that has to hold of it."""
@@ -150,7 +150,7 @@ class HistoryEvidence:
         fits = set(chapter.secret) == set(recount.secret) and set(chapter.inputs) == set(recount.inputs)
         yield claim("alphabets", fits, "have other values than the source")
         if fits:
-            law = self._law
+            law = self._public_counts
             counts = [n for row in law.table(chapter.secret, chapter.inputs) for n in row]
             yield claim("counts", list(chapter.counts) == counts, "differ from those of the source")
         public = self.public
@@ -240,7 +240,7 @@ class HistoryEvidence:
             # What the version alone would have told is computed from these weights, and compared with in public.
             target = tuple(tuple(map(int, row)) for row in self.drawing["target"])
             box = None if self.public is None else self.public.possible
-            aimed_at = replace(self.released, weights=target).level(self.promise, self._law, box)
+            aimed_at = replace(self.released, weights=target).level(self.promise, self._public_counts, box)
             yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
         yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
 

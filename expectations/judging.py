@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 
 
-class Judged(Protocol):
+class Validatable(Protocol):
     """What can be judged: expectations, and the tables that they are on."""
 
     def declared(self) -> list[ReleaseExpectation]:
@@ -34,7 +34,7 @@ class Judged(Protocol):
         ...
 
 
-def judge(evidence: Judged) -> Verdict:
+def judge(evidence: Validatable) -> Verdict:
     """Judge a release.
 
     Great Expectations fails open: an expectation it does not know is left out, and the rest succeeds. So what it
@@ -68,7 +68,7 @@ class Evaluated:
     results: Mapping[str, ExpectationSuiteValidationResult]
 
 
-def evaluate(evidence: Judged) -> Evaluated:
+def evaluate(evidence: Validatable) -> Evaluated:
     """As `judge`, with the results of Great Expectations."""
     try:
         declared = evidence.declared()
@@ -91,7 +91,9 @@ def evaluate(evidence: Judged) -> Evaluated:
         if expectation.evidence_table in without:
             judgements.append(_without_evidence(expectation, without[expectation.evidence_table]))
         else:
-            judgements.append(_judged(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation))
+            judgements.append(
+                _judgement(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation)
+            )
     judgements += [_undeclared(key) for key, left in evaluated.items() for _ in left]
     return Evaluated(tuple(judgements), results)
 
@@ -109,7 +111,7 @@ def announced(evidence: Evidence, asked: Collection[str]) -> tuple[tuple[str, st
     from funnel.pipeline.expectations.suite import declare
 
     declared = declare(evidence, traits(evidence.protocol, asked))
-    return tuple((one.judged_name, str(one.description)) for one in declared)
+    return tuple((one.check_name, str(one.description)) for one in declared)
 
 
 def _evaluate(
@@ -147,7 +149,7 @@ def _key(kind: str, arguments: dict[str, Any]) -> Key:
     return kind, json.dumps(own, sort_keys=True)
 
 
-def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult) -> Judgement:
+def _judgement(expectation: ReleaseExpectation, result: ExpectationValidationResult) -> Judgement:
     raised = _raised(result.exception_info)
     found = result.result or {}
     details = found.get("details", {})
@@ -159,7 +161,7 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
     elif result.success is not (failure is None):
         failure = failure or "it did not succeed, without saying why"
     return Judgement(
-        name=expectation.judged_name,
+        name=expectation.check_name,
         description=str(expectation.description),
         passed=failure is None,
         observed=found.get("observed_value"),
@@ -169,7 +171,7 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
 
 
 def _without_evidence(expectation: ReleaseExpectation, why: str) -> Judgement:
-    name, description = expectation.judged_name, str(expectation.description)
+    name, description = expectation.check_name, str(expectation.description)
     return Judgement(name=name, description=description, passed=False, failure=why)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from funnel.drawn import DrawnCounts
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import ReleasedProtocol
 from funnel.recount.cells import TEXT
@@ -31,56 +31,47 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
 
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
+
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096
 
 Texts = tuple[str | None, ...]
 
 
-def keyed_claims(
-    spec: ReleaseSpec,
-    snapshot: Snapshot,
-    key: RecordKey,
-    protocol: ReleasedProtocol,
-    pairs: DrawnCounts,
-    followed: Snapshot | None = None,
-) -> list[Claim]:
+def answer_claims(finished: FinishedFolder) -> list[Claim]:
     """That the snapshot's digests are of the records' keys, and the draws those of the digests, under this secret.
 
-    Parameters
-    ----------
-    spec : ReleaseSpec
-    snapshot : Snapshot
-        Has a digest of every record's key.
-    key : RecordKey
-        With the release secret.
-    protocol : ReleasedProtocol
-        What they were drawn with.
-    pairs : DrawnCounts, shape (1, a + 1, b)
-        Draws by input and output.
-    followed : Snapshot, optional
-        Of the same records with what was decided about each of them, where they have histories.
+    What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged then.
 
     Notes
     -----
     HKDF by the standard library, the law of a record by its cumulative weights: nothing of `funnel.sampling` is called.
     O(rows) time in constant memory.
     """
+    snapshot, key, followed = finished.snapshot, finished.key, finished.followed
+    if key is None:
+        return [Claim("answers", "cannot be derived: the run hands on no release secret")]
+    digests = claim(
+        "digests",
+        _digests_are_of_keys(finished.spec, snapshot, key),
+        "are not those of the keys under the release secret",
+    )
+    given = finished.drawing_document is not None
+    if given and followed is None:
+        return [digests, Claim("answers")]
+    protocol = ReleasedProtocol.parse(finished.folder.drawing.read_bytes()) if given else finished.laws.released
+    pairs = finished.pairs
     drawn: Counter[int] = Counter()
     for cells, records in _drawn(followed or snapshot, key, protocol, followed is not None):
         drawn.update(dict(zip(cells.tolist(), records.tolist(), strict=True)))
     stated = dict(zip(pairs.cells.tolist(), pairs.records.tolist(), strict=True))
     wrong = sum(abs(drawn[cell] - stated.get(cell, 0)) for cell in {*drawn, *stated}) // 2
     return [
-        digests_claim(spec, snapshot, key),
+        digests,
         claim("answers", not wrong, f"of {wrong:,} records are not those that their keys and the secret give"),
     ]
-
-
-def digests_claim(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> Claim:
-    """That the snapshot's digests are of the records' keys under this secret."""
-    same = _digests_are_of_keys(spec, snapshot, key)
-    return claim("digests", same, "are not those of the keys under the release secret")
 
 
 def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:

@@ -73,6 +73,6 @@ class Estimating:
                 told.append(float(np.sqrt(added / self._n)) if added >= _NOTHING_ADDED * share else 0.0)
         return told
 
-    def is_told(self, members: Sequence[int]) -> bool:
+    def can_be_estimated(self, members: Sequence[int]) -> bool:
         """Whether the share of all these values together can be told."""
         return self.errors([members])[0] is not None

@@ -8,54 +8,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from scipy.special import chdtri
 
+from funnel.audit.documentation import previous_version
+from funnel.audit.files import read_json
+from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
-from funnel.pipeline.expectations.public_files import DATA, DRAWN, DRAWN_CSV
-from funnel.pipeline.expectations.said import Said
-from funnel.recount.drawn_numbers import ToldNumbers, field_again
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount.drawn_numbers import PlainNumbers, field_again
 from funnel.recount.figures import NOISE
-from funnel.recount.laws import Laws
 from funnel.recount.published import in_csv
 
 
-def package_claims(
-    content: Mapping[str, Any],
-    version: str,
-    laws: Laws,
-    said: Said,
-    versions: int | None = None,
-    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
-    drawn: Sequence[ToldNumbers] = (),
-    values: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[Claim]:
-    """What holds of the content of a ``datapackage.json``.
-
-    Parameters
-    ----------
-    content : mapping
-        Of the file.
-    version : str
-        That is about to be published.
-    laws, said
-        As for `protocol_claims`.
-    versions : int, optional
-        Published about these people so far, where they are the same.
-    intervals : mapping of column to mapping of category to (least, largest)
-        The intervals that categories of numbers stand for.
-    drawn : sequence of ToldNumbers
-        The columns of numbers that are drawn within them.
-    values : mapping of column to sequence of str
-        Of the columns of whole records, where these are published; in any order.
-    """
+def package_claims(finished: FinishedFolder) -> list[Claim]:
+    """What holds of the content of a ``datapackage.json``."""
+    content, laws, said = read_json(finished.folder.package), finished.laws, finished.spec_text
+    previous = previous_version(finished.folder, content, [finished.folder.catalogue.name])
     privacy = content["funnel:privacy"]
     confidence, n = privacy["confidence"], laws.recount.rows
     return [
-        same("version", content.get("version"), version),
+        same("version", content.get("version"), finished.version),
+        same("previous version", previous, finished.previous),
         all_of(
             "settings",
             [
@@ -67,10 +44,10 @@ def package_claims(
                     "is not what the spec says of the rules",
                 ),
                 same("people", privacy["people"], said.people),
-                same("versions", privacy["versions"], versions),
+                same("versions", privacy["versions"], finished.versions),
             ],
         ),
-        all_of("columns", _columns(content, said, intervals, drawn, values)),
+        all_of("columns", _columns(content, said, finished)),
         all_of(
             "confidence",
             [
@@ -81,26 +58,21 @@ def package_claims(
     ]
 
 
-def _columns(
-    content: Mapping[str, Any],
-    said: Said,
-    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
-    drawn: Sequence[ToldNumbers],
-    values: Mapping[str, Sequence[str]],
-) -> Iterator[Claim]:
+def _columns(content: Mapping[str, Any], said: SpecText, finished: FinishedFolder) -> Iterator[Claim]:
     """What is told of the numbers of columns, and of the values of those that the protocol is not about."""
+    intervals, drawn, values = finished.intervals, finished.declared_numbers, finished.values
     for resource in content["resources"]:
         path, fields = resource["path"], resource["schema"]["fields"]
         for column, field in zip(said.released, fields, strict=False):
             right = field.get("funnel:numbers") == _numbers(column, said, intervals.get(column, {}))
             yield claim(f"{path} {column!r}", right, "is not told to stand for the numbers that the spec says")
-            known = sorted(values.get(column, ())) if path == DATA else []
+            known = sorted(values.get(column, ())) if path == "data/records.parquet" else []
             yield claim(f"values of {column!r}", not known or sorted(field["categories"]) == known, "are others")
         further = fields[len(said.released) :]
         yield claim(f"{path} drawn numbers", further == drawn_fields(path, drawn, said), "are not as the spec says")
 
 
-def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any] | None:
+def _numbers(column: str, said: SpecText, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any] | None:
     """What the text of the spec says of the numbers of a column, and the intervals that follow."""
     told = said.section("numbers").get(column)
     if told is None:
@@ -113,9 +85,9 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
     return {**known, "whole": whole, **({"intervals": ends} if ends else {}), **means, **weight}
 
 
-def drawn_fields(path: str, drawn: Sequence[ToldNumbers], said: Said) -> list[dict[str, Any]]:
+def drawn_fields(path: str, drawn: Sequence[PlainNumbers], said: SpecText) -> list[dict[str, Any]]:
     """The fields of the columns of drawn numbers, where a table has them."""
-    if path not in (DRAWN, DRAWN_CSV):
+    if path not in TABLES:
         return []
     written = in_csv if path.endswith(".csv") else str
     return [field_again(one, said.section("numbers")[one.column].get("unit"), written) for one in drawn]

@@ -8,41 +8,29 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.frequency_claims import protection_claim
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import read_promise
 from funnel.recount.balance import is_invariant
-from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.laws import Laws, Symbol
+from funnel.recount.plain_distributions import Distributions, Symbol
 
 
-def protocol_claims(
-    content: Mapping[str, Any], laws: Laws, said: Said, has_histories: bool, public: PublicFrequencies | None
-) -> list[Claim]:
+def protocol_claims(finished: FinishedFolder) -> list[Claim]:
     """What holds of the content of a ``protocol.json`` by the spec; its figures are those of an audit.
 
-    Parameters
-    ----------
-    content : mapping
-        Of the file.
-    laws : Laws
-        Of the recounted records under these weights.
-    said : Said
-        What the text of the spec says.
-    has_histories : bool
-        Whether people have histories: then the channel is that of their register, rounded, which `HistoryEvidence` and
-        an audit hold it to.
-    public : PublicFrequencies or None
-        Where noise protects the frequencies.
+    Where people have histories the channel is that of their register, rounded, which `HistoryEvidence` and an audit
+    hold it to.
     """
-    known = has_histories or content["rounded"] is None
+    content, laws, said = finished.protocol, finished.laws, finished.spec_text
+    known, of_same = finished.drawing_document is not None or content["rounded"] is None, said.people == "same"
     asked = is_invariant({"mechanism": said.mechanism})
     return [
         guarantee_claim("guarantee", content["guarantee"]["declared"], said),
         _columns(content, said, laws),
         same("records outside the alphabet", laws.outside, 0),
         claim("effective channel", known, "is said to be rounded, and nobody has a history"),
-        protection_claim("frequencies", content["frequencies"], public, said),
+        same("protection", content["frequencies"]["protection"], said.frequencies.protection),
+        claim("versions without noise", of_same or not content["frequencies"]["unprotected"], "where each is alone"),
         same("numbers", _numbers(content), None if laws.numbers is None else _expected(content, laws.numbers)),
         claim("mechanism", not asked or is_invariant(content), "is not the one of the spec"),
     ]
@@ -60,7 +48,7 @@ def _expected(content: Mapping[str, Any], numbers: Mapping[Symbol, Fraction | No
     return [None if number is None else float(number) for number in known]
 
 
-def guarantee_claim(name: str, stated: object, said: Said) -> Claim:
+def guarantee_claim(name: str, stated: object, said: SpecText) -> Claim:
     """That the stated bound is the one of the spec, number by number."""
     try:
         promise = read_promise(str(stated))
@@ -69,17 +57,12 @@ def guarantee_claim(name: str, stated: object, said: Said) -> Claim:
     return claim(name, promise == said.promise, f"is {stated!r}, which is not the bound of the spec")
 
 
-def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:
-    publish = list(said.publish)
-    # What is published of a record may be named otherwise than what it is, but in the same columns.
+def _columns(content: Mapping[str, Any], said: SpecText, laws: Distributions) -> Claim:
     return all_of(
         "columns",
         [
-            same("outputs", content["outputs"]["columns"], publish),
+            same("outputs", content["outputs"]["columns"], list(said.publish)),
             same("secret", content["guarantee"]["secret"], list(said.secret)),
-            same("prior", content["prior"]["columns"], publish),
-            same("utility", content["utility"]["columns"], publish),
-            claim("prior", _symbols(content) == set(laws.recount.inputs), "is about other values than occur"),
             claim(
                 "inputs",
                 laws.reads_secret or set(laws.weights) == set(laws.recount.inputs),
@@ -87,7 +70,3 @@ def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:
             ),
         ],
     )
-
-
-def _symbols(content: Mapping[str, Any]) -> set[Symbol]:
-    return {tuple(symbol) for symbol in content["prior"]["symbols"]}

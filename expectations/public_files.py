@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from pathlib import Path
-
+from funnel.audit.context import NEEDED
 from funnel.audit.files import list_folder
+from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim
-
-# What a version consists of for its readers, named here once more: a file that is written and not named is refused.
-DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
-CSV, NUMBERS, FREQUENCIES, CLASSES = "data/records.csv", "report.json", "frequencies.json", "classes.json"
-DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
-HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld"})
-CHANNEL, ESTIMATOR = "protocol.csv", "estimator.csv"
-ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.recount.balance import is_invariant
 
 
-def declared_files(
-    csv: bool, noise: bool = False, drawn: bool = False, invariant: bool = False, by_class: bool = False
-) -> frozenset[str]:
+def declared_files(finished: FinishedFolder) -> frozenset[str]:
     """Paths of the public files that a version consists of; public counts are one where noise protects the others.
 
     So is a table of numbers where some are drawn within intervals. Where csv is asked for there is one of the protocol,
     and one of weights where these estimate shares: the records of an invariant protocol are counted as usual. So are
     the questions that classes of records follow from.
     """
-    tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
-    return (
-        ALWAYS
-        | ({CHANNEL} if csv else set())
-        | ({ESTIMATOR} if csv and not invariant else set())
-        | tables
-        | ({FREQUENCIES} if noise else set())
-        | ({CLASSES} if by_class else set())
-    )
+    said, (numbers, numbers_csv) = finished.spec_text, TABLES
+    asked = {
+        "data/records.csv": said.csv,
+        "protocol.csv": said.csv,
+        "estimator.csv": said.csv and not is_invariant(finished.protocol),
+        numbers: bool(said.drawn),
+        numbers_csv: bool(said.drawn) and said.csv,
+        "frequencies.json": said.has_noise,
+        "classes.json": finished.classes is not None,
+    }
+    return frozenset(NEEDED) | {path for path, is_declared in asked.items() if is_declared}
 
 
-def files_claims(root: Path, declared: Set[str]) -> list[Claim]:
-    """What holds of the files in a folder by the spec; that they are plain files of a release is seen by the audit.
-
-    Parameters
-    ----------
-    root : Path
-        Of the coming version.
-    declared : set of str
-        Paths in it of the public files.
-    """
+def files_claims(finished: FinishedFolder) -> list[Claim]:
+    """What holds of the files in a folder by the spec; that they are plain files of a release is seen by the audit."""
+    root, declared = finished.folder.root, declared_files(finished)
     found = set(list_folder(root).public)
     # The other name of it could be written to later.
     linked = [name for name in sorted(found) if (root / name).lstat().st_nlink != 1]

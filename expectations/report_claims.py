@@ -6,20 +6,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
+from funnel.audit.files import read_json
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
-from funnel.pipeline.expectations.package_claims import radius_claim
-from funnel.pipeline.expectations.said import Said
-from funnel.pipeline.expectations.weighted_claims import weighted_claims
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.pipeline.expectations.weighted_claims import class_weights, weighted_claims
 from funnel.recount import PlainInformation
 from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.laws import Laws, share_step, step_above
+from funnel.recount.plain_distributions import Distributions, share_step, step_above
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished import Finished
 
 
 @dataclass(frozen=True)
@@ -50,40 +52,18 @@ class OverVersions:
         return self.versions is None
 
 
-def report_claims(
-    numbers: Mapping[str, Any],
-    protocol: Mapping[str, Any],
-    laws: Laws,
-    said: Said,
-    checks: Sequence[tuple[str, str]],
-    over_versions: OverVersions,
-    public: PublicFrequencies | None = None,
-    weights: Mapping[str, Fraction] = MappingProxyType({}),
-) -> list[Claim]:
-    """What holds of the figures of a report by the public counts and the spec.
-
-    Parameters
-    ----------
-    numbers : mapping
-        Content of ``report.json``.
-    protocol : mapping
-        Content of ``protocol.json``.
-    laws, said
-        As for `protocol_claims`.
-    checks : sequence of (name, description)
-        Of all expectations.
-    over_versions : OverVersions
-    public : PublicFrequencies, optional
-        Where noise protects the frequencies.
-    weights : mapping of class to Fraction
-        What the classes of survey weights stand for.
-    """
+def report_claims(finished: Finished) -> list[Claim]:
+    """What holds of the figures of a public report by the public counts and the spec."""
+    numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
+    laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
+    checks = [(one.check_name, str(one.description)) for one in finished.declared()]
+    before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
+    over_versions = OverVersions(finished.versions, finished.alone, before, finished.outside)
     figures = numbers["figures"]
-    texts = {"shuffled": said.shuffled, "people": said.people, "unit": said.unit}
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
-        all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
-        all_of("channel", _channel(numbers, protocol, laws)),
+        same("unit", numbers["unit"], said.unit),
+        same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret)),
         all_of(
             "figures",
             [
@@ -99,16 +79,11 @@ def report_claims(
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
-        claim("checks", told == list(checks), "are not those that the release is judged by"),
-        claim(
-            "unchanged",
-            is_invariant(protocol) == (numbers.get("unchanged") is not None),
-            "is not told, or told of another mechanism",
-        ),
+        claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
 
-def _history(figures: Mapping[str, Any], laws: Laws, over: OverVersions) -> Iterator[Claim]:
+def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
     yield same("versions", None if found is None else found["versions"], over.versions)
@@ -125,14 +100,14 @@ def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None
     if numbers["figures"]["history"] is None:
         yield same("kept by versions", told, [])
         return
-    yield same("kept by this version", told[-1] if told else None, _told(numbers))
+    yield same("kept by this version", told[-1] if told else None, _own_line(numbers))
     if before is not None:
-        known = [_told(one) for one in before if one["figures"].get("history") is not None]
+        known = [_own_line(one) for one in before if one["figures"].get("history") is not None]
         other = [one["version"] for one in told[:-1] if one not in known]
         yield claim("kept by earlier versions", not other, f"is not what {', '.join(other)} tells of itself")
 
 
-def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
+def _own_line(numbers: Mapping[str, Any]) -> dict[str, Any]:
     figures = numbers["figures"]
     return {
         "version": numbers["version"],
@@ -141,14 +116,9 @@ def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
-    yield same("reads", numbers["channel"]["reads"], protocol["inputs"]["columns"])
-    yield same("reads the secret", numbers["mechanism"]["reads_secret"], laws.reads_secret)
-    yield same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret))
-    yield same("published values", numbers["published"]["values"], len(laws.recount.inputs))
-
-
-def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:
+def _weighted(
+    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, weights: Mapping[str, Fraction]
+) -> Iterator[Claim]:
     weight = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
     if weight is not None:
@@ -161,7 +131,7 @@ def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mappi
     yield from weighted_claims(numbers.get("weighted"), weight, weights, columns)
 
 
-def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:
+def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: SpecText) -> Iterator[Claim]:
     stated = numbers["frequencies"]
     yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
     together = None if public is None else said.robust
@@ -171,25 +141,24 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
         yield same("dropped", numbers["source"]["dropped"], None)
 
 
-def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said, public: PublicFrequencies | None) -> Iterator[Claim]:
+def _figures(
+    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, public: PublicFrequencies | None
+) -> Iterator[Claim]:
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
     yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
-    yield same("alpha", estimation["alpha"], said.alpha)
     yield same("records of the estimate", estimation["records"], n)
-    cells = laws.recount.cells
-    yield same("cells", estimation["cells"], cells)
-    yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
+    yield same("cells", estimation["cells"], laws.recount.cells)
 
 
 def _share(told: PlainInformation | None) -> float:
     return told.share if told is not None and told.entropy > 0 else 0.0
 
 
-def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> Iterator[Claim]:
+def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformation) -> Iterator[Claim]:
     """What the comparison says of the mechanism that was chosen; of the others only it knows."""
     step = share_step(laws.recount.rows)
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
@@ -197,7 +166,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         counted = is_invariant({"mechanism": row["mechanism"]})
-        explained = worth_of(laws, counted) if numbers["utility"] == "estimation" else laws.explained
+        explained = utility_share(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
         if (most := row["most"]) is not None:
@@ -206,7 +175,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
             yield claim("unchanged_gap", counted, "is told of a protocol that does not keep values as they are")
 
 
-def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     n = laws.recount.rows
     step = share_step(n)
     for kind, rows, share, known in (
@@ -230,7 +199,7 @@ def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield claim(f"probability of {label!r} for {x!r}", near_enough, f"is {share!r}, not that of the weights")
 
 
-def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+def _lifts(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     """Every lift that is told, within a step of the exact one, by its place."""
     secrets = {SEPARATOR.join(symbol): symbol for symbol in laws.recount.secret}
     outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
@@ -255,7 +224,7 @@ def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield claim(f"lift of {s!r} given {y!r}", fine, f"is told as {lift!r}, which it is not")
 
 
-def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
+def _coarseness(lift: float, laws: Distributions, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.pipeline.expectations.claims import Claim, claim, near, same
-from funnel.pipeline.expectations.said import Said
-from funnel.recount.laws import share_step
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount.plain_distributions import share_step
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.spec import ReleaseSpec
 
@@ -19,7 +19,7 @@ Pairs = Mapping[tuple[str, str], int]
 """Records by value of a column and class of weights."""
 
 
-def class_weights(settled: ReleaseSpec, said: Said) -> dict[str, Fraction]:
+def class_weights(settled: ReleaseSpec, said: SpecText) -> dict[str, Fraction]:
     """What every class of the weights that the text names stands for; nothing without weights."""
     weight = said.settings.get("weight")
     if weight is None:

@@ -11,7 +11,7 @@ from funnel.pipeline.flows.artifacts import describe_run
 from funnel.pipeline.flows.pipeline import run_approved
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.tasks.step import plain_errors
-from funnel.release.approval import Approval, asked_version
+from funnel.release.approval import Approval, version_to_approve
 from funnel.release.layout import Version
 from funnel.spec import ReleaseSpec
 
@@ -58,4 +58,4 @@ def _read(
     path: str, by: str, note: str | None, version: str | None, text: str | None
 ) -> tuple[ReleaseSpec, Approval, Version | None]:
     described = ReleaseSpec.load(path) if text is None else ReleaseSpec.parse(text, path)
-    return described, Approval.given(by, note), asked_version(version)
+    return described, Approval.given(by, note), version_to_approve(version)

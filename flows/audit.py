@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from funnel.audit.check import Result, complaint_of
+from funnel.audit.check import Result, error_of
 from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
@@ -42,7 +42,7 @@ def audit(release: str, public: bool = False, register_folder: str | None = None
     # Others than the steward read the orchestrator's database: figures in it are rounded as in public files.
     shown = [{"name": check.name, "state": str(check.state), "detail": public_text(check.detail)} for check in checks]
     create_table_artifact(shown, key="funnel-audit", description=f"Checks of {Path(release).name}")
-    if (complaint := complaint_of(Path(release).name, checks)) is not None:
+    if (complaint := error_of(Path(release).name, checks)) is not None:
         raise complaint
     return [{"name": check.name, "state": str(check.state), "detail": check.detail} for check in checks]
 

@@ -87,13 +87,13 @@ def approve(
     in the report; the note is not.
     """
     check_installed()
-    from funnel.release.approval import Approval, asked_version
+    from funnel.release.approval import Approval, version_to_approve
 
     click.get_current_context().meta[STOPPED] = "what was held waits still, unless it was published before"
     if reject is not None and note is not None:
         raise click.UsageError("--note goes with an approval; with --reject the reason is kept")
     said = Approval.given(approver, note if reject is None else reject)
-    asked = asked_version(version)
+    asked = version_to_approve(version)
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
         if reject is not None:

@@ -378,7 +378,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     """
     from tempfile import TemporaryDirectory
 
-    from funnel.audit.check import complaint_of
+    from funnel.audit.check import error_of
     from funnel.audit.recheck import Told, recheck
     from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
@@ -408,7 +408,7 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
         console.progress("checking the release", 0, None)
         checks = recheck(found, told)
     console.print_checks(root, checks)
-    if (complaint := complaint_of(root, checks)) is not None:
+    if (complaint := error_of(root, checks)) is not None:
         raise complaint
 
 

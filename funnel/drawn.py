@@ -117,14 +117,6 @@ class DrawnCounts:
         for group, (start, end) in zip(groups.tolist(), pairwise(bounds), strict=True):
             yield group // a, group % a, self.cells[start:end] % b, self.records[start:end]
 
-    def agrees_with(self, other: DrawnCounts) -> bool:
-        """Whether these are the same counts."""
-        return (
-            self.shape == other.shape
-            and np.array_equal(self.cells, other.cells)
-            and np.array_equal(self.records, other.records)
-        )
-
     def _margin(self, places: IntArray, shape: tuple[int, ...]) -> IntArray:
         table = np.zeros(math.prod(shape), dtype=np.int64)
         np.add.at(table, places, self.records)

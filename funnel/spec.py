@@ -18,7 +18,7 @@ from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import conflicts, together, why_not_by_class
-from funnel.settings.disclosure import DOMINANCE_OF_PUBLISHED, DisclosureSettings
+from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
@@ -31,7 +31,7 @@ from funnel.settings.source import SourceSettings
 from funnel.settings.version_settings import HistorySettings, folder_name
 from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
-from funnel.validation_message import complaint
+from funnel.validation_message import validation_sentence
 
 if TYPE_CHECKING:
     from funnel.settings.disclosure_rules import Rules
@@ -188,7 +188,7 @@ class ReleaseSpec(Section):
         try:
             spec = cls.model_validate(with_hierarchies(settings, Path(folder), cls.of, hierarchies))
         except ValidationError as error:
-            raise SpecError(complaint(error, cls)) from error
+            raise SpecError(validation_sentence(error, cls)) from error
         spec = spec.with_declared_bins()
         spec._folder = Path(folder).absolute()
         if not kept:

@@ -38,7 +38,7 @@ _PHRASES = {
 }
 
 
-def complaint(error: ValidationError, model: type[BaseModel]) -> str:
+def validation_sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """The problems of a validation of ``model``, in one sentence that ends with where those are that it does not tell.
 
     Settings that are not known come first, all at once: a misspelt name explains the one that is then missing.
@@ -46,7 +46,7 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     details = error.errors(include_url=False, include_input=False)
     unknown = [detail for detail in details if detail["type"] == "extra_forbidden"]
     meant = {(*detail["loc"][:-1], _meant(detail["loc"], model)) for detail in unknown}
-    others = [detail for detail in details if not _said_by(detail, meant)]
+    others = [detail for detail in details if not _sentence_of(detail, meant)]
     problems = unknown + others
     sentence = _sentence(problems[0], model)
     also = unknown[1:_NAMED]
@@ -84,7 +84,7 @@ def _hint(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     return f"did you mean {elsewhere}?" if elsewhere else ""
 
 
-def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
+def _sentence_of(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
     """Whether the unknown settings are this problem, or explain it."""
     return detail["type"] == "extra_forbidden" or (detail["type"] == "missing" and detail["loc"] in meant)
 

@@ -1,7 +1,10 @@
-"""Account: one run's part in the ledger, from its beginning, where ledger and folders are made to agree, to its end."""
+"""Account: one run's part in the ledger, from its beginning, where it agrees with the folders, to its end."""
 
 from __future__ import annotations
 
+import getpass
+import socket
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,7 +14,6 @@ from funnel.pipeline.ledger.entry import Digests, Event, Judged, in_utc
 from funnel.pipeline.ledger.holding import PATIENT, Patience
 from funnel.pipeline.ledger.ledger import Ledger, now
 from funnel.pipeline.ledger.reconcile import Found, missing_entries, newest_of_each
-from funnel.pipeline.ledger.starter import started_by
 from funnel.progress import Progress, quiet
 from funnel.register.register import Register
 from funnel.release.findings import FindingsDocument
@@ -334,3 +336,19 @@ class Account:
             started_by=self.started_by,
             software=dict(record.software),
         )
+
+
+def started_by() -> str:
+    """``user@host``, or inside a flow ``prefect run NAME``; no secret is in either."""
+    if "prefect" in sys.modules:
+        from prefect.context import FlowRunContext
+
+        context = FlowRunContext.get()
+        if context is not None and context.flow_run is not None:
+            return f"prefect run {context.flow_run.name}"
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        # A container whose user has no name.
+        user = "unknown"
+    return f"{user}@{socket.gethostname() or 'unknown'}"

@@ -9,7 +9,7 @@ from funnel.release.counted_as_usual import whole_stays
 from funnel.release.decision import newest_found
 from funnel.release.internal_evidence import write_evidence
 from funnel.release.public import PublicRelease
-from funnel.release.publication import require_drawn, require_small, write_documents, write_handouts, write_package
+from funnel.release.publication import require_drawn, require_small, write_documentation, write_documents, write_package
 from funnel.report import ReportContent
 from funnel.report.gathering import Results, report_content
 from funnel.report.writing import write_report
@@ -63,6 +63,6 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}
     version = draft.decision.version
     write_package(settled, protocol, public.findings, protection, version, draft.created, folder, categories)
-    write_handouts(folder, newest_found(run.earlier))
+    write_documentation(folder, newest_found(run.earlier))
     require_small(folder, spec.limits.max_document)
     return content

@@ -19,8 +19,8 @@ from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
+from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
-from funnel.sampling.engines import workers_of
 from funnel.source import is_wide, over_values
 from funnel.spec import ReleaseSpec
 

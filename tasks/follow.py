@@ -46,7 +46,7 @@ from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
-from funnel.sampling.engines import workers_of
+from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.solver.invariant import counted as counted_worth
 from funnel.spec import ReleaseSpec

@@ -8,17 +8,15 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.units import Units
 from funnel.release.decision import Draw, TakeOver
-from funnel.release.protected import (
-    Protected,
+from funnel.release.protected import Protected, public_frequencies, require_records
+from funnel.release.protected_tables import (
     changes_of,
+    extra_tables,
     has_means,
     public_changes,
-    public_frequencies,
-    require_records,
-    tables_beside,
+    public_means,
+    public_rows,
 )
-from funnel.release.protected_means import public_means
-from funnel.release.protected_rows import public_rows
 
 
 @step
@@ -45,7 +43,7 @@ def protect(
     counted = estimated.joint if units is None else units.first
     if register is not None:
         require_records(spec, earlier, [one.name for one in register.entries])
-    beside, source = tables_beside(spec, moving, units is not None), run.snapshot.source_sha256
+    beside, source = extra_tables(spec, moving, units is not None), run.snapshot.source_sha256
     found = public_frequencies(spec, counted, learned, run.drawn_before, estimated.values, beside, source)
     if units is not None:
         found = public_rows(spec, found, units, learned, run.drawn_before, moving, run.snapshot.source_sha256)

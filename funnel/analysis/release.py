@@ -114,14 +114,14 @@ class Release:
         DataError
             If a public document cannot be read at all.
         """
-        from funnel.audit.check import complaint_of
+        from funnel.audit.check import error_of
         from funnel.audit.recheck import Told, recheck
         from funnel.release.signature import parse_public_key
         from funnel.rendering import figures_again, page_renderer
 
         key = None if public_key is None else parse_public_key(public_key)
         checks = recheck(self.folder, Told(key, not internal, render=page_renderer(), figures=figures_again()))
-        if (complaint := complaint_of(str(self.folder.root), checks)) is not None:
+        if (complaint := error_of(str(self.folder.root), checks)) is not None:
             raise complaint
         return checks
 

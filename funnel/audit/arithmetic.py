@@ -17,8 +17,8 @@ from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.figures import posterior_complaints
-from funnel.recount.laws import prior_distribution
-from funnel.recount.laws import share_step as plain_share_step
+from funnel.recount.plain_distributions import prior_distribution
+from funnel.recount.plain_distributions import share_step as plain_share_step
 from funnel.recount.released import ReleasedProtocol
 from funnel.release.documents import ProtocolDocument
 
@@ -32,7 +32,7 @@ _COARSE = 2 ** (63 - 28)
 
 
 def share_step(n: int) -> Fraction:
-    """The step of the public shares of n records, as a fraction; see `funnel.recount.laws.share_step`."""
+    """The step of the public shares of n records, as a fraction."""
     return Fraction(str(plain_share_step(n)))
 
 
@@ -192,15 +192,15 @@ def check_utility(document: ProtocolDocument, rows: int) -> Result:
         for value in (said.entropy_nats, said.mutual_information_nats, said.share):
             if Fraction(repr(value)) % share_step(rows):
                 yield f"a figure is no multiple of {step:g}"
-        if not entropy.meets(said.entropy_nats, _told_to(said.entropy_nats, step) / 2):
+        if not entropy.meets(said.entropy_nats, _step_of(said.entropy_nats, step) / 2):
             yield "H(X) is not the entropy of the prior"
         if said.mutual_information_nats > said.entropy_nats + step:
             yield "I(X;Y) is larger than H(X)"
         if reads_published_only(document) and not _information(document, limits).meets(
-            said.mutual_information_nats, _told_to(said.mutual_information_nats, step) / 2
+            said.mutual_information_nats, _step_of(said.mutual_information_nats, step) / 2
         ):
             yield "I(X;Y) is not what these weights keep of this prior"
-        if not _quotient(said.mutual_information_nats, said.entropy_nats, _told_to(said.entropy_nats, step)).meets(
+        if not _quotient(said.mutual_information_nats, said.entropy_nats, _step_of(said.entropy_nats, step)).meets(
             said.share, step / 2
         ):
             yield "the share is not I(X;Y) / H(X)"
@@ -214,7 +214,7 @@ def check_utility(document: ProtocolDocument, rows: int) -> Result:
     return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")
 
 
-def _told_to(nats: float, step: float) -> float:
+def _step_of(nats: float, step: float) -> float:
     """The step that an entropy is told to: no public figure has more than four digits."""
     return max(step, 0.01) if nats >= 10 else step
 

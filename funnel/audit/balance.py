@@ -30,7 +30,7 @@ def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, 
         Records that public shares are of.
     """
     if public is not None:
-        counted = public.as_recount()
+        counted = public.as_counts()
         shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
         for (s, x), count in counted.counts.items():
             shares[(*s, *x) if (*s, *x) in shares else x] += count

@@ -103,7 +103,7 @@ def overall(checks: Sequence[Result]) -> State:
     return State.PASSED
 
 
-def complaint_of(root: str, checks: Sequence[Result]) -> FunnelError | None:
+def error_of(root: str, checks: Sequence[Result]) -> FunnelError | None:
     """The error that an audit ends with; None if everything was checked and holds."""
     state = overall(checks)
     if state is State.PASSED:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from funnel.audit.arithmetic import reads_published_only
 from funnel.audit.check import Result
+from funnel.audit.documentation import HANDOUTS
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, level_of, read_evidence
-from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
-from funnel.audit.handouts import HANDOUTS
+from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
 from funnel.audit.package import TABLES, Facts
@@ -33,9 +33,9 @@ from funnel.release.verdict import Verdict
 
 T = TypeVar("T")
 
-_NEEDED = ("datapackage.json", "protocol.json", "report.html", "report.json", "data/records.parquet", *HANDOUTS)
+NEEDED = ("datapackage.json", "protocol.json", "report.html", "report.json", "data/records.parquet", *HANDOUTS)
 _SIGNATURE = "signature.json"
-_POSSIBLE = {*_NEEDED, *TABLES, _SIGNATURE, "data/records.csv", "protocol.csv", "estimator.csv"}
+_POSSIBLE = {*NEEDED, *TABLES, _SIGNATURE, "data/records.csv", "protocol.csv", "estimator.csv"}
 
 
 class Missing(DataError):
@@ -69,7 +69,7 @@ class AuditContext:
     @cached_property
     def package(self) -> dict[str, Any]:
         """What ``datapackage.json`` says."""
-        content = parse_json(read_document(self.folder.package), self.folder.package)
+        content = read_json(self.folder.package)
         if not isinstance(content, dict):
             raise DataError(f"{self.folder.package} is not a Data Package; the release is damaged")
         return content
@@ -117,7 +117,7 @@ class AuditContext:
     @property
     def needed(self) -> tuple[str, ...]:
         """Public files that a version has; one that is not judged yet, or held, is not signed."""
-        return (*_NEEDED, *((_SIGNATURE,) if self.coming is None or self.coming.is_signed else ()))
+        return (*NEEDED, *((_SIGNATURE,) if self.coming is None or self.coming.is_signed else ()))
 
     @property
     def possible(self) -> set[str]:
@@ -194,7 +194,7 @@ class AuditContext:
     @cached_property
     def counts(self) -> Recount:
         """The counts that the release was made from: public ones where there is noise, else those in ``audit/``."""
-        return counted_of(self.evidence.joint) if self.public is None else self.public.as_recount()
+        return counted_of(self.evidence.joint) if self.public is None else self.public.as_counts()
 
     @cached_property
     def level(self) -> PlainLevel:

@@ -11,20 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.audit.check import Result, State, judged
-from funnel.audit.encoding import Compared, encoding_check
+from funnel.audit.encoding import WRITTEN, Compared, encoding_check
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES
 from funnel.audit.pages import Layout, walk_pages
 from funnel.errors import DataError
-from funnel.recount.drawn_numbers import CHUNK, ToldNumbers, csv_cells_again, parsed_numbers, seed_again
+from funnel.recount.drawn_numbers import CHUNK, PlainNumbers, csv_cells_again, parsed_numbers, seed_again
 from funnel.recount.published import in_csv
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
-
-# How funnel writes the table, said here again.
-_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
-
 
 Behind = Mapping[str, Mapping[str, Collection[str]]]
 """Of every published column, in their order, and of every text of it, in theirs, the true values that it may be of."""
@@ -48,7 +44,7 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
     O(rows) time for each column of numbers; memory for one row group.
     """
     try:
-        told = _told(package, behind)
+        told = _declared(package, behind)
         wrong = [said for one in told for said in _unlike_bins(package, one, behind[one.column])]
         if wrong:
             return [judged("drawn numbers", wrong, "")]
@@ -75,7 +71,7 @@ def behind_texts(document: ProtocolDocument) -> Behind:
     return found
 
 
-def _told(package: dict[str, Any], behind: Behind) -> list[ToldNumbers]:
+def _declared(package: dict[str, Any], behind: Behind) -> list[PlainNumbers]:
     try:
         (resource,) = (one for one in package["resources"] if one["path"] == TABLES[0])
         fields = resource["schema"]["fields"][len(behind) :]
@@ -83,10 +79,10 @@ def _told(package: dict[str, Any], behind: Behind) -> list[ToldNumbers]:
         raise DataError("the data package does not describe the table of numbers") from error
     if not fields:
         raise DataError("the data package tells of no column of numbers")
-    return [_told_of(field, behind) for field in fields]
+    return [_declared_of(field, behind) for field in fields]
 
 
-def _told_of(field: Any, behind: Behind) -> ToldNumbers:
+def _declared_of(field: Any, behind: Behind) -> PlainNumbers:
     """What a field says of drawn numbers."""
     drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
     column = drawn.get("from") if isinstance(drawn, dict) else None
@@ -95,7 +91,7 @@ def _told_of(field: Any, behind: Behind) -> ToldNumbers:
     return parsed_numbers(field, list(behind[column]))
 
 
-def _unlike_bins(package: dict[str, Any], told: ToldNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:
+def _unlike_bins(package: dict[str, Any], told: PlainNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Where what texts stand for is not made of the bins that the data package tells, and of all that are behind it."""
     (fields,) = (one["schema"]["fields"] for one in package["resources"] if one["path"] == TABLES[0])
     bins = next((field.get("funnel:numbers") for field in fields if field.get("name") == told.column), None) or {}
@@ -118,7 +114,7 @@ def _unlike_bins(package: dict[str, Any], told: ToldNumbers, behind: Mapping[str
 
 
 def _difference(
-    folder: ReleaseFolder, columns: Sequence[str], told: Sequence[ToldNumbers]
+    folder: ReleaseFolder, columns: Sequence[str], told: Sequence[PlainNumbers]
 ) -> tuple[Layout, str | None, int | None]:
     """How the table is laid out; where its cells differ from those that follow, in words; and where its bytes do."""
     seeds = [seed_again(one.column, chain.from_iterable(_codes(folder, one))) for one in told]
@@ -137,7 +133,7 @@ def _difference(
         theirs = _chunks(numbers)
         if copy is not None and not _reads(copy, _line([in_csv(name) for name in names])):
             return layout, "the header of the csv is not that of the table", None
-        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
             for chunk, ours in enumerate(_chunks(table)):
                 steps = [
                     one.steps(_positions(ours[one.column], one), seed, chunk)
@@ -156,7 +152,7 @@ def _difference(
 
 
 def _made(
-    records: pa.Table, told: Sequence[ToldNumbers], steps: Sequence[Sequence[int | None]], schema: pa.Schema
+    records: pa.Table, told: Sequence[PlainNumbers], steps: Sequence[Sequence[int | None]], schema: pa.Schema
 ) -> pa.Table:
     made: list[pa.Array] = [column.combine_chunks() for column in records.columns]
     for one, of_one in zip(told, steps, strict=True):
@@ -165,7 +161,7 @@ def _made(
     return pa.Table.from_arrays(made, schema=schema)
 
 
-def _lines(records: pa.Table, told: Sequence[ToldNumbers], steps: Sequence[Sequence[int | None]]) -> Iterator[bytes]:
+def _lines(records: pa.Table, told: Sequence[PlainNumbers], steps: Sequence[Sequence[int | None]]) -> Iterator[bytes]:
     rows = zip(*(column.to_pylist() for column in records.columns), strict=True)
     for texts, of_row in zip(rows, zip(*steps, strict=True), strict=True):
         yield _line(csv_cells_again(texts, of_row, told))
@@ -187,13 +183,13 @@ def _same(found: pa.Table, made: pa.Table) -> bool:
     )
 
 
-def _codes(folder: ReleaseFolder, told: ToldNumbers) -> Iterator[list[int]]:
+def _codes(folder: ReleaseFolder, told: PlainNumbers) -> Iterator[list[int]]:
     with opened(folder.data) as records, open_paged(records) as table:
         for batch in table.iter_batches(CHUNK, columns=[told.column]):
             yield _positions(batch.column(0), told)
 
 
-def _positions(column: pa.Array | pa.ChunkedArray, told: ToldNumbers) -> list[int]:
+def _positions(column: pa.Array | pa.ChunkedArray, told: PlainNumbers) -> list[int]:
     place: Mapping[str, int] = {text: code for code, text in enumerate(told.intervals)}
     try:
         return [place[text] for text in column.to_pylist()]

@@ -23,16 +23,14 @@ from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
+from funnel.recount.published import in_csv
 from funnel.tables import open_paged
 
 # How funnel writes a released table. Said here again: what is checked is not asked how it should be.
 _GROUP_ROWS, _PART_ROWS = 1 << 20, 1 << 21
-_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
+WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
 _READ_ROWS = 1 << 16
 _LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9][0-9.]*)")
-# What spreadsheets take for a formula, and what is only a number.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +144,7 @@ def _read(
         )
         repeats, last = 0, np.full((len(names), 1), -1)
         # Ended also where reading fails, while what it is compared with is still open.
-        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
             for codes in _groups(_codes(table, categories), layout.groups):
                 rows = np.concatenate([last, np.stack(codes)], axis=1)
                 repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
@@ -308,10 +306,6 @@ def _lines(table: pq.ParquetFile) -> Iterator[bytes]:
     )
     for row in chain([tuple(table.schema_arrow.names)], rows):
         if row not in known:
-            cells = (_guarded(str(cell)).replace('"', '""') for cell in row)
+            cells = (in_csv(str(cell)).replace('"', '""') for cell in row)
             known[row] = (",".join(f'"{cell}"' for cell in cells) + "\n").encode()
         yield known[row]
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell

@@ -24,8 +24,8 @@ from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
 from funnel.recount.count_box import CountBox
 from funnel.recount.figures import figure_complaints
-from funnel.recount.laws import Laws
 from funnel.recount.levels import PlainLevel
+from funnel.recount.plain_distributions import Distributions
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.document import Document
@@ -135,19 +135,28 @@ def check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocumen
     return judged("leakage", complaints(), said)
 
 
-def counted_of(joint: Joint) -> Recount:
-    """Stored counts as a second computation has them."""
-    counts = {
-        (s, x): int(count)
+def counts_of(joint: Joint) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
+    """Stored counts by secret and input, of the cells that are not empty."""
+    return {
+        (s, x): count
         for s, row in zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
         for x, count in zip(joint.inputs.symbols, row, strict=True)
         if count
     }
-    secret, inputs = joint.secret, joint.inputs
+
+
+def stored_counts(path: Path) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
+    """`counts_of` what a file of internal evidence has."""
+    return counts_of(JointDocument.read(path).joint)
+
+
+def counted_of(joint: Joint) -> Recount:
+    """Stored counts as a second computation has them."""
+    secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)
     return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
 
 
-def _laws(counted: Recount, document: ProtocolDocument) -> Laws:
+def _distributions(counted: Recount, document: ProtocolDocument) -> Distributions:
     """The law of the counts under the weights, over what is published of a record.
 
     Raises
@@ -166,7 +175,7 @@ def _laws(counted: Recount, document: ProtocolDocument) -> Laws:
             for symbol, number in zip(document.prior.symbols, told.numbers, strict=True)
         }
     )
-    return Laws(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
+    return Distributions(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
 
 
 def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
@@ -180,13 +189,13 @@ def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None 
     return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
 
 
-def check_law(counted: Recount, document: ProtocolDocument) -> Result:
+def check_figures(counted: Recount, document: ProtocolDocument) -> Result:
     """Everything in protocol.json that comes from the counts, from the counts again."""
-    return judged("law", _law_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+    return judged("law", _figure_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
 
 
-def _law_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
-    laws = _laws(counted, document)
+def _figure_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
+    laws = _distributions(counted, document)
     known = laws.recount
     if document.prior.columns != known.published_columns or document.prior.symbols != known.inputs:
         yield "the published values are not those of the counts"
@@ -309,5 +318,5 @@ def check_draws(evidence: Evidence, document: ProtocolDocument) -> Result:
 
 def _by_input(joint: Joint, document: ProtocolDocument) -> list[int]:
     """Records by the symbol that the protocol reads; the last ones have none of its symbols."""
-    laws = _laws(counted_of(joint), document)
+    laws = _distributions(counted_of(joint), document)
     return [*(laws.reads.get(symbol, 0) for symbol in document.inputs.symbols), laws.outside]

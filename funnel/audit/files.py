@@ -145,6 +145,11 @@ def parse_json(content: bytes, path: Path) -> Any:
         raise DataError(f"{path} cannot be read as JSON ({_why(error)}); the release is damaged") from error
 
 
+def read_json(path: Path) -> Any:
+    """The value of a JSON document, by `read_document` and `parse_json`."""
+    return parse_json(read_document(path), path)
+
+
 def canonical_difference(content: bytes, path: Path) -> str | None:
     """Why a document is not written as funnel writes it; None if it is, to the byte.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.evidence import Evidence
-from funnel.audit.files import parse_json, read_document
+from funnel.audit.files import read_json
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
 from funnel.recount.frequencies import PublicFrequencies
@@ -89,7 +89,7 @@ def check_spent(
         return unchecked(
             "spent", "the workspace with the records of all series of the register is not near this folder"
         )
-    content = parse_json(read_document(folder.frequencies), folder.frequencies)
+    content = read_json(folder.frequencies)
     until = record.created if coming is None else None
     try:
         found = list(spent_complaints(content, register, workspace, until))

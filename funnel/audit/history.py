@@ -77,7 +77,7 @@ def check_record(
         evidence.spec,
         evidence.joint.n,
     )
-    return judge_record(record, verdict.files, made, package, facts)
+    return compared_record(record, verdict.files, made, package, facts)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Made:
     records: int
 
 
-def judge_record(
+def compared_record(
     record: Record, judged_files: Mapping[str, str], made: Made, package: dict[str, Any], facts: Facts
 ) -> Result:
     """A record against the files that are there, what they say, and what the version was made from."""

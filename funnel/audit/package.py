@@ -17,6 +17,7 @@ from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
+from funnel.recount.published import in_csv
 from funnel.release.documents import ProtocolDocument
 
 Facts = Mapping[str, tuple[str, int]]
@@ -72,8 +73,6 @@ TABLES = ("data/numbers.parquet", "data/numbers.csv")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 _FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MOST_SECRETS = 1 << 20
 
 
@@ -347,7 +346,7 @@ def _schema(
 
 
 def _cell(text: str, guard: bool) -> str:
-    return f"'{text}" if guard and _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    return in_csv(text) if guard else text
 
 
 def _is_radius(said: Any, inputs: int, rows: int) -> bool:

@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document
-from funnel.audit.handouts import previous_told
 from funnel.errors import DataError, FunnelError
+from funnel.recount.balance import is_invariant
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
@@ -164,7 +165,7 @@ def check_numbers(
     figures, utility = told.figures, document.utility
     privacy = _object(package.get("funnel:privacy"))
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
-    confidence, before = _object(privacy.get("confidence")), previous_told(folder, package, catalogue)
+    confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
         "people": (told.people, privacy.get("people")),
         "random source": (told.random_source in _RANDOM[told.people == "same"], True),
@@ -189,10 +190,14 @@ def check_numbers(
         "chosen by": (told.utility, _chosen_by(told, utility.explained is not None)),
         "mechanism": (told.mechanism.name, document.mechanism),
         "channel.digest": (told.channel.digest, document.digest),
+        "channel.reads": (told.channel.reads, document.inputs.columns),
         "channel.inputs": (told.channel.inputs, len(document.inputs.symbols)),
         "channel.outputs": (told.channel.outputs, len(document.outputs.symbols)),
         "secret": (told.secret.columns, document.guarantee.secret),
+        "reads the secret": (told.mechanism.reads_secret, document.inputs.columns != document.prior.columns),
         "published": (told.published.columns, published),
+        "published values": (told.published.values, len(document.prior.symbols)),
+        "unchanged": (told.unchanged is not None, is_invariant({"mechanism": document.mechanism})),
         "weighted": weighted_of(told.weighted, package),
         "holds": (figures.holds, True),
         **{

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from funnel.audit.arithmetic import WHOLE, Interval
 from funnel.audit.check import Result, judged
+from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -48,7 +49,7 @@ def read_frequencies(folder: ReleaseFolder, document: ProtocolDocument) -> Publi
 
 def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[tuple[str, ...], Symbols]:
     """Columns and values of a published record that there are counts of: with the secret, where that is published."""
-    counted = public.as_recount()
+    counted = public.as_counts()
     if document.prior.columns == public.secret_columns + public.published_columns:
         counted = counted.with_secret()
     return counted.published_columns, counted.inputs
@@ -103,13 +104,9 @@ def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
 
 def check_noise(public: PublicFrequencies, joint: Joint) -> Result:
     """Whether the counts of the source and the public ones differ by noise as it is said to have been drawn."""
-    exact = {
-        (s, x): count
-        for s, row in zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
-        for x, count in zip(joint.inputs.symbols, row, strict=True)
-    }
+    exact = counts_of(joint)
     places = [[(s, x) for x in public.inputs] for s in public.secret]
-    if {cell for cell, count in exact.items() if count} - {cell for row in places for cell in row}:
+    if set(exact) - {cell for row in places for cell in row}:
         return judged("noise", ["the source has combinations of values that no public count is of"], "")
     noise = [
         [noisy - exact.get(cell, 0) for noisy, cell in zip(*rows, strict=True)]

@@ -8,9 +8,9 @@ from funnel.audit import arithmetic, evidence
 from funnel.audit.balance import check_balance, check_exact_balance
 from funnel.audit.check import Check, Result, State, judged, overall
 from funnel.audit.context import AuditContext
+from funnel.audit.documentation import check_documentation, check_texts, declared_texts
 from funnel.audit.encoding import check_csv
 from funnel.audit.frequencies import check_frequencies, check_order
-from funnel.audit.handouts import check_handouts, check_texts, said_texts
 from funnel.audit.histories import check_histories, check_spent
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
@@ -65,7 +65,7 @@ def _computed(name: str, make: Callable[[AuditContext], Result]) -> Callable[[Au
 
 
 _leakage = _computed("leakage", lambda k: evidence.check_leakage(k.level, k.counts, k.document))
-_law = _computed("law", lambda k: evidence.check_law(k.counts, k.document))
+_law = _computed("law", lambda k: evidence.check_figures(k.counts, k.document))
 _findings = _computed(
     "findings",
     lambda k: evidence.check_findings(k.counted_level, k.level if k.public else None, k.evidence, k.document),
@@ -121,7 +121,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "handouts",
         "public",
         "README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol.",
-        lambda k: check_handouts(k.folder, k.document, k.package, k.facts),
+        lambda k: check_documentation(k.folder, k.document, k.package, k.facts),
     ),
     Check(
         "versions",
@@ -287,7 +287,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "texts",
         "internal",
         "Title, licence, contact and sources are those of the spec.",
-        lambda k: check_texts(k.package, said_texts(k.evidence.spec.text)),
+        lambda k: check_texts(k.package, declared_texts(k.evidence.spec.text)),
     ),
     Check(
         "record",

@@ -18,7 +18,7 @@ from funnel.recount.balance import alphabet_complaints
 from funnel.recount.classes import moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.published import recount_published
+from funnel.recount.published import count_published
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.recount.stated_unchanged import Rule, unchanged_complaints
@@ -48,7 +48,7 @@ def check_unchanged(
         Records that public shares are of.
     """
     if public is not None:
-        counted = public.as_recount()
+        counted = public.as_counts()
         return check_counted_unchanged("unchanged", folder, document, counted, _published(document, table))
     shares = RoundedShares(document, rows)
     return _checked(
@@ -76,7 +76,7 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
         try:
             stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
             names = columns.names
-            published = published_by_class(recount_published(folder.data, names), len(document.outputs.columns) - 1)
+            published = published_by_class(count_published(folder.data, names), len(document.outputs.columns) - 1)
             moves = moves_of(ReleasedProtocol.parse(read_document(folder.protocol)))
         except DataError as error:
             yield str(error)

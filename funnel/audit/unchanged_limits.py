@@ -14,7 +14,7 @@ from funnel.audit.arithmetic import Interval, prior_limits
 from funnel.audit.protected import mean_within
 from funnel.recount.stated_unchanged import (
     Rule,
-    ceiling_complaint,
+    ceiling_mismatch,
     column_complaints,
     is_error,
     unique_complaints,
@@ -158,7 +158,7 @@ def _secrets(stated: Json, shares: RoundedShares, rule: Rule) -> Iterator[str]:
             yield from _share(f"stays of {name}", one["stays"], shares.mean_of(some, same), rule.step)
         # The limit follows from the prior before it was rounded.
         near = [one["prior"] + part * rule.step / 10 for part in range(-5, 6)]
-        if all(list(ceiling_complaint(name, one["at_most"], max(0.0, p), rule, True)) for p in near):
+        if all(list(ceiling_mismatch(name, one["at_most"], max(0.0, p), rule, True)) for p in near):
             yield f"at_most of {name} is {one['at_most']!r}, which the guarantee does not make it"
 
 

@@ -72,7 +72,7 @@ def chosen_edges(
     tried = list(_proposed(cells, by_variance))
     for done, cuts in enumerate(tried):
         progress("choosing bins", done, len(tried))
-        found.append(judged(cells, cuts, _nominal(guarantee), by_variance))
+        found.append(assessed(cells, cuts, _nominal(guarantee), by_variance))
     enough = ENOUGH * max(one.told for one in found)
     best = min((one for one in found if one.told >= enough), key=lambda one: (len(one.cuts), -one.told))
     return cells.edges(best.cuts)
@@ -88,7 +88,7 @@ def _nominal(guarantee: Guarantee) -> Guarantee:
     return nominal if isinstance(nominal, ConeGuarantee) else LIP(nominal.budget)
 
 
-def judged(cells: Cells, cuts: tuple[int, ...], guarantee: Guarantee, by_variance: bool) -> Tried:
+def assessed(cells: Cells, cuts: tuple[int, ...], guarantee: Guarantee, by_variance: bool) -> Tried:
     """A partition with the optimum over its intervals; nothing is told where that cannot be found."""
     begins = np.array([0, *cuts])
     counts = np.add.reduceat(cells.counts, begins, axis=1)

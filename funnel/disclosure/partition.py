@@ -73,7 +73,7 @@ class Blocks:
         """Records of each published combination, shape (a,); for a secret axis."""
         return np.asarray(self.cells.sum(axis=(0, 1)))
 
-    def judge(self, sums: IntArray) -> tuple[BoolArray, FloatArray]:
+    def assess(self, sums: IntArray) -> tuple[BoolArray, FloatArray]:
         """Of groups (k, r, c), part of r perhaps: whether they meet the rules, and what they keep in nats."""
         return self.lacking(sums) == 0, self.kept(sums)
 
@@ -137,7 +137,7 @@ class Blocks:
         best[0] = 0.0
         begin = np.zeros(m + 1, dtype=np.int64)
         for end in range(1, m + 1):
-            fits, kept = self.judge(upto[end][None] - upto[:end])
+            fits, kept = self.assess(upto[end][None] - upto[:end])
             if self.secret and end == m:
                 fits[0] = False
             total = np.where(fits, best[:end] + kept, -np.inf)
@@ -189,7 +189,7 @@ class Blocks:
             sums = np.zeros((1, *part.shape[1:]), dtype=np.int64)
             for j in range(m):
                 sums = np.concatenate([sums, sums + part[j]])
-            met, worth = self.judge(sums)
+            met, worth = self.assess(sums)
             fits &= met
             kept += worth
         return fits, kept
@@ -241,7 +241,7 @@ class Blocks:
                     before = [group for group in (here, there) if group]
                     after = [group for group in after if group]
                     sums = self._sums(after)
-                    fits, worth = self.judge(sums)
+                    fits, worth = self.assess(sums)
                     if fits.all() and worth.sum() > self.kept(self._sums(before)).sum() + TIE:
                         groups = [group for group in groups if group is not here and group is not there] + after
                         moved = True

@@ -1,4 +1,4 @@
-"""Growing: the questions that tell most of the secret, as long as classes are large enough and keep the rules."""
+"""Growing: the classes between which the secret differs most, if they are large enough and keep the rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from funnel.donors.composition import Composition
 from funnel.donors.points import POINT, scales
 from funnel.donors.record_classes import Question, RecordClasses, Scale
+from funnel.errors import DataError
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.settings.disclosure_rules import Rules
 
 BoolArray = npt.NDArray[np.bool_]
 # How often points are shifted, at most.
@@ -217,3 +219,38 @@ def _information(tables: IntArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(tables > 0, tables * np.log(tables / np.maximum(whole, 1)), 0.0)
     return np.asarray(-parts.sum(axis=0))
+
+
+# Channels between so many classes are found in seconds.
+MOST_CLASSES = 400
+
+
+def grown(joint: Joint, least: int, rules: Rules) -> RecordClasses:
+    """The classes between which the secret differs most, as fine as their least size and the rules allow.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts (c, a) of the secret and of whole records.
+    least : int
+        Records of a class, at least.
+    rules : Rules
+        That counts of (secret, class) keep.
+
+    Raises
+    ------
+    DataError
+        If the records have one class only.
+    """
+    totals = joint.counts.sum(axis=1)
+
+    def allowed(tables: IntArray) -> BoolArray:
+        return np.asarray(~rules.dominant(tables, tables.sum(axis=0), totals, joint.n).any(axis=0))
+
+    found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed)
+    if len(found.names) < 2:
+        raise DataError(
+            "no column tells anything of the secret that could be told apart from chance, or the records are too few "
+            "for two classes; lower min_records in [groups], or publish fewer columns"
+        )
+    return found

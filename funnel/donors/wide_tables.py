@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from funnel.donors.classifying import grown
+from funnel.donors.growing import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee

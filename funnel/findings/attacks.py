@@ -74,7 +74,7 @@ def attack(counts: IntArray, channel: Channel) -> Attack | None:
         # One value at a time, so that memory stays that of one table.
         law = counts[:, :, z] / total
         if law.any():
-            before += _told(law @ channel.T)
+            before += _guesses(law @ channel.T)
     return Attack(float(before[0]), float(before[1]), float(before[2]))
 
 
@@ -113,7 +113,7 @@ def entries(channel: Channel) -> int:
 
 def true_value(law: FloatArray) -> Attack:
     """The best guess from the true value itself, which ever more fresh draws come close to; law: shape (c, a)."""
-    return Attack(*map(float, _told(law)))
+    return Attack(*map(float, _guesses(law)))
 
 
 def worst_first(attacks: Sequence[tuple[str, Attack]]) -> list[tuple[str, Attack]]:
@@ -121,7 +121,7 @@ def worst_first(attacks: Sequence[tuple[str, Attack]]) -> list[tuple[str, Attack
     return sorted(attacks, key=lambda named: (-round(named[1].gain, 12), -named[1].information, named[0]))
 
 
-def _told(law: FloatArray) -> FloatArray:
+def _guesses(law: FloatArray) -> FloatArray:
     """Of a law of (s, y), shape (c, b), that may sum to less than one: right before, right after, information."""
     known = law.sum(axis=1)
     return np.array([known.max(), law.max(axis=0).sum(), _information(law, known)])

@@ -92,8 +92,8 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
     seen = joint.counts.any(axis=1)
     counts = joint.counts[seen]
     prior = joint.p_secret[seen]
-    told = _Told.of(joint, protocol)
-    released = told.law(counts / joint.n).sum(axis=0)
+    told = _Weights.of(joint, protocol)
+    released = told.distribution(counts / joint.n).sum(axis=0)
     weight = prior_weight(counts, prior) if len(prior) > 1 else 1.0
     generator = np.random.Generator(np.random.PCG64(_SEED))
     occurring = counts.any(axis=0)
@@ -103,7 +103,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
         given /= np.maximum(given.sum(axis=0), np.finfo(float).tiny)
         inputs = np.where(occurring, generator.standard_gamma(counts.sum(axis=0) + _HALF), 0.0)
         law = given * (inputs / inputs.sum())
-        shares[k] = released[_outside(told.law(law), nominal.posterior_cone(law.sum(axis=1)))].sum()
+        shares[k] = released[_outside(told.distribution(law), nominal.posterior_cone(law.sum(axis=1)))].sum()
     return InPopulation(
         unseen=float((counts.sum(axis=0) == 1).sum() / joint.n),
         unseen_cells=float((counts == 1).sum() / joint.n),
@@ -133,7 +133,7 @@ def prior_weight(counts: IntArray, prior: FloatArray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Weights:
     """The channel as the entries that are not zero."""
 
     outputs: IntArray
@@ -142,12 +142,12 @@ class _Told:
     number: int
 
     @classmethod
-    def of(cls, joint: Joint, protocol: Protocol) -> _Told:
+    def of(cls, joint: Joint, protocol: Protocol) -> _Weights:
         entries = protocol.sparse_for(joint.inputs)
         shares = entries.values / np.float64(protocol.denominator)
         return cls(entries.outputs, entries.inputs, shares, len(protocol.outputs))
 
-    def law(self, law: FloatArray) -> FloatArray:
+    def distribution(self, law: FloatArray) -> FloatArray:
         """P(s, y), shape (c, b), for P(s, x), shape (c, a)."""
         return np.array(
             [np.bincount(self.outputs, weights=p[self.inputs] * self.shares, minlength=self.number) for p in law]

@@ -19,7 +19,7 @@ def expected_probe(protocol: Protocol) -> str:
     its zeros as many steps as it has weights.
     """
     digest = blake2b(digest_size=16)
-    for outputs, law in _laws(protocol):
+    for outputs, law in _distinct_columns(protocol):
         sums = list(accumulate(law))
         asked = (u for t in sums for u in (max(t - 1, 0), min(t, DENOMINATOR - 1)))
         answers = [outputs[bisect_right(sums, u)] for u in asked]
@@ -27,7 +27,7 @@ def expected_probe(protocol: Protocol) -> str:
     return digest.hexdigest()
 
 
-def _laws(protocol: Protocol) -> Iterator[tuple[Sequence[int], list[int]]]:
+def _distinct_columns(protocol: Protocol) -> Iterator[tuple[Sequence[int], list[int]]]:
     """The outputs that are asked for, and their weights, of every input and of those outside the alphabet."""
     if not protocol.is_sparse:
         every = range(len(protocol.outputs))

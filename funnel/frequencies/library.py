@@ -8,7 +8,7 @@ from funnel.errors import SpecError
 from funnel.frequencies.public_counts import protect as protected
 from funnel.joint import Joint
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.validation_message import complaint
+from funnel.validation_message import validation_sentence
 
 
 def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:
@@ -61,5 +61,5 @@ def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:
     try:
         settings = FrequencySettings(protection="noise", epsilon=epsilon, beta=beta)
     except ValidationError as error:
-        raise SpecError(complaint(error, FrequencySettings)) from error
+        raise SpecError(validation_sentence(error, FrequencySettings)) from error
     return protected(joint, settings).joint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
@@ -186,20 +186,6 @@ def of_noisy(
         )
     joint = Joint(public, secret, inputs, bounds_of(noisy, noise))
     return Frequencies(joint, "noise", noise, noisy, spent, epsilon)
-
-
-def with_changes(frequencies: Frequencies, changes: NoisyMoves, epsilon: float, spent: float) -> Frequencies:
-    """The same frequencies with how people changed.
-
-    Parameters
-    ----------
-    frequencies : Frequencies
-        With noise.
-    changes : NoisyMoves
-    epsilon, spent : float
-        Of the version, and of all about these people, with these tables.
-    """
-    return replace(frequencies, changes=changes, epsilon=epsilon, spent=spent)
 
 
 def spent_with(settings: FrequencySettings, spent_before: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from funnel.guarantees.alip import ALIP
+from funnel.guarantees.alip import ALIP, RALIP
 from funnel.guarantees.alpha_lift import AlphaLift
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import (
@@ -18,16 +18,14 @@ from funnel.guarantees.base import (
 from funnel.guarantees.chi2_lift import Chi2Lift
 from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.lip import LIP
+from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.mutual_information import MutualInformation
 from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.parsing import make_guarantee, read_guarantee, words_of
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML, RPML
 from funnel.guarantees.published import check_published_secret, protects_published_secret
-from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
-from funnel.guarantees.rlip import RLIP
 from funnel.guarantees.rsrlip import RSRLIP, RAttribute
 from funnel.guarantees.several import Several, as_guarantee, parts_of
 from funnel.guarantees.sided import over_set

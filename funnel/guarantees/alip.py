@@ -1,4 +1,4 @@
-"""Asymmetric local information privacy: one budget for secrets that become likelier, another for less likely ones."""
+"""Asymmetric local information privacy: a budget for secrets that become likelier and one for less likely ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import TwoSided
 from funnel.guarantees.events import Extreme, extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.lip import log_lifts, posterior_range
 from funnel.guarantees.over_distributions import Sides
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided
-from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most
@@ -116,6 +117,42 @@ class ALIP(TwoSided, Sided):
         # No lift exceeds that of certainty about the rarest secret that occurs.
         certain = 1 / float(prior[prior > 0].min())
         return posterior_range(prior, self.lift_limits[0], min(self.lift_limits[1], certain))
+
+
+@dataclass(frozen=True)
+class RALIP(RobustRatio, TwoSided):
+    """(ε_l, ε_u)-ALIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
+
+    Parameters
+    ----------
+    lower : float
+        ε_l, nats, >= 0; infinite to bound the largest lift only.
+    upper : float
+        ε_u, nats, >= 0; infinite to bound the smallest lift only.
+    alpha : float
+        Significance of the boxes, strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
+    >>> protocol = funnel.fit("grr", joint, funnel.ALIP(0.5, 0.5))
+    >>> funnel.RALIP(0.5, 0.5).holds(joint, protocol), funnel.RALIP(0.7, 0.7).holds(joint, protocol)
+    (False, True)
+    """
+
+    name: ClassVar[str] = "ralip"
+    title: ClassVar[str] = "robust asymmetric local information privacy"
+    example: ClassVar[str] = "ralip:1.3,0.7,0.05"
+
+    def as_level(self, nats: float, budget: float) -> float:
+        """A leakage by its budget, on the scale of the larger one."""
+        return self.scaled(nats, budget)
+
+    @property
+    def nominal(self) -> ALIP:
+        """ALIP of the same budgets."""
+        return ALIP(self.lower, self.upper)
 
 
 def _nats(extreme: Extreme) -> float:

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.families import Families
 from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
 from funnel.guarantees.lip import posterior_range
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
-from funnel.guarantees.possible_distributions import Laws
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -73,11 +73,11 @@ class LIPOver(RatioGuarantee):
     ----------
     epsilon : float
         Nats.
-    held : Laws
+    held : DistributionSet
     """
 
     epsilon: float
-    held: Laws
+    held: DistributionSet
 
     @property
     def budget(self) -> float:
@@ -93,7 +93,7 @@ class LIPOver(RatioGuarantee):
         """Lifts and inverse lifts."""
         return Sides(up=self.epsilon, down=self.epsilon)
 
-    def laws(self, joint: Joint) -> Laws:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """The set."""
         return self.held
 
@@ -111,7 +111,7 @@ class ByEvent(SetGuarantee):
 
     @property
     @abstractmethod
-    def asked(self) -> SideChannels:
+    def bounded(self) -> SideChannels:
         """What is bounded."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class ByEvent(SetGuarantee):
 
     def label_inputs(self, joint: Joint) -> npt.NDArray[np.bool_] | None:
         """The entries (c, u) among which label LDP is asked for; None if it is not."""
-        if not (self.asked.bounds_labels and reads_secret(joint)):
+        if not (self.bounded.bounds_labels and reads_secret(joint)):
             return None
         return all_labels(joint)
 
@@ -225,7 +225,7 @@ class OverKnown(ByEvent):
     base: SideChannels
 
     @property
-    def asked(self) -> SideChannels:
+    def bounded(self) -> SideChannels:
         """The base."""
         return self.base
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funnel.bounds import Bounds
 from funnel.guarantees.greedy import Filled, Places, along, exact_sum, filled, ranked
-from funnel.guarantees.possible_distributions import Extreme, Laws
+from funnel.guarantees.possible_distributions import DistributionSet, Extreme
 from funnel.guarantees.reading import by_secret, reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
@@ -25,7 +25,7 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class CountBox(Laws):
+class CountBox(DistributionSet):
     """All tables of counts n with ``lower <= n <= upper`` and ``least <= Σ_x n[s, x] <= most`` for every secret s.
 
     Attributes

@@ -13,13 +13,13 @@ from funnel.errors import DataError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.greedy import Places, exact_sum, filled, ranked
-from funnel.guarantees.possible_distributions import Extreme, Laws
+from funnel.guarantees.possible_distributions import DistributionSet, Extreme
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True, eq=False)
-class DistributionBox(Laws):
+class DistributionBox(DistributionSet):
     """All laws with ``lower <= p(x|s) <= upper`` and ``prior_lower <= p(s) <= prior_upper``, in units of 2^-32.
 
     Attributes

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.guarantees.by_event import ByEvent, Part, SideChannels
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
-from funnel.guarantees.possible_distributions import Laws
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, Joint
 
@@ -58,7 +58,7 @@ class KnownInputs(RatioGuarantee):
         """As the base has it."""
         return self.base.is_perfect
 
-    def laws(self, joint: Joint) -> Laws:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """Those of the base under which nobody has another input.
 
         Raises
@@ -71,8 +71,8 @@ class KnownInputs(RatioGuarantee):
             raise ValueError("under every law of the set some have other inputs")
         return found
 
-    def _found(self, joint: Joint) -> Laws | None:
-        laws = self.base.laws(joint)
+    def _found(self, joint: Joint) -> DistributionSet | None:
+        laws = self.base.distributions(joint)
         others = ~self.known.reshape(laws.shape if reads_secret(joint) else (1, -1))
         return laws.without(np.broadcast_to(others, laws.shape))
 
@@ -103,9 +103,9 @@ class KnownInputsByEvent(ByEvent):
     known: npt.NDArray[np.bool_]
 
     @property
-    def asked(self) -> SideChannels:
+    def bounded(self) -> SideChannels:
         """As the base has it."""
-        return self.base.asked
+        return self.base.bounded
 
     @property
     def budget(self) -> float:
@@ -145,7 +145,7 @@ def limited(guarantee: SetGuarantee, joint: Joint, known: npt.NDArray[np.bool_])
 
 
 def _limited_ratios(guarantee: RatioGuarantee, joint: Joint, known: npt.NDArray[np.bool_]) -> RatioGuarantee | None:
-    laws = guarantee.laws(joint)
+    laws = guarantee.distributions(joint)
     others = ~known.reshape(laws.shape if reads_secret(joint) else (1, -1))
     if not (laws.conceivable & others).any():
         return guarantee

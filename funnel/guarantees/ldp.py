@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.events import CLOSE, probability, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.lip import log_lifts
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.guarantees.base import Level, OutputGuarantee, Witness
+from funnel.guarantees.budgets import TwoSided
 from funnel.guarantees.events import probability, secret_comparisons
-from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 

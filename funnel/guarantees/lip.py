@@ -1,4 +1,4 @@
-"""Local information privacy: no output changes the probability of any secret by more than a factor e^ε."""
+"""Local information privacy: no output changes the probability of any secret by more than e^ε; nominal and robust."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.events import extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
-from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_distributions import Sides
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
@@ -91,6 +92,40 @@ class LIP(OneBudget, Sided):
     def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Range of P(s|y): both limits are attained by a posterior that meets (2) for all s."""
         return posterior_range(prior, *self.lift_limits)
+
+
+@dataclass(frozen=True)
+class RLIP(RobustRatio, OneBudget):
+    """ε-LIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
+
+    ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y, every secret s and every law P of (S, X) with p(x|s) and
+    p(s) between their simultaneous Clopper–Pearson limits: with probability at least 1 - α over the sample that is
+    LIP(ε) in the population, for every number of records.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound in nats, >= 0.
+    alpha : float
+        Significance of the boxes, strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> funnel.RLIP(0.5).holds(joint, protocol), funnel.RLIP(0.7, alpha=0.05).holds(joint, protocol)
+    (False, True)
+    """
+
+    name: ClassVar[str] = "rlip"
+    title: ClassVar[str] = "robust local information privacy"
+    example: ClassVar[str] = "rlip:1.0,0.05"
+
+    @property
+    def nominal(self) -> LIP:
+        """LIP of the same budget."""
+        return LIP(self.epsilon)
 
 
 def worst_lift(joint: Joint, weights: WeightArray) -> Witness:

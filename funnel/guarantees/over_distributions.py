@@ -15,7 +15,7 @@ from funnel.guarantees.base import Level, OutputGuarantee, Witness
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.families import Families, share_of
 from funnel.guarantees.greedy import Places
-from funnel.guarantees.possible_distributions import Extreme, Laws
+from funnel.guarantees.possible_distributions import DistributionSet, Extreme
 from funnel.guarantees.reading import reads_secret, secret_by_input, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -115,7 +115,7 @@ class SetGuarantee(OutputGuarantee):
 
 
 class RatioGuarantee(SetGuarantee):
-    """LDP, LIP, ALIP or PML for every distribution of one set (`Laws`)."""
+    """LDP, LIP, ALIP or PML for every distribution of one set (`DistributionSet`)."""
 
     @property
     @abstractmethod
@@ -123,7 +123,7 @@ class RatioGuarantee(SetGuarantee):
         """What is bounded."""
 
     @abstractmethod
-    def laws(self, joint: Joint) -> Laws:
+    def distributions(self, joint: Joint) -> DistributionSet:
         """The set, for the joint law that a channel reads.
 
         Raises
@@ -165,7 +165,7 @@ class RatioGuarantee(SetGuarantee):
     def _half_spaces(
         self, joint: Joint, rows: FloatArray, most: int, first: int
     ) -> tuple[FloatArray, IntArray, FloatArray]:
-        laws, stack = self.laws(joint), stacked(joint, rows)
+        laws, stack = self.distributions(joint), stacked(joint, rows)
         kinds, sizes, ratios = [], [], []
         for kind, budget, excess in _excesses(laws, stack, self.sides):
             kinds.append((kind, budget))
@@ -191,7 +191,7 @@ class RatioGuarantee(SetGuarantee):
 
     def families(self, joint: Joint, rows: FloatArray, margin: float) -> Families:
         """As declared; as many times O(c u log u) as ratios are broken."""
-        laws, places = self.laws(joint), _places(joint)
+        laws, places = self.distributions(joint), _places(joint)
         found = [Families.none(rows.shape[1])]
         most = -margin / 2
         for start, end in self._chunks(joint, rows):
@@ -212,7 +212,7 @@ class RatioGuarantee(SetGuarantee):
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
         levels = np.zeros(len(rows))
-        laws, uneven = self.laws(joint), _uneven(rows)
+        laws, uneven = self.distributions(joint), _uneven(rows)
         for start, end in self._chunks(joint, rows[uneven]):
             some = uneven[start:end]
             stack = stacked(joint, rows[some])
@@ -225,7 +225,7 @@ class RatioGuarantee(SetGuarantee):
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """ln of the worst ratio over the set, rounded up, with a law that attains it."""
-        laws = self.laws(joint)
+        laws = self.distributions(joint)
         levels = []
         for kind, budget, ratios in self._all_ratios(joint, laws, weights):
             worst = _worst(joint, laws, weights, kind, ratios)
@@ -243,7 +243,7 @@ class RatioGuarantee(SetGuarantee):
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether no ratio over the set exceeds a rational just below e^ε: decided in whole numbers."""
-        laws = self.laws(joint)
+        laws = self.distributions(joint)
         for kind, budget, ratios in self._all_ratios(joint, laws, weights):
             limit = exp_below(budget)
             near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
@@ -258,7 +258,9 @@ class RatioGuarantee(SetGuarantee):
                     return False
         return True
 
-    def _all_ratios(self, joint: Joint, laws: Laws, weights: WeightArray) -> list[tuple[Kind, float, FloatArray]]:
+    def _all_ratios(
+        self, joint: Joint, laws: DistributionSet, weights: WeightArray
+    ) -> list[tuple[Kind, float, FloatArray]]:
         """`_ratios` (b, c, c or 1) of all outputs; 0 where there is nothing to compare."""
         c, uneven = len(joint.secret), _uneven(weights)
         found = [
@@ -282,7 +284,7 @@ def _uneven(rows: FloatArray | WeightArray) -> Places:
     return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 
 
-def _worst(joint: Joint, laws: Laws, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
+def _worst(joint: Joint, laws: DistributionSet, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
     """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
     order = np.argwhere(ratios >= 1 - _CLOSE)
     order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
@@ -299,7 +301,7 @@ def _worst(joint: Joint, laws: Laws, weights: WeightArray, kind: Kind, ratios: F
     return best
 
 
-def _ratios(laws: Laws, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _ratios(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
     """By kind, with its budget, the largest ratios over the set: (b, c, c) for pairs, (b, c, 1) for lifts.
 
     nan where there is nothing to compare.
@@ -314,7 +316,7 @@ def _ratios(laws: Laws, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind,
         yield kind, budget, lifts[kind][..., None]
 
 
-def _pair_ratios(laws: Laws, stack: FloatArray) -> FloatArray:
+def _pair_ratios(laws: DistributionSet, stack: FloatArray) -> FloatArray:
     high, low = laws.given(stack)
     high = np.where(laws.possible, high, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -324,7 +326,7 @@ def _pair_ratios(laws: Laws, stack: FloatArray) -> FloatArray:
     return np.asarray(ratios)
 
 
-def _excesses(laws: Laws, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _excesses(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
     """`_ratios` over their limit, minus 1; -1 where there is nothing to compare."""
     for kind, budget, ratios in _ratios(laws, stack, sides):
         yield kind, budget, np.nan_to_num(ratios / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
@@ -336,7 +338,7 @@ def _places(joint: Joint) -> Places:
     return np.arange(a).reshape(c, -1) if reads_secret(joint) else np.tile(np.arange(a), (c, 1))
 
 
-def _extreme(laws: Laws, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
+def _extreme(laws: DistributionSet, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
     """Laws under which ratios of rows are largest; for pairs of two secrets alone."""
     if kind != "pairs":
         return laws.lift_distributions(stack, secret, kind == "up")
@@ -376,7 +378,9 @@ class _Worst(NamedTuple):
     by: FloatArray
 
     @classmethod
-    def of(cls, laws: Laws, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places) -> _Worst:
+    def of(
+        cls, laws: DistributionSet, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places
+    ) -> _Worst:
         extreme = _extreme(laws, stack, kind, secret, other)
         above, below = _amounts(kind, extreme.prior, secret, other)
         told = (extreme.given * stack).sum(axis=2)
@@ -385,7 +389,7 @@ class _Worst(NamedTuple):
             return cls(extreme, above - limit * below, below, larger - smaller, larger / smaller - 1)
 
 
-def _exact_ratio(joint: Joint, laws: Laws, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:
+def _exact_ratio(joint: Joint, laws: DistributionSet, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:
     stack = stacked(joint, row[None])[0]
     if kind != "pairs":
         return laws.exact_lift(stack, s, kind == "up")

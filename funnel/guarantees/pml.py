@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.base import Level
-from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.sided import Sided
@@ -17,30 +17,7 @@ from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class _UpperOnly(OneBudget):
-    """ALIP with an infinite lower budget, by its own name."""
-
-    @property
-    def _alip(self) -> ALIP:
-        return ALIP(math.inf, self.epsilon)
-
-    @property
-    def sides(self) -> Sides:
-        """Lifts."""
-        return Sides(up=self.epsilon)
-
-    @property
-    def lift_limits(self) -> tuple[float, float]:
-        """(0, e^ε)."""
-        return self._alip.lift_limits
-
-    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Range of P(s|y): no value rises by more than the factor, so none falls below what the others leave it."""
-        return self._alip.posterior_limits(prior)
-
-
-@dataclass(frozen=True)
-class PML(_UpperOnly, Sided):
+class PML(OneBudget, Sided):
     """ε-pointwise maximal leakage from S to Y (Saeidian, Cervia, Oechtering, Skoglund 2023, theorem 1).
 
     ``P(y|s) <= e^ε P(y)`` for every output y and every secret s that occurs: the most that an output tells, in the
@@ -70,6 +47,24 @@ class PML(_UpperOnly, Sided):
     title: ClassVar[str] = "pointwise maximal leakage"
     example: ClassVar[str] = "pml:1.0"
 
+    @property
+    def _alip(self) -> ALIP:
+        return ALIP(math.inf, self.epsilon)
+
+    @property
+    def sides(self) -> Sides:
+        """Lifts."""
+        return Sides(up=self.epsilon)
+
+    @property
+    def lift_limits(self) -> tuple[float, float]:
+        """(0, e^ε)."""
+        return self._alip.lift_limits
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Range of P(s|y): no value rises by more than the factor, so none falls below what the others leave it."""
+        return self._alip.posterior_limits(prior)
+
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε``, shape (c, c); equations for ε = 0."""
         return self._alip.posterior_cone(prior)
@@ -93,7 +88,7 @@ class PML(_UpperOnly, Sided):
 
 
 @dataclass(frozen=True)
-class RPML(RobustRatio, _UpperOnly):
+class RPML(RobustRatio, OneBudget):
     """ε-pointwise maximal leakage under every law in the boxes that the data do not rule out (METHOD section 5).
 
     Parameters
@@ -120,13 +115,3 @@ class RPML(RobustRatio, _UpperOnly):
     def nominal(self) -> PML:
         """PML of the same budget."""
         return PML(self.epsilon)
-
-    @property
-    def sides(self) -> Sides:
-        """Lifts."""
-        return Sides(up=self.epsilon)
-
-    @property
-    def meaning(self) -> str:
-        """The promise of PML, whatever the true frequencies are within what the data allow."""
-        return f"{self._alip.meaning[:-1]}, {self.under}."

@@ -33,7 +33,7 @@ class Extreme(NamedTuple):
     upper: FloatArray
 
 
-class Laws(ABC):
+class DistributionSet(ABC):
     """A set of laws over (secret, input), shape (c, u).
 
     Rows T of a channel are given as (b, c, u), or (b, 1, u) where a protocol does not read the secret. Floats are for

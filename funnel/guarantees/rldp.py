@@ -13,17 +13,15 @@ import numpy.typing as npt
 from funnel.confidence import confidence_radius
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, Witness
-from funnel.guarantees.exact import capped_exp, exp_below
+from funnel.guarantees.budgets import OneBudget
+from funnel.guarantees.exact import exp_below
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.one_budget import OneBudget
-from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.worst_case import Neighbourhood, attaining_distribution, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.wording import at_most
 
 # Outweighs the rounding of a rational to a float.
 _BELOW = 1 - Fraction(1, 2**52)
@@ -95,11 +93,6 @@ class RLDP(RobustRatio, OneBudget):
         """LDP of the same budget."""
         return LDP(self.epsilon)
 
-    @property
-    def sides(self) -> Sides:
-        """Pairs of secrets."""
-        return Sides(pairs=self.epsilon)
-
     def neighbourhood(self, joint: Joint) -> Neighbourhood:
         """F around the counts of the joint law that a channel reads."""
         return neighbourhood_of(secret_by_input(joint)[0], self.alpha, joint)
@@ -140,18 +133,8 @@ class RLDP(RobustRatio, OneBudget):
         pairs = pair_ratios(rows_by_secret(joint, rows), self.neighbourhood(joint))
         return np.asarray(np.log(pairs.above.max(axis=(1, 2))))
 
-    @property
-    def ratio_limit(self) -> float:
-        """e^ε."""
-        return capped_exp(self.epsilon)
-
-    @property
-    def meaning(self) -> str:
-        """The promise of LDP, whatever the true frequencies are within what the data allow."""
-        return (
-            "Whoever sees a published record changes the odds they give to one value of the secret against another by "
-            f"at most a factor {at_most(capped_exp(self.epsilon))}, {self.under}."
-        )
+    def posterior_limits(self, prior: FloatArray) -> None:
+        """None is told."""
 
 
 def _telling(weights: WeightArray) -> npt.NDArray[np.intp]:

@@ -10,8 +10,9 @@ from typing import ClassVar
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, checked_number
 from funnel.guarantees.distribution_box import DistributionBox, distribution_box
-from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
-from funnel.joint import Joint
+from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.sided import Sided
+from funnel.joint import FloatArray, Joint
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,37 @@ class Robust(SetGuarantee):
 
 
 class RobustRatio(Robust, RatioGuarantee):
-    """A robust guarantee over one box around all records."""
+    """A robust guarantee over one box around all records: what the nominal one promises, for every law in it."""
 
-    def laws(self, joint: Joint) -> DistributionBox:
+    @property
+    @abstractmethod
+    def nominal(self) -> Sided: ...
+
+    @property
+    def sides(self) -> Sides:
+        """Those of the nominal one."""
+        return self.nominal.sides
+
+    @property
+    def meaning(self) -> str:
+        """The promise of the nominal one, whatever the true frequencies are within what the data allow."""
+        return f"{self.nominal.meaning[:-1]}, {self.under}."
+
+    @property
+    def lift_limits(self) -> tuple[float, float] | None:
+        """Those of the nominal one."""
+        return self.nominal.lift_limits
+
+    @property
+    def ratio_limit(self) -> float | None:
+        """That of the nominal one."""
+        return self.nominal.ratio_limit
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Range of P(s|y) for the estimated prior, which the boxes hold; as for the nominal one."""
+        return self.nominal.posterior_limits(prior)
+
+    def distributions(self, joint: Joint) -> DistributionBox:
         """The box around the counts, widened by their noise.
 
         Raises

@@ -149,7 +149,7 @@ def worst_lift_over(rows: FloatArray, neighbourhood: Neighbourhood, upward: bool
         # Ends rounded outwards.
         open_ = _bound(tasks, place, _sigma(start) * (1 - 1e-14), _sigma(end) * (1 + 1e-14), saddle, limit) > 0
         if not open_.any():
-            law = _law(rows, neighbourhood, tasks, where)
+            law = _distribution(rows, neighbourhood, tasks, where)
             y, s = divmod(where[0], c)
             attained = best if law is None else _ratio(rows[y], law, s, upward)
             return WorstLift(max(limit, 1.0) * (1 + 2.0**-40), attained, y, s, law)
@@ -300,7 +300,7 @@ def _bound(
     return np.where(beyond, -1.0, np.maximum.reduce(values) + margin)
 
 
-def _law(
+def _distribution(
     rows: FloatArray, near: Neighbourhood, tasks: _Tasks, where: tuple[int, float, float | None]
 ) -> FloatArray | None:
     """The law in F that attains the ratio found at a place, moved inside by what rounding may have put it outside."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from funnel.guarantees.alip import ALIP
+from funnel.guarantees.alip import ALIP, RALIP
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.lip import LIP
+from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.pml import PML, RPML
-from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
-from funnel.guarantees.rlip import RLIP
 from funnel.guarantees.robust_guarantee import Robust
 
 

@@ -70,7 +70,7 @@ class RSRLIP(Robust, SideChannels, ByEvent):
         return SRLIP(self.epsilon)
 
     @property
-    def asked(self) -> SideChannels:
+    def bounded(self) -> SideChannels:
         """What it bounds itself."""
         return self
 

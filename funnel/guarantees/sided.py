@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee
+from funnel.guarantees.budgets import TwoSided
 from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
-from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -85,7 +85,7 @@ class OverCounts(RatioGuarantee):
         """Those of the base."""
         return self.base.sides
 
-    def laws(self, joint: Joint) -> CountBox:
+    def distributions(self, joint: Joint) -> CountBox:
         """All tables within the bounds of the joint law; its own counts alone where there are none."""
         return count_box(joint)
 

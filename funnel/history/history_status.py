@@ -12,7 +12,7 @@ from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past
-from funnel.history.possible import PossibleDistributions
+from funnel.history.possible import DistributionSet
 from funnel.joint import FloatArray, IntArray, Joint
 
 
@@ -38,7 +38,7 @@ class Standing:
     joint : Joint
     others : tuple of Standing
         Where the same histories stand for the other observers.
-    possible : PossibleDistributions or None
+    possible : DistributionSet or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
 
@@ -51,7 +51,7 @@ class Standing:
     observer: Observer
     joint: Joint
     others: tuple[Standing, ...] = ()
-    possible: PossibleDistributions | None = None
+    possible: DistributionSet | None = None
 
     @property
     def everybody(self) -> tuple[Standing, ...]:
@@ -93,7 +93,7 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     priors, prior_of = _priors(past, nodes, observed)
-    possible = None if observed.limits is None else PossibleDistributions(past, observed.joint, observed.limits)
+    possible = None if observed.limits is None else DistributionSet(past, observed.joint, observed.limits)
     first, *others = (
         _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
         for observer in observers_of(past, observed)

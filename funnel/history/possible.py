@@ -265,7 +265,7 @@ def _filled(
     return np.asarray(value + off if top else np.maximum(value - off, 0.0)), table
 
 
-class PossibleDistributions:
+class DistributionSet:
     """Limits of all histories before a version, under every set of tables that noise leaves open.
 
     Parameters

@@ -16,7 +16,7 @@ import numpy as np
 from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
-from funnel.history.possible import PossibleDistributions, PossibleStep, Told, Worst, worst, worst_distribution
+from funnel.history.possible import DistributionSet, PossibleStep, Told, Worst, worst, worst_distribution
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
@@ -42,7 +42,7 @@ class PossibleSearch:
     ----------
     standing : Standing
         h histories, with what noise leaves open of them.
-    possible : PossibleDistributions
+    possible : DistributionSet
     masses : ndarray, shape (h, a)
     inner : Allowed
         The bound at the budget to be kept.
@@ -55,7 +55,7 @@ class PossibleSearch:
     def __init__(
         self,
         standing: Standing,
-        possible: PossibleDistributions,
+        possible: DistributionSet,
         masses: FloatArray,
         inner: Allowed,
         cones: list[FloatArray],
@@ -182,7 +182,7 @@ class PossibleSearch:
 
 
 def told_of(
-    possible: PossibleDistributions,
+    possible: DistributionSet,
     step: PossibleStep,
     version: int,
     nodes: IntArray,
@@ -208,7 +208,7 @@ def share_that_is_open(step: Step) -> float | None:
     observed = step.observed
     if observed.limits is None:
         return None
-    allowed, possible = allowed_by(step.guarantee), PossibleDistributions(step.past, step.joint, observed.limits)
+    allowed, possible = allowed_by(step.guarantee), DistributionSet(step.past, step.joint, observed.limits)
     nodes, places = np.unique(observed.nodes, return_inverse=True)
     people = np.bincount(places, observed.spoken)
     versions, steps = possible.steps_of(nodes)

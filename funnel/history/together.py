@@ -33,8 +33,6 @@ _PATIENCE = 4
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
 _LIGHT, _FORGOTTEN = 1e-7, 0
-# Where so much of a constant would be needed, nothing is left: conditions that are equations.
-_HOPELESS = 1e3
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 

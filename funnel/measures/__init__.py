@@ -24,11 +24,12 @@ from funnel.measures.distributions import (
     record_output_distribution,
     secret_output_distribution,
 )
-from funnel.measures.divergences import chi_squared_divergence, total_variation
 from funnel.measures.information import (
+    chi_squared_divergence,
     mutual_information,
     normalised_mutual_information,
     secret_information,
+    total_variation,
 )
 from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage
 from funnel.measures.lifts import (

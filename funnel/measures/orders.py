@@ -10,7 +10,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.measures.distributions import Counted, counted_distribution
 from funnel.measures.information import mutual_information
 from funnel.measures.leakage import maximal_leakage, min_entropy_leakage
-from funnel.measures.moments import checked_order, log_moment
+from funnel.measures.lifts import checked_order, log_moment
 from funnel.protocol import Protocol
 
 

@@ -74,7 +74,7 @@ class SubsetRandomResponse(Mechanism):
         except (InfeasibleGuarantee, SolverError):
             # Budgets so small that floats cannot tell the region from a point: what is merged holds all the same.
             found = weights
-        if _told(joint, found) > _told(joint, weights):
+        if _kept(joint, found) > _kept(joint, weights):
             weights = found
         return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, finished)
 
@@ -114,7 +114,7 @@ def _calibrated(
         weights = silence_unseen(joint, weights)
         budget.spend(decision_work(joint, guarantee, len(weights)))
         if guarantee.holds_for(joint, weights):
-            found.append((_told(joint, weights), weights, finished))
+            found.append((_kept(joint, weights), weights, finished))
         return guarantee.level_for(joint, weights).value
 
     parameter_at(level_at, guarantee.budget, _CLOSE, 0.9 * guarantee.budget, _TRIED, budget)
@@ -124,7 +124,7 @@ def _calibrated(
     return best, complete and not budget.expired
 
 
-def _told(joint: Joint, weights: WeightArray) -> float:
+def _kept(joint: Joint, weights: WeightArray) -> float:
     """I(X;Y), nats."""
     return information_of((weights / np.float64(DENOMINATOR) * joint.p_input).T)
 

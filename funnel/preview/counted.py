@@ -20,8 +20,8 @@ from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
 from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import DrawnBefore, Protected, public_frequencies, tables_beside
-from funnel.release.protected_rows import public_rows
+from funnel.release.protected import DrawnBefore, Protected, public_frequencies
+from funnel.release.protected_tables import extra_tables, public_rows
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
@@ -111,7 +111,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
-    learned, beside = codings.learned, tables_beside(spec, moving, key is not None)
+    learned, beside = codings.learned, extra_tables(spec, moving, key is not None)
     if key is None:
         protected = public_frequencies(spec, counted, learned, drawn_before, values, beside, digest)
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)

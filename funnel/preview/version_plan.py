@@ -24,7 +24,8 @@ from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
-from funnel.release.protected import DrawnBefore, has_means, public_changes
+from funnel.release.protected import DrawnBefore
+from funnel.release.protected_tables import has_means, public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register

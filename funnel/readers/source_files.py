@@ -1,17 +1,17 @@
-"""Which files make up a source: one file, or all parquet files below a folder or matching a pattern, in fixed order."""
+"""Which files make up a source, in fixed order: one, or all parquet files below a folder; and their digests."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from funnel.errors import DataError
-from funnel.readers.digest import file_digest
-from funnel.storage import attempt, filesystem, local_path
+from funnel.storage import attempt, filesystem, local_path, open_binary
 
 # How hive writes a null in the name of a folder.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -151,3 +151,26 @@ def _root(pattern: str) -> str:
     parts = pattern.split("/")
     first = next(position for position, part in enumerate(parts) if glob.has_magic(part))
     return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+_BLOCK_BYTES = 1 << 22
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of the content of a file, local or at a URL, as 64 hexadecimal digits; memory is that of one block.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or cannot be read.
+    """
+    address = os.fspath(path)
+
+    def digest() -> str:
+        total = hashlib.sha256()
+        with open_binary(address) as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                total.update(block)
+        return total.hexdigest()
+
+    return attempt(digest, address, DataError, f"{address} cannot be read: No such file or directory")

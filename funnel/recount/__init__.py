@@ -8,7 +8,7 @@ sabotaged line, is not made twice.
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise, declared_promise, read_promise
-from funnel.recount.published import recount_published
+from funnel.recount.published import count_published
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount, source_digest
 
@@ -18,11 +18,11 @@ __all__ = [
     "Promise",
     "Recount",
     "ReleasedProtocol",
+    "count_published",
     "declared_promise",
     "plain_information",
     "plain_level",
     "read_promise",
     "recount",
-    "recount_published",
     "source_digest",
 ]

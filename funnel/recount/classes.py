@@ -110,10 +110,10 @@ class PlainClasses:
             If questions lead nowhere, or to a class that has no name.
         """
         if record not in self._known:
-            self._known[record] = self._asked(record)
+            self._known[record] = self._class_of(record)
         return self._known[record]
 
-    def _asked(self, record: Record) -> str:
+    def _class_of(self, record: Record) -> str:
         asked, points = self.content["questions"], self.points(record)
         place: int | str = 0 if asked else self.names[0]
         for _ in asked:

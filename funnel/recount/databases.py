@@ -97,7 +97,7 @@ class Rows:
             by.format(known[c][1].format(f"source.{_name(c)}") if known[c][0].name == "text" else f"source.{_name(c)}")
             for c in self._columns
         )
-        for chunk in self._asked(f"SELECT {', '.join(cells)} FROM {self._table} ORDER BY {order}"):
+        for chunk in self._query(f"SELECT {', '.join(cells)} FROM {self._table} ORDER BY {order}"):
             rows = [
                 tuple([None if cell is None else final(cell) for cell, final in zip(row, finals, strict=True)])
                 for row in chunk
@@ -123,12 +123,12 @@ class Rows:
         return self._kinds
 
     def _described(self) -> list[tuple[str, Any]]:
-        def asked() -> list[tuple[str, Any]]:
+        def fetch() -> list[tuple[str, Any]]:
             with closing(self._connection.cursor()) as cursor:
                 cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
                 return [(str(entry[0]), entry[1]) for entry in cursor.description]
 
-        return _guarded(self._spec, asked)
+        return _guarded(self._spec, fetch)
 
     def _typed(self, column: str, oid: int) -> tuple[Kind, str]:
         ((name, category),) = self._fetched(f"SELECT typname, typcategory FROM pg_type WHERE oid = {int(oid)}")
@@ -156,7 +156,7 @@ class Rows:
 
         return _guarded(self._spec, fetched)
 
-    def _asked(self, statement: str) -> Iterator[list[Any]]:
+    def _query(self, statement: str) -> Iterator[list[Any]]:
         # A cursor with a name is one of the server's, which sends some rows at a time.
         cursor = self._connection.cursor() if self._sqlite else self._connection.cursor("recount")
         with closing(cursor):

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
-from funnel.recount.stated_unchanged import share_complaint
+from funnel.recount.stated_unchanged import share_mismatch
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
@@ -200,8 +200,8 @@ def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step
     for one in stated["columns"]:
         name = f"share of whole records with their {one['column']!r}"
         stays = min(1.0, share + found.stays[one["column"]] - found.whole)
-        yield from share_complaint(name, one["share"], stays, step)
+        yield from share_mismatch(name, one["share"], stays, step)
     number, true = found.alone
     if stated["unique"] != number:
         yield f"{stated['unique']!r} whole records are stated to be like no other, instead of {number!r}"
-    yield from share_complaint("unique_unchanged of whole records", stated["unique_unchanged"], true, step)
+    yield from share_mismatch("unique_unchanged of whole records", stated["unique_unchanged"], true, step)

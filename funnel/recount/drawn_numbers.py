@@ -29,7 +29,7 @@ Cells = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class ToldNumbers:
+class PlainNumbers:
     """The column of numbers of a published column, as it has to be.
 
     Attributes
@@ -91,7 +91,7 @@ def seed_again(column: str, codes: Iterable[int]) -> bytes:
     return found.digest()
 
 
-def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Iterable[str]) -> list[ToldNumbers]:
+def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Iterable[str]) -> list[PlainNumbers]:
     """What the spec and the published weights say of the numbers of columns.
 
     A text that names a bin, or a group of bins, has its numbers; another one has those of every bin from which it can
@@ -114,7 +114,7 @@ def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Ite
         named = _named(spec, column)
         behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
         found.append(
-            ToldNumbers(
+            PlainNumbers(
                 column,
                 spec.numbers[column].decimals or 0,
                 {text: sorted({ends for one in some for ends in named.get(one, [])}) for text, some in behind.items()},
@@ -145,7 +145,7 @@ def _sources(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
     return sources
 
 
-def parsed_numbers(field: Any, texts: Sequence[str]) -> ToldNumbers:
+def parsed_numbers(field: Any, texts: Sequence[str]) -> PlainNumbers:
     """What a field of a data package says of the numbers of a column of these texts.
 
     Raises
@@ -169,7 +169,7 @@ def parsed_numbers(field: Any, texts: Sequence[str]) -> ToldNumbers:
                 raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError):
         raise DataError("what the data package says of drawn numbers cannot be read") from None
-    return ToldNumbers(column, decimals, intervals)
+    return PlainNumbers(column, decimals, intervals)
 
 
 def _parsed(ends: Any, decimals: int) -> tuple[int, int]:
@@ -182,7 +182,7 @@ def _parsed(ends: Any, decimals: int) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def field_again(told: ToldNumbers, unit: str | None, written: Any) -> dict[str, Any]:
+def field_again(told: PlainNumbers, unit: str | None, written: Any) -> dict[str, Any]:
     """The field of a data package that describes the column of numbers; ``written`` is how names are."""
     ends = [end for ranges in told.ranges.values() for pair in ranges for end in pair]
     return {
@@ -203,12 +203,12 @@ def field_again(told: ToldNumbers, unit: str | None, written: Any) -> dict[str, 
     }
 
 
-def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[ToldNumbers]) -> tuple[str, ...]:
+def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[PlainNumbers]) -> tuple[str, ...]:
     """The cells of a record in the csv; those of numbers that are not there are empty."""
     return (*(in_csv(str(text)) for text in texts), *(_text(one, step) for one, step in zip(told, steps, strict=True)))
 
 
-def _text(told: ToldNumbers, step: int | None) -> str:
+def _text(told: PlainNumbers, step: int | None) -> str:
     """A number with all of its decimals; nothing where there is none."""
     if step is None or not told.decimals:
         return "" if step is None else str(step)

@@ -72,7 +72,7 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
     weights = [[0.0] * b for _ in range(a)]
     for x, y, weight in found:
         weights[x][y] = weight
-    complaints = list(_judged(weights, protocol))
+    complaints = list(_weight_complaints(weights, protocol))
     if not complaints and (text != plain or any(float(f"{w:.{_DIGITS}g}") != w for _, _, w in found)):
         complaints = [f"is not written as it always is, to {_DIGITS} digits"]
     yield from complaints
@@ -86,7 +86,7 @@ def _written(rows: Sequence[Sequence[str]]) -> bytes:
     return "".join(",".join(line) + "\n" for line in (head, *numbered)).encode()
 
 
-def _judged(weights: list[list[float]], protocol: Json) -> Iterator[str]:
+def _weight_complaints(weights: list[list[float]], protocol: Json) -> Iterator[str]:
     channel, prior = _channel(protocol), _prior(protocol)
     a = len(weights)
     given = [x for x in range(a) if prior[x] <= _RARE and all(_same(weight, prior[x]) for weight in weights[x])]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funnel.recount.laws import Laws, Symbol, prior_distribution, share_step
+from funnel.recount.plain_distributions import Distributions, Symbol, prior_distribution, share_step
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.sparse_row import columns_of, entries_of
 
@@ -24,14 +24,14 @@ Complaint = tuple[str, str, str]
 """A part of the document, what in it is wrong, and why."""
 
 
-def figure_complaints(content: Json, laws: Laws) -> Iterator[Complaint]:
+def figure_complaints(content: Json, laws: Distributions) -> Iterator[Complaint]:
     """What of a ``protocol.json`` does not follow from counts and weights.
 
     Parameters
     ----------
     content : mapping
         Of the file.
-    laws : Laws
+    laws : Distributions
         Of the counts under its weights.
     """
     step = share_step(laws.recount.rows)
@@ -41,7 +41,7 @@ def figure_complaints(content: Json, laws: Laws) -> Iterator[Complaint]:
     for x, stated in zip(content["prior"]["symbols"], content["prior"]["probabilities"], strict=True):
         if (why := unlike(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
             yield "prior", _named(x), why
-    yield from _by_laws(content, laws, step)
+    yield from _by_counts(content, laws, step)
     if not _is_marginal(laws, content["prior"], step):
         yield "marginal", "weights", "are not the law of the outputs"
 
@@ -62,7 +62,7 @@ def unlike_nats(stated: object, exact: float, step: float) -> str | None:
 
 
 def _utility(
-    stated: Json, laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+    stated: Json, laws: Distributions, step: float, symbols: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, str | None]]:
     """Utility, entropy and share, the share of the variance, and the number that every value stands for."""
     exact, explained = laws.information, stated["explained"]
@@ -105,7 +105,7 @@ def posterior_complaints(content: Json, released: ReleasedProtocol, step: float)
     return _outputs(content, masses, masses)
 
 
-def _by_laws(content: Json, laws: Laws, step: float) -> Iterator[Complaint]:
+def _by_counts(content: Json, laws: Distributions, step: float) -> Iterator[Complaint]:
     """The same by counts too, which tell what follows where the secret is read."""
     if laws.reads_secret:
         return _outputs(content, *_rounded_pairs(laws, step))
@@ -151,17 +151,17 @@ def _posterior(
             yield f"is told with {stated!r}, which is not what follows from weights and prior"
 
 
-def _rounded_pairs(laws: Laws, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
+def _rounded_pairs(laws: Distributions, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
     """Least and largest public shares of (x, y), by output: of rounded ones, and a tie may go either way."""
     low: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     for x, masses in laws.pairs.items():
         for y, mass in masses.items():
-            low[y][x], high[y][x] = _told(mass, step, -NOISE), _told(mass, step, NOISE)
+            low[y][x], high[y][x] = _rounded(mass, step, -NOISE), _rounded(mass, step, NOISE)
     return low, high
 
 
-def _told(share: float, step: float, noise: float) -> float:
+def _rounded(share: float, step: float, noise: float) -> float:
     return max(1, round(share / step + noise)) * step if share > 0 else 0.0
 
 
@@ -170,22 +170,22 @@ def _is_between(stated: object, low: float, high: float) -> bool:
     return isinstance(stated, (int, float)) and low - half <= stated <= high + half
 
 
-def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
+def _is_marginal(laws: Distributions, prior: Json, step: float) -> bool:
     """Whether a record outside the alphabet draws from the law of outputs: the exact one, or that of public shares."""
     every = [weight for row in (laws.marginal, *laws.released.weights) for _, weight in entries_of(row)]
     # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
     # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
     unit = min((weight & -weight for weight in every), default=1)
     slack = 4 * unit + laws.denominator * NOISE
-    exact = _law(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
+    exact = _output_distribution(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
     if laws.reads_secret:
         n = laws.recount.rows
-        shares = {symbol: _told(count / n, step, 0.0) for symbol, count in laws.reads.items()}
+        shares = {symbol: _rounded(count / n, step, 0.0) for symbol, count in laws.reads.items()}
         # A tie may have been rounded the other way.
         slack += laws.denominator * step * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
     else:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-    public = _law(laws, shares)
+    public = _output_distribution(laws, shares)
     # Weights that were mixed with the exact law, at most a thousandth of it, moved by that much of the difference.
     mixed = [abs(p - q) * laws.denominator / 1000 for p, q in zip(exact, public, strict=True)]
     for law in (exact, public):
@@ -195,7 +195,7 @@ def _is_marginal(laws: Laws, prior: Json, step: float) -> bool:
     return False
 
 
-def _law(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
+def _output_distribution(laws: Distributions, shares: Mapping[Symbol, float]) -> list[float]:
     whole = math.fsum(shares.values())
     parts: list[list[float]] = [[] for _ in laws.outputs]
     for symbol, share in shares.items():

@@ -145,7 +145,7 @@ class PublicFrequencies:
             for columns, symbols in ((self.secret_columns, self.secret), (self.published_columns, self.inputs))
         )
 
-    def as_recount(self, sha256: str = "") -> Recount:
+    def as_counts(self, sha256: str = "") -> Recount:
         """The public counts in the form of counted ones: what whoever has only these would count.
 
         Raises

@@ -21,7 +21,7 @@ from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, wo
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_attribute, worst_srlip
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_distributions, largest_odds_over_distributions
+from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
 
 # What is about observers who know published columns.
 _SIDE_CHANNELS = {

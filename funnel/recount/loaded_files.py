@@ -31,7 +31,7 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
 
     if form == "stata":
         codes = pd.read_stata(file, convert_categoricals=False, preserve_dtypes=False)
-        return codes, _labels_beside(codes, pd.read_stata(file, preserve_dtypes=False))
+        return codes, _labels_of(codes, pd.read_stata(file, preserve_dtypes=False))
     if form == "excel":
         frame = pd.read_excel(file, sheet_name=0, header=None, dtype=object, na_values=[], keep_default_na=False)
         frame = frame.replace({"": None})
@@ -49,7 +49,7 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
     return frame, described.variable_value_labels
 
 
-def _labels_beside(codes: pd.DataFrame, labelled: pd.DataFrame) -> Mapping[str, Mapping[Any, str]]:
+def _labels_of(codes: pd.DataFrame, labelled: pd.DataFrame) -> Mapping[str, Mapping[Any, str]]:
     """The labels of the codes that occur, from the same rows with labels in place of codes."""
     found: dict[str, dict[Any, str]] = {}
     for name in codes.columns:

@@ -13,7 +13,7 @@ from funnel.recount.rows import connect, parquet_cells
 Symbol = tuple[str, ...]
 
 
-def recount_published(path: Path, columns: Sequence[str]) -> dict[Symbol, int]:
+def count_published(path: Path, columns: Sequence[str]) -> dict[Symbol, int]:
     """Rows of every released symbol of a parquet file.
 
     Parameters

@@ -73,7 +73,7 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
     for _, y, s, _, crude, pair in pairs:
         if best.value is None:
             break
-        if crude is not None and (crude <= best.value or pair.settled(best.value)):
+        if crude is not None and (crude <= best.value or pair.is_decided(best.value)):
             continue
         found = pair.worst()
         if found is None or found > best.value:
@@ -223,7 +223,7 @@ class _Pair:
             bounds.append(side.bound(side.multiplier(float(root)), root**2))
         return bounds[0] / -bounds[1] if bounds[1] < 0 else None
 
-    def settled(self, ratio: Fraction) -> bool:
+    def is_decided(self, ratio: Fraction) -> bool:
         """Whether a few ways to split the deviation prove already that the ratio is not exceeded."""
         return any(self._proven(ratio, odds) for odds in _QUICK)
 

@@ -259,10 +259,10 @@ def _schema(
 ) -> list[tuple[str, int | None, str | None, int | None]]:
     """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
     nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
-    return _asked(database, shown, nodes, [_escaped(file)])
+    return _query(database, shown, nodes, [_escaped(file)])
 
 
-def _asked(database: duckdb.DuckDBPyConnection, shown: str, query: str, names: list[str]) -> list[Any]:
+def _query(database: duckdb.DuckDBPyConnection, shown: str, query: str, names: list[str]) -> list[Any]:
     """All rows that answer a question about a file itself."""
     with contextlib.suppress(failure()):
         return database.execute(query, names).fetchall()
@@ -275,9 +275,9 @@ def _layout(
 ) -> dict[str, tuple[int, Kind]]:
     """Place and kind of the columns of a parquet file, of those named that it has."""
     fields = _top_level(_schema(database, file, shown))
-    described = _asked(database, shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
+    described = _query(database, shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
     stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-    zones = zones_of(_asked(database, shown, stored, [_escaped(file)]), shown)
+    zones = zones_of(_query(database, shown, stored, [_escaped(file)]), shown)
     if len(fields) != len(described):
         raise DataError(f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again")
     layout: dict[str, tuple[int, Kind]] = {}

@@ -13,7 +13,7 @@ from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.ratios import Ratio, larger, starting_place, worse
 from funnel.recount.worst_counts import largest_lifts_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_distributions
+from funnel.recount.worst_distributions import largest_lifts_over_distributions
 
 Group = tuple[int, ...]
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.recount.figures import NOISE, unlike
 from funnel.recount.unchanged import PlainStays, PlainUnchanged
 
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
 
-# Of figures that were computed twice, in floats, from the same whole numbers.
-_NOISE = 1e-9
 # As documented: at most so many values of the secret are listed, the most common ones.
 _LISTED = 30
 _SEPARATOR = " · "
@@ -56,22 +55,22 @@ def unchanged_complaints(
     published : mapping of record to int
         The released records, counted.
     """
-    yield from share_complaint("share", stated["share"], exact.share, rule.step)
+    yield from share_mismatch("share", stated["share"], exact.share, rule.step)
     if not is_error(stated["error"], exact.error, exact.error):
         yield "error is not that of counted shares"
     yield from column_complaints(stated, exact.counted.published_columns)
     for place, one in enumerate(stated["columns"][: len(exact.counted.published_columns)]):
-        yield from share_complaint(f"share of {one['column']!r}", one["share"], exact.in_column(place), rule.step)
+        yield from share_mismatch(f"share of {one['column']!r}", one["share"], exact.in_column(place), rule.step)
     yield from _secrets(stated, exact, rule)
     records, kept = exact.rare
-    yield from share_complaint("rare_records", stated["rare_records"], records, rule.step)
-    yield from share_complaint("rare_unchanged", stated["rare_unchanged"], kept, rule.step)
-    yield from share_complaint("exact_records", stated["exact_records"], exact.exact, rule.step)
+    yield from share_mismatch("rare_records", stated["rare_records"], records, rule.step)
+    yield from share_mismatch("rare_unchanged", stated["rare_unchanged"], kept, rule.step)
+    yield from share_mismatch("exact_records", stated["exact_records"], exact.exact, rule.step)
     yield from unique_complaints(stated, exact, rule.step, published)
     yield from _observers(stated["observers"], exact, rule)
 
 
-def share_complaint(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
+def share_mismatch(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
     """That a share is not the exact one as a multiple of a step; what is not nothing may be stated as one step.
 
     Parameters
@@ -86,18 +85,13 @@ def share_complaint(name: str, stated: object, exact: float | None, step: float)
         if stated is not exact:
             yield f"{name} is {stated!r} instead of {exact!r}"
         return
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
-        yield f"{name} is no number"
-        return
-    least = step if 0 < exact < step else exact
-    close = abs(stated - exact) <= step / 2 + _NOISE or (exact > 0 and abs(stated - least) <= _NOISE)
-    if not close or abs(stated / step - round(stated / step)) > 1e-6:
-        yield f"{name} is {stated!r}, which does not follow from the protocol and the counts"
+    if (why := unlike(stated, exact, step)) is not None:
+        yield f"{name} {why}"
 
 
 def is_error(stated: float, low: float, high: float) -> bool:
     """Whether an error between two was rounded up to two digits."""
-    return low * (1 - _NOISE) <= stated <= high * 1.11
+    return low * (1 - NOISE) <= stated <= high * 1.11
 
 
 def column_complaints(stated: Json, columns: Sequence[str]) -> Iterator[str]:
@@ -112,10 +106,10 @@ def unique_complaints(stated: Json, exact: PlainStays, step: float, published: M
     alone, true = exact.alone(published)
     if stated["unique"] != alone:
         yield f"unique is {stated['unique']!r} instead of {alone!r}"
-    yield from share_complaint("unique_unchanged", stated["unique_unchanged"], true, step)
+    yield from share_mismatch("unique_unchanged", stated["unique_unchanged"], true, step)
 
 
-def ceiling_complaint(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
+def ceiling_mismatch(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
     """That the limit of how often a value of the secret may stay is not that of the guarantee.
 
     Parameters
@@ -133,7 +127,7 @@ def ceiling_complaint(name: str, stated: object, prior: float, rule: Rule, publi
             yield f"at_most of {name} is {stated!r}, and there is no such limit"
         return
     limit = min(1.0, rule.ceiling * prior)
-    if not isinstance(stated, float) or not limit - _NOISE <= stated <= limit + rule.step + _NOISE:
+    if not isinstance(stated, float) or not limit - NOISE <= stated <= limit + rule.step + NOISE:
         yield f"at_most of {name} is {stated!r}, which the guarantee does not make it"
 
 
@@ -149,12 +143,12 @@ def _secrets(stated: Json, exact: PlainUnchanged, rule: Rule) -> Iterator[str]:
         s = known[one["label"]]
         kept, stays = exact.of_secret(s)
         prior = sum(n for (secret, _), n in exact.counted.counts.items() if secret == s) / exact.counted.rows
-        yield from share_complaint(f"prior of {name}", one["prior"], prior, rule.step)
-        yield from share_complaint(f"share of {name}", one["share"], kept, rule.step)
-        yield from share_complaint(
+        yield from share_mismatch(f"prior of {name}", one["prior"], prior, rule.step)
+        yield from share_mismatch(f"share of {name}", one["share"], kept, rule.step)
+        yield from share_mismatch(
             f"stays of {name}", one["stays"], stays if exact.publishes_secret else None, rule.step
         )
-        yield from ceiling_complaint(name, one["at_most"], prior, rule, exact.publishes_secret)
+        yield from ceiling_mismatch(name, one["at_most"], prior, rule, exact.publishes_secret)
 
 
 def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Iterator[str]:
@@ -166,10 +160,15 @@ def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Ite
         name = f"observers of {size}"
         if one["columns"] != len(exact.others):
             yield f"{name} have {one['columns']!r} columns to know instead of {len(exact.others)}"
-        reached = math.inf if one["level"] == "infinite" else one["level"]
-        # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
-        coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
-        if not (level * (1 - _NOISE) - _NOISE <= reached and (reached <= coarse or math.isinf(level))):
-            yield f"level of {name} is {one['level']!r}, which is not what they can conclude"
-        if not outside - _NOISE <= one["outside"] <= outside + rule.step + _NOISE:
-            yield f"outside of {name} is {one['outside']!r}, which does not follow"
+        yield from observer_complaints(name, one, level, outside, rule)
+
+
+def observer_complaints(name: str, stated: Json, level: float, outside: float, rule: Rule) -> Iterator[str]:
+    """That a level and a share of people beyond the budget are not those that some observers come to."""
+    reached = math.inf if stated["level"] == "infinite" else stated["level"]
+    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
+    coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
+    if not (level * (1 - NOISE) - NOISE <= reached and (reached <= coarse or math.isinf(level))):
+        yield f"level of {name} is {stated['level']!r}, which is not what they can conclude"
+    if not outside - NOISE <= stated["outside"] <= outside + rule.step + NOISE:
+        yield f"outside of {name} is {stated['outside']!r}, which does not follow"

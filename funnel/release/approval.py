@@ -65,7 +65,7 @@ class Approval(Part):
         try:
             return cls(by=by.strip(), at=now(), note=None if note is None else note.strip())
         except ValidationError as error:
-            raise _complaint(error) from None
+            raise _why_not(error) from None
 
 
 class Outcome(Document):
@@ -106,7 +106,7 @@ class Outcome(Document):
         return printable(f"version {self.version} was {said} on {self.at}{by}{reason}")
 
 
-def asked_version(text: str | None) -> Version | None:
+def version_to_approve(text: str | None) -> Version | None:
     """A version that somebody named, if they did.
 
     Raises
@@ -125,7 +125,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _complaint(error: ValidationError) -> SpecError:
+def _why_not(error: ValidationError) -> SpecError:
     """One sentence about the first text that is wrong, which is not quoted."""
     first = error.errors(include_url=False, include_input=False)[0]
     what = "the name of who approves or rejects" if first["loc"][0] == "by" else "the note or reason"

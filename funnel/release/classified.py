@@ -10,7 +10,7 @@ from pathlib import Path
 from funnel.disclosure import Disclosure
 from funnel.disclosure.rule_texts import breaches_sentence
 from funnel.disclosure.threshold import class_rules
-from funnel.donors.classifying import grown
+from funnel.donors.growing import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.frequencies.widening import widened

@@ -129,7 +129,7 @@ class Document(Part):
             document = cls.model_validate_json(text)
         except ValidationError as error:
             cls._require_schema(text, what)
-            raise DataError(f"{what} is damaged: {_complaint(error)}") from error
+            raise DataError(f"{what} is damaged: {_problem(error)}") from error
         # The key has a default for whoever makes a document; a file has to say what it is.
         if "schema_" not in document.model_fields_set:
             raise DataError(f"{what} is damaged: {_UNNAMED}")
@@ -181,7 +181,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _complaint(error: ValidationError) -> str:
+def _problem(error: ValidationError) -> str:
     """The first problem, without any value of the file; only keys and positions say where it is."""
     details = error.errors(include_url=False)
     first = details[0]

@@ -85,6 +85,11 @@ class ChangesPart(Part):
             raise SpecError("it tells the changes since one version twice")
         return found
 
+    @property
+    def noisy_sha256(self) -> str:
+        """SHA-256 (hex) of what was drawn, whatever was spent besides."""
+        return _digest([one.model_dump(mode="json") for one in self.since])
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         built(lambda: self.changes)
@@ -126,6 +131,11 @@ class RowsPart(Part):
             raise SpecError("the scale of the noise in its rows is not that of their epsilon")
         return found
 
+    @property
+    def noisy_sha256(self) -> str:
+        """As of `ChangesPart`."""
+        return _digest([self.stayed, self.left, self.sizes])
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         built(lambda: self.rows)
@@ -161,6 +171,11 @@ class MeansPart(Part):
         if found.scale != self.scale:
             raise SpecError("the scale of the noise in its means is not that of their epsilon")
         return found
+
+    @property
+    def noisy_sha256(self) -> str:
+        """As of `ChangesPart`."""
+        return _digest(self.counts)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -280,3 +295,7 @@ def matrix(counts: tuple[tuple[int, ...], ...]) -> IntArray:
     if len({len(row) for row in counts}) != 1:
         raise SpecError("a table of counts has rows of several lengths")
     return np.array(counts, dtype=np.int64)
+
+
+def _digest(tables: object) -> str:
+    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()

@@ -158,6 +158,8 @@ class ProtocolDocument(Document):
             raise ValueError("says of an output that it comes from inputs that there are not")
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
+        if any(len(symbol) != len(self.prior.columns) for symbol in self.prior.symbols):
+            raise ValueError("has a prior of values that do not fit its columns")
         return self
 
 

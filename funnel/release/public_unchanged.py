@@ -166,10 +166,10 @@ def _observers(
     found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
     for size, some in known:
         found[size].append(_concluded(joint, weights, [first + j for j in some], guarantee.budget))
-    return tuple(_told(size, len(columns), found[size], guarantee, laws) for size in sizes)
+    return tuple(_observer(size, len(columns), found[size], guarantee, laws) for size in sizes)
 
 
-def _told(
+def _observer(
     size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, laws: PublicDistributions
 ) -> Observer:
     level, outside = (max(values) for values in zip(*found, strict=True))

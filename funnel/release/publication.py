@@ -19,7 +19,7 @@ from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.files import FileRef
 from funnel.release.frequencies_document import frequencies_document
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.handouts.number_table import drawn_columns, write_drawn_numbers
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
@@ -118,7 +118,7 @@ def write_package(
     }
 
 
-def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
+def write_documentation(folder: ReleaseFolder, previous: Version | None) -> None:
     """Write what is told to people and portals, from the data package and the protocol that are there.
 
     Parameters
@@ -128,7 +128,7 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
         The newest version that readers find.
     """
     package, protocol = json.loads(folder.package.read_bytes()), json.loads(folder.protocol.read_bytes())
-    told = handouts(package, protocol, None if previous is None else str(previous))
+    told = documentation(package, protocol, None if previous is None else str(previous))
     folder.readme.write_bytes(told[folder.readme.name])
     folder.citation.write_bytes(told[folder.citation.name])
     folder.catalogue.write_bytes(told[folder.catalogue.name])

@@ -19,8 +19,8 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.words_document import WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
+from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
-from funnel.sampling.engines import workers_of
 from funnel.spec import ReleaseSpec
 
 

@@ -1,4 +1,4 @@
-"""Workers of Dask: started on this machine, or those of a scheduler that is running somewhere."""
+"""The workers that a spec asks for: those of this machine, or of Dask, here or at a scheduler that is running."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from funnel.errors import PipelineError, SpecError
+from funnel.sampling import OneWorker, Processes, Workers
 from funnel.settings.work import EngineSettings
 
 if TYPE_CHECKING:
@@ -133,3 +134,22 @@ def _started(engine: EngineSettings, folder: str) -> Iterator[Client]:
             place = "on this machine" if engine.scheduler is None else f"at {engine.scheduler}"
             raise PipelineError(f"no workers of Dask can be had {place} ({type(error).__name__})") from error
         yield client
+
+
+@contextmanager
+def workers_of(engine: EngineSettings) -> Iterator[Workers]:
+    """The workers of an engine, for as long as the block lasts.
+
+    Raises
+    ------
+    SpecError, PipelineError
+        If Dask is asked for and not installed, or gives no workers.
+    """
+    if engine.kind == "dask":
+        with dask_workers(engine) as workers:
+            yield workers
+    elif engine.workers > 1:
+        with Processes(engine.workers) as processes:
+            yield processes
+    else:
+        yield OneWorker()

@@ -117,7 +117,7 @@ class GuaranteeSettings(Section):
 
 def _within_reason(guarantee: Guarantee) -> None:
     """Refuse a budget that protects nobody, and one of zero where another guarantee says that better."""
-    from funnel.guarantees.one_budget import OneBudget
+    from funnel.guarantees.budgets import OneBudget
 
     budget = guarantee.budget
     if budget == 0 and isinstance(guarantee, OneBudget):

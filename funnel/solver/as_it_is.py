@@ -27,7 +27,7 @@ def unchanged_optimum(request: Request) -> Solution | None:
     if weights is None:
         return None
     protocol = request.protocol(weights, request.joint)
-    utility = request.told(protocol)
+    utility = request.utility_of(protocol)
     # Shares of a variance, or of records, are 1 whatever rounding does; entropies are sums.
     bound = request.most + (rounding_of(len(request.joint.inputs), request.most) if request.informs else 0.0)
     if bound - utility > request.gap:

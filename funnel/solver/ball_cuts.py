@@ -1,9 +1,10 @@
-"""Half-spaces of rows over the χ² set: two secrets under two conditional laws that one law of the set has together."""
+"""Half-spaces of rows over the χ² set, by two laws that one law of it has together; and the worst law of a ball."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from funnel.guarantees.chi2_ball import extreme_distribution
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood
@@ -58,3 +59,40 @@ class BallCuts:
         unseen = np.ones(len(full), dtype=bool)
         unseen[self._seen] = False
         return np.asarray(full[self._seen] + full[unseen].sum() * self._law[self._seen])
+
+
+# Laws are drawn in until rounding is no doubt, by halves, as often.
+_INSIDE, _INWARDS = 1 - 2.0**-40, 44
+
+
+def worst_distribution(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
+    """A law R with ``Σ P̂²/R <= D`` whose average of a row is the largest, nearly, shape (u,).
+
+    A half-space of a law outside the ball would cut off what the guarantee allows, and a bound would be none. The one
+    that attains the largest average is at the end of the ball, where rounding puts it on either side.
+
+    Parameters
+    ----------
+    row : ndarray, shape (u,)
+        t, finite.
+    law : ndarray, shape (u,)
+        P̂, zeros allowed, summing to 1.
+    divergence : float
+        D >= 1.
+    """
+    found = extreme_distribution(row, law, divergence)
+    low, high = 0.0, 1.0
+    if _spread(found, law) <= divergence * _INSIDE:
+        return found
+    # Σ P̂²/R is convex, so it falls towards the estimate.
+    for _ in range(_INWARDS):
+        middle = (low + high) / 2
+        inside = _spread((1 - middle) * found + middle * law, law) <= divergence * _INSIDE
+        low, high = (low, middle) if inside else (middle, high)
+    return np.asarray((1 - high) * found + high * law)
+
+
+def _spread(found: FloatArray, law: FloatArray) -> float:
+    seen = law > 0
+    with np.errstate(divide="ignore"):
+        return float((law[seen] ** 2 / found[seen]).sum())

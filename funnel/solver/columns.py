@@ -15,8 +15,8 @@ from funnel.solver.mixture import PROOF_SHARE, STILL, UNCHANGED, Mixture, Mixtur
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Split
-from funnel.solver.tangents import pricer_of
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 # Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.

@@ -14,8 +14,8 @@ from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Split, channel_of
-from funnel.solver.tangents import pricer_of
 
 Flags = npt.NDArray[np.bool_]
 

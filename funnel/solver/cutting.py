@@ -229,13 +229,13 @@ def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budg
         deciding_these = Deciding(read, guarantee, mixing)
         weights = proven_weights(read, guarantee, cuts.channel(inside.split), 1.0, deciding_these.holds)
 
-    def told(found: WeightArray) -> float:
+    def utility_of(found: WeightArray) -> float:
         return value_of(found, read.p_input, cuts.seen, cuts.gains)
 
     for margin in _MARGINS:
         moved = _moved(cuts, split, margin, budget)
         if moved is not None and deciding.holds(moved):
-            return moved if told(moved) >= told(weights) - _ZEROS * gap else weights
+            return moved if utility_of(moved) >= utility_of(weights) - _ZEROS * gap else weights
     return weights
 
 

@@ -18,11 +18,11 @@ from funnel.measures.utilities import INFORMATION
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, proven_weights
 from funnel.solver.budget import Budget
-from funnel.solver.choice import chosen_method
 from funnel.solver.cuts import PlainCuts
 from funnel.solver.design import Design, Trace, optimal_design
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution
+from funnel.solver.search import chosen_method
 from funnel.solver.split import channel_of
 from funnel.solver.vertices import enumerate_vertices
 
@@ -80,7 +80,7 @@ def design_optimum(request: Request, otherwise: Callable[[Request], Solution]) -
         protocol, bound, finished = informative.protocol, 1.0, informative.finished
     ended = None if finished else budget.ended_by or designing.ended_by
     size = len(protocol.outputs)
-    return request.answer(protocol, request.told(protocol), bound, size, "design", finished, ended)
+    return request.answer(protocol, request.utility_of(protocol), bound, size, "design", finished, ended)
 
 
 def best_design(
@@ -112,23 +112,23 @@ def best_design(
         return None
     wanted, known = wanted_shares(joint.inputs, joint.p_input), certain(joint.inputs, joint.p_input)
 
-    def worth(value: float | None) -> float:
+    def utility_of(value: float | None) -> float:
         return 1.0 if value is None or value <= 1 else (1 - known) / (value - known)
 
-    def told(value: float, bound: float | None) -> None:
-        trace(worth(value), worth(bound))
+    def report(value: float, bound: float | None) -> None:
+        trace(utility_of(value), utility_of(bound))
 
     try:
         if over is not None:
-            found = _over_set(joint, over, wanted, gap, budget, told)
+            found = _over_set(joint, over, wanted, gap, budget, report)
         else:
-            found = _over_cone(joint, guarantee, wanted, gap, budget, told)
+            found = _over_cone(joint, guarantee, wanted, gap, budget, report)
         channel = channel_of(found.posteriors, found.mass, law, joint.p_input > 0)
         weights = proven_weights(joint, guarantee, channel, LARGEST_REPAIR if cone else _REPAIRED)
     except (FunnelError, np.linalg.LinAlgError):
         # A region without room on all sides of p, or as good as none.
         return None
-    return Designed(weights, worth(found.bound), found.finished)
+    return Designed(weights, utility_of(found.bound), found.finished)
 
 
 def _over_cone(

@@ -10,7 +10,7 @@ from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.distribution_box import DistributionBox
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.over_distributions import RatioGuarantee
-from funnel.guarantees.possible_distributions import Laws
+from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import Budget
@@ -20,7 +20,7 @@ from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
-from funnel.solver.tangents import pricer_of
+from funnel.solver.slopes import pricer_of
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 # Where limits leave more of a law open, and there are so many inputs, rows are searched by its thresholds: boxes of
@@ -46,7 +46,7 @@ class DistributionCuts(Cuts):
         goal: Goal = ENTROPY,
     ) -> None:
         super().__init__(read, guarantee, image, seen, goal)
-        self._laws = guarantee.laws(read)
+        self._laws = guarantee.distributions(read)
         self._secrets = np.flatnonzero(self._laws.possible)
         self._high: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
         self._low: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
@@ -84,7 +84,7 @@ class DistributionCuts(Cuts):
         return 1
 
 
-def widest(read: Joint, laws: Laws, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
+def widest(read: Joint, laws: DistributionSet, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
     """The secret whose limits leave most open, and these; None where rows are searched by boxes of posteriors."""
     # Thresholds bound the entropy; the square of a mean has a search of its own.
     if not isinstance(laws, DistributionBox) or not isinstance(goal, Entropy) or reads_secret(read):

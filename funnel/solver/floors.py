@@ -53,7 +53,7 @@ class Best:
     def propose(self, weights: WeightArray) -> None:
         """Keep these weights, which meet the guarantee, if they are more useful than those there are."""
         protocol = self._request.protocol(weights)
-        utility = self._request.told(protocol)
+        utility = self._request.utility_of(protocol)
         if utility > self.utility:
             self.utility, self.protocol = utility, protocol
 

@@ -48,7 +48,7 @@ def greedy_partition(joint: Joint, holds: Callable[[Subsets], bool], budget: Bud
     finest: Subsets = tuple((x,) for x in seen)
     if holds(finest):
         return finest, not budget.expired
-    way, whole = _way(joint.counts[:, seen].astype(np.float64), budget.part(_WAY))
+    way, whole = _merged(joint.counts[:, seen].astype(np.float64), budget.part(_WAY))
     # After all merges there is one output.
     best: Subsets = (tuple(seen),)
     too_fine, enough = 0, len(way)
@@ -104,7 +104,7 @@ def _partition(seen: list[int], merges: list[Pair]) -> Subsets:
     return tuple(sorted((tuple(sorted(subset)) for subset in subsets.values()), key=min))
 
 
-def _way(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
+def _merged(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
     """Merges of the greedy way, the second place into the first, until one is left; and whether all are greedy.
 
     When the budget is spent, what is left is merged into one output, the most telling first.

@@ -172,7 +172,7 @@ def cuts_for(
         return LevelCuts(read, guarantee, image, seen, goal)
     if sides.pairs == np.inf and 0 < sides.up < np.inf and 0 < sides.down < np.inf and image is None:
         apart = np.asarray(read.p_input > 0) if seen is None else seen
-        most_open = widest(read, guarantee.laws(read), apart, goal)
+        most_open = widest(read, guarantee.distributions(read), apart, goal)
         if most_open is not None:
             return LiftCuts(read, guarantee, most_open, seen, goal)
     return PlainCuts(read, guarantee, image, seen, goal)

@@ -28,13 +28,13 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.solver.as_it_is import unchanged_optimum
 from funnel.solver.budget import Budget
-from funnel.solver.choice import METHODS
 from funnel.solver.designed import design_optimum
 from funnel.solver.floors import never_below
 from funnel.solver.invariant import Weighting, invariant_optimum, share_kept
 from funnel.solver.over_cone import cone_optimum
 from funnel.solver.over_distributions import set_optimum
 from funnel.solver.request import Request, Solution
+from funnel.solver.search import METHODS
 from funnel.solver.wide import is_binary, is_wide, needs_no_table, wide_optimum
 
 
@@ -154,7 +154,7 @@ def optimal(
         started,
         tuple(known),
     )
-    return never_below(known, _best_of(request), joint, guarantee, gap, request.told)
+    return never_below(known, _best_of(request), joint, guarantee, gap, request.utility_of)
 
 
 def _best_of(request: Request) -> Solution:

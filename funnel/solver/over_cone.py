@@ -13,13 +13,12 @@ from funnel.guarantees.published import check_every_pair
 from funnel.joint import FloatArray
 from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
-from funnel.solver.choice import chosen_method, has_few_vertices
 from funnel.solver.floors import Best, greedy_start, propose_known, propose_merged, set_aside
 from funnel.solver.goal import ENTROPY
 from funnel.solver.integers import integers_near
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution, rounding_of
-from funnel.solver.search import best_mixture
+from funnel.solver.search import best_mixture, chosen_method, has_few_vertices
 from funnel.solver.split import Split, best_split
 from funnel.solver.vertices import enumerate_vertices
 from funnel.solver.work import decision_work
@@ -94,7 +93,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
             starts,
             asked,
             searching,
-            lambda value, bound: request.tell(apart + value, min(most, apart + bound)),
+            lambda value, bound: request.report(apart + value, min(most, apart + bound)),
         )
         split, size, slack = mixture.split, mixture.columns, 0.0
         finished = mixture.finished

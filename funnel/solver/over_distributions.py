@@ -66,7 +66,7 @@ def set_optimum(request: Request) -> Solution:
         return share * min(kept, apart + bound) + (0.0 if seen is None else entropy - share * kept)
 
     def trace(value: float, bound: float) -> None:
-        request.tell(share * (apart + value), most_with(bound))
+        request.report(share * (apart + value), most_with(bound))
 
     def silent(value: float, _: float) -> None:
         trace(value, np.inf)

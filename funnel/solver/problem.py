@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -117,13 +117,6 @@ class Problem:
     def tightened(self, margin: float) -> FloatArray:
         """`rows` for a budget smaller by a relative margin."""
         return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.law)
-
-    def for_budget_share(self, share: float) -> Problem:
-        """The same problem for a share of the guarantee's budget; its region lies within this one's."""
-        guarantee = self.guarantee.tightened(1.0 - share)
-        rows = without_rounding(self.merged.cone(guarantee) / self.law, self.merged.joint, guarantee)
-        region = Region.of(rows, self.region.law, self.region.image, self.region.goal)
-        return replace(self, guarantee=guarantee, rows=rows, region=region)
 
     def risks(self, rows: FloatArray) -> FloatArray:
         """How much rows T (k, merged inputs) of a channel tell, as the guarantee orders them; shape (k,)."""

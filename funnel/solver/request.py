@@ -134,7 +134,7 @@ class Request:
         """The utility of publishing all that it counts as it is."""
         return self.read.entropy if self.counts_all else self.utility.whole(self.joint)
 
-    def told(self, protocol: Protocol) -> float:
+    def utility_of(self, protocol: Protocol) -> float:
         """The utility of a protocol."""
         if self.informs:
             return mutual_information(self.joint, protocol, self.counts)
@@ -151,7 +151,7 @@ class Request:
         marginal = marginal_weights(read, weights)
         return Protocol(weights, marginal, read.inputs, names, "optimal", str(self.guarantee))
 
-    def tell(self, utility: float, bound: float) -> None:
+    def report(self, utility: float, bound: float) -> None:
         """Tell whoever follows it how far a search is."""
         if self.progress is not None:
             self.progress(f"{utility:.5f} {self.utility.unit}, at most {bound:.5f}", 0, None)

@@ -15,8 +15,7 @@ from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
-from funnel.solver.ball_cuts import BallCuts
-from funnel.solver.ball_distribution import worst_distribution
+from funnel.solver.ball_cuts import BallCuts, worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Flags

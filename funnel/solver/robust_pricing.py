@@ -120,7 +120,7 @@ class RobustPricer:
         for _ in range(splits):
             if self._budget.expired:
                 break
-            boxes[:1] = self._halves(boxes[0])
+            boxes[:1] = self._split(boxes[0])
             boxes.sort(key=lambda box: -box.bound)
         bound = boxes[0].bound + _ROUNDING * (2 * abs(_FROM) + abs(_TO) + float(np.abs(prices).max()))
         return self._found(bound, boxes)
@@ -188,7 +188,7 @@ class RobustPricer:
         self._budget.spend(len(self._parts) * 15 * CALL + 6.0 * sum(len(mass) for mass in masses))
         return terms, masses
 
-    def _halves(self, box: Box) -> list[Box]:
+    def _split(self, box: Box) -> list[Box]:
         """Two boxes for one: cut where it is widest."""
         if box.second - box.first > box.high - box.low:
             middle = (box.first + box.second) / 2

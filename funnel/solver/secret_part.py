@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
-from funnel.solver.ball_distribution import worst_distribution
+from funnel.solver.ball_cuts import worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.simple_polytope import Places, SimplePolytope
 

@@ -84,7 +84,7 @@ def wide_optimum(request: Request) -> Solution:
         table[:, joint.counts.any(axis=0)] = weights.table()
         protocol = request.protocol(silence_unseen(joint, table))
     bound = min(request.most, bound) + rounding_of(len(joint.inputs), request.most)
-    return request.answer(protocol, request.told(protocol), bound, size, method, finished, ended)
+    return request.answer(protocol, request.utility_of(protocol), bound, size, method, finished, ended)
 
 
 def is_wide(joint: Joint, guarantee: Guarantee) -> bool:

@@ -57,7 +57,7 @@ def count_joint(
     codings = recoded(spec, source, progress) if codings is None else codings
     spec = codings.settled(spec)
     order = {column: coding.labels for column, coding in codings.items()}
-    joint = Joint.from_batches(_told(spec, source, codings, progress, seen), spec.secret, spec.inputs, order)
+    joint = Joint.from_batches(_counted(spec, source, codings, progress, seen), spec.secret, spec.inputs, order)
     return over_values(spec, joint, codings)
 
 
@@ -82,7 +82,7 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     # Imported here: what is suggested is about codings.
     from funnel.disclosure.threshold import blank_columns, class_recode, threshold_recode, why_blank
 
-    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
+    joint = Joint.from_batches(_counted(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
     found, wide = None, is_wide(spec, joint, codings)
     if not wide and (blank := blank_columns(spec, found := threshold_recode(spec, joint))):
         # A record keeps its columns where whole ones are drawn.
@@ -159,7 +159,7 @@ def _too_many(joint: Joint, max_inputs: int) -> str:
     )
 
 
-def _told(
+def _counted(
     spec: ReleaseSpec,
     source: Source,
     codings: Codings,

@@ -15,7 +15,7 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation.estimation_utility import utility_of_estimates
 from funnel.pipeline.expectations import least_squares
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicDistributions, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
@@ -115,7 +115,7 @@ def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("protocol", [*PROTOCOLS, singular()], ids=lambda one: one.mechanism)
 def test_what_records_are_worth_is_what_the_choice_was_made_by(protocol: Protocol) -> None:
     worth = utility_of_estimates(JOINT, protocol)
-    assert worth_of(laws_of(JOINT, protocol), False) == pytest.approx(worth, abs=1e-9)
+    assert utility_share(laws_of(JOINT, protocol), False) == pytest.approx(worth, abs=1e-9)
     # Where some share cannot be told, no number of records tells it.
     assert (worth == 0) == (protocol.mechanism in ("test", "subset-merging"))
 

@@ -14,7 +14,7 @@ from funnel.disclosure import Disclosure, Rules
 from funnel.errors import ReleaseRefused
 from funnel.joint import Joint
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, expected_rules
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.flows import pipeline
 from funnel.recount import declared_promise
 from funnel.spec import ReleaseSpec
@@ -23,9 +23,9 @@ from tests.projects import SPEC, make_project
 BOUND = 'guarantee = "lip:1.0"'
 
 
-def said(**sections: Any) -> Said:
+def said(**sections: Any) -> SpecText:
     exact = {"guarantee": "lip:1.0", "frequencies": {"protection": "none"}, "secret": ["s"], "publish": ["x"]}
-    return Said(declared_promise(BOUND), {**exact, **sections})
+    return SpecText(declared_promise(BOUND), {**exact, **sections})
 
 
 @given(

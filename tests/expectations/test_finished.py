@@ -22,9 +22,9 @@ from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
 from funnel.pipeline.flows.pipeline import go
-from funnel.recount.handouts import handouts_again
+from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
@@ -83,11 +83,6 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
     path.write_bytes(dump(content if changed is None else changed))
 
 
-def test_nobody_is_forgotten_where_nobody_is_followed(finished: Finished) -> None:
-    assert finished.drawing_document is None
-    assert finished._forgotten == {}
-
-
 def _always() -> set[str]:
     """What every release is judged by that has only its source."""
     return {one.name for one in SOURCE_CHECKS if one.needs == "public"}
@@ -137,7 +132,7 @@ def test_secrets_that_were_exchanged_are_found(finished: Finished) -> None:
         content["secret"]["symbols"].reverse()
 
     edit(finished.folder.draws, exchanged)
-    assert set(failures(replace(finished), "counted again")) == {"counts", "draws"}
+    assert set(failures(replace(finished), "counted again", "drawn by input")) == {"counts", "draws"}
 
 
 def test_a_source_that_is_another_one_is_found(finished: Finished, made: Made) -> None:
@@ -365,7 +360,7 @@ def test_one_byte_more_in_a_handout_is_found(finished: Finished, name: str) -> N
 def test_a_channel_without_chance_is_not_said_to_draw(finished: Finished) -> None:
     package, protocol = (json.loads(path.read_bytes()) for path in (finished.folder.package, finished.folder.protocol))
     drawn = "every record was drawn at random, with known probabilities that can leave it as it is"
-    assert drawn in handouts_again(package, protocol, None)["README.md"].decode()
+    assert drawn in documentation_again(package, protocol, None)["README.md"].decode()
     # Every true value has its likeliest output alone.
     columns = [[int(row[x]) for row in protocol["weights"]] for x in range(len(protocol["inputs"]["symbols"]))]
     likeliest = [column.index(max(column)) for column in columns]
@@ -373,8 +368,8 @@ def test_a_channel_without_chance_is_not_said_to_draw(finished: Finished) -> Non
     protocol["weights"] = [
         [whole if likeliest[x] == y else "0" for x in range(len(columns))] for y in range(len(protocol["weights"]))
     ]
-    said = handouts_again(package, protocol, None)["README.md"].decode()
-    assert said == handouts(package, protocol)["README.md"].decode()
+    said = documentation_again(package, protocol, None)["README.md"].decode()
+    assert said == documentation(package, protocol)["README.md"].decode()
     assert "was not changed at random: the same true values are always published alike" in said
 
 

@@ -17,7 +17,8 @@ import pytest
 
 from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
-from funnel.pipeline.expectations.frequency_claims import _values, frequency_claims
+from funnel.pipeline.expectations.frequency_claims import _selected, _values
+from funnel.pipeline.expectations.source_claims import _bins
 from funnel.pipeline.flows.pipeline import go
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
@@ -106,9 +107,9 @@ def test_bins_under_noise_follow_from_the_range_that_is_declared(made: Made, tmp
     age = '\n[recode.age]\nbins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true\n'
     spec = ReleaseSpec.load(make_project(tmp_path, TEXT.replace('"relationship", "race"', '"age"') + age))
     finished = Finished(spec, ReleaseFolder(made.folder), "1.0.0", made.snapshot)
-    assert finished._bins().failure is None
+    assert _bins(finished).failure is None
     found = spec.model_copy(update={"recode": {"age": spec.recode["age"].with_edges((20, 30, 40, 50, 60, 70, 81))}})
-    wrong = replace(finished, spec=found)._bins()
+    wrong = _bins(replace(finished, spec=found))
     assert (wrong.name, wrong.failure) == ("bins", "of 'age' has edges that do not follow from its range")
 
 
@@ -247,10 +248,15 @@ def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
         (
             "protocol.json",
             lambda said: said["frequencies"].update(spent=1.5),
-            "protocol and spec",
-            "frequencies",
+            "protected frequencies",
+            "protected frequencies",
         ),
-        ("protocol.json", lambda said: said["frequencies"].update(unprotected=1), "protocol and spec", "frequencies"),
+        (
+            "protocol.json",
+            lambda said: said["frequencies"].update(unprotected=1),
+            "protocol and spec",
+            "versions without noise",
+        ),
         (
             "datapackage.json",
             lambda said: said["funnel:privacy"]["frequencies"].update(epsilon=0.5),
@@ -270,7 +276,7 @@ def test_what_other_documents_say_of_it_is_judged(
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
     public, context = finished.frequencies, finished.context
     assert public is not None
-    nominal = finished.laws.released.level(finished.said.promise, finished.public)
+    nominal = finished.laws.released.level(finished.spec_text.promise, finished.public)
     assert context.level.holds
     assert nominal.nats < context.level.nats
     # A protocol that was made for the noisy counts as if they were exact keeps the bound for these, and no other.
@@ -290,7 +296,7 @@ def test_public_counts_where_none_are_declared_are_refused(finished: Finished) -
     text = finished.spec.text.replace(NOISE, 'frequencies.protection = "none"\n')
     other = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"))
     assert failures(other, "declared files") == {"no other file": "frequencies.json is not declared"}
-    assert "frequencies" in failures(other, "protocol and spec")
+    assert "protection" in failures(other, "protocol and spec")
 
 
 class TestVersions:
@@ -403,8 +409,8 @@ class TestSelection:
         counted = replace(finished.recount, values=values)
 
         def selected(public: PublicFrequencies, counted: Recount) -> str | None:
-            claims = frequency_claims(public, counted, finished.spec, finished.said)
-            return next(one.failure for one in claims if one.name == "selected values")
+            claims = _selected(public, public.labels, counted, finished.spec)
+            return next((one.failure for one in claims if one.failure is not None), None)
 
         several = replace(public, rows=NoisyRows(0.25, 8.0, public.noisy, public.noisy, (1,) * 100))
         assert selected(public, finished.recount) is None

@@ -1,4 +1,4 @@
-"""Laws computed once more from recounted records are those of the code that makes releases."""
+"""Distributions computed once more from recounted records are those of the code that makes releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.protocol import Protocol
 from funnel.recount import Recount, ReleasedProtocol
-from funnel.recount.laws import Laws, prior_distribution, share_step, step_above
+from funnel.recount.plain_distributions import Distributions, prior_distribution, share_step, step_above
 from funnel.release import public
 from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints
@@ -42,8 +42,8 @@ def recounted(joint: Joint) -> Recount:
     )
 
 
-def laws_of(joint: Joint, protocol: Protocol) -> Laws:
-    return Laws(recounted(joint), ReleasedProtocol.parse(protocol.to_json()))
+def laws_of(joint: Joint, protocol: Protocol) -> Distributions:
+    return Distributions(recounted(joint), ReleasedProtocol.parse(protocol.to_json()))
 
 
 @st.composite

@@ -12,21 +12,21 @@ import pytest
 from funnel.alphabet import Alphabet
 from funnel.joint import Joint
 from funnel.pipeline.expectations import protocol_claims
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import figures
-from funnel.recount.laws import Laws
+from funnel.recount.plain_distributions import Distributions
 from tests.expectations.test_laws import laws_of
 
 JOINT = Joint.from_counts(
     [[3000, 1000], [1000, 5000]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), (("u",), ("v",)))
 )
-SAID = Said.of('guarantee = "lip:1.0"')
+SAID = SpecText.of('guarantee = "lip:1.0"')
 QUARTER = DENOMINATOR // 4
 PRIOR = {"columns": ["x"], "symbols": [["u"], ["v"]], "probabilities": [0.4, 0.6]}
 
 
-def laws(*, reads_secret: bool) -> Laws:
+def laws(*, reads_secret: bool) -> Distributions:
     """A value is kept with a probability of three quarters; records outside draw from the law of the others."""
     inputs = JOINT.read_by(("s", "x")).inputs if reads_secret else JOINT.inputs
     keeps = [symbol[-1] == "u" for symbol in inputs.symbols]
@@ -60,7 +60,7 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
     assert figures._is_marginal(held, PRIOR, 0.001)
     moved = DENOMINATOR // 1000
     other = replace(held.released, marginal=(held.marginal[0] - moved, held.marginal[1] + moved))
-    assert not figures._is_marginal(Laws(held.recount, other), PRIOR, 0.001)
+    assert not figures._is_marginal(Distributions(held.recount, other), PRIOR, 0.001)
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])
@@ -71,7 +71,7 @@ def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
         # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.
         first = {"output": ["u"], "probability": 0.45, "inputs": {"0": 0.6667, "1": 0.3333}, **changes}
         second = {"output": ["v"], "probability": 0.55, "inputs": {"0": 0.1818, "1": 0.8182}}
-        complaints = figures._by_laws({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
+        complaints = figures._by_counts({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
         return {part: f"{where} {why}" for part, where, why in complaints}
 
     assert found() == {}
@@ -99,4 +99,4 @@ def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
 def test_shares_are_told_as_multiples_of_a_step_and_none_that_occurs_as_nothing(
     share: float, noise: float, told: float
 ) -> None:
-    assert math.isclose(figures._told(share, 0.005, noise), told)
+    assert math.isclose(figures._rounded(share, 0.005, noise), told)

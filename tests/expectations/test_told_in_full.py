@@ -159,7 +159,7 @@ PROTOCOL: list[tuple[tuple[str | int, ...], Callable[[Any], Any], str]] = [
         lambda told: {**told, (x := next(iter(told))): round(told[x] - 0.05, 4)},
         "law",
     ),
-    (("prior", "columns"), lambda value: ["sex"], "columns"),
+    (("prior", "columns"), lambda value: ["sex"], "law"),
 ]
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from funnel.pipeline.ledger.starter import started_by
+from funnel.pipeline.ledger.account import started_by
 
 
 def test_a_user_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:

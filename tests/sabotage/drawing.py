@@ -100,7 +100,7 @@ DRAWING = [
         "funnel.sampling.answers",
         "inputs, drawn_with = encoder.codes(batch), words.to_draw(batch)",
         "inputs, drawn_with = encoder.codes(batch) * 0 - 1, words.to_draw(batch)",
-        "counted again",
+        "drawn by input",
     ),
     Mutant(
         "draws of the neighbour",
@@ -235,7 +235,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "self.counts.add(some.inputs, some.outputs, secrets)",
         "self.counts.add(some.inputs, some.outputs, secrets[::-1])",
-        "counted again",
+        "drawn by input",
     ),
     Mutant(
         "a pair too few",
@@ -260,7 +260,7 @@ DRAWING = [
         "funnel.sampling.parts",
         "batches = row_groups(plan.snapshot, plan.groups[index], columns",
         "batches = row_groups(plan.snapshot, plan.groups[index - (index == 1)], columns",
-        "counted again",
+        "drawn by input",
         PARTITIONED,
     ),
     Mutant(

@@ -146,7 +146,7 @@ READING = [
         "funnel.release.snapshot",
         "return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None",
         f"return {TOOLS}.believed(snapshot)",
-        "counted again",
+        "drawn by input",
         EXCHANGED_SNAPSHOT,
     ),
     Mutant(
@@ -225,7 +225,7 @@ READING = [
     Mutant(
         "e to twice the bound",
         "a protocol of twice the bound",
-        "funnel.guarantees.one_budget",
+        "funnel.guarantees.budgets",
         'checked_number(self, "epsilon")',
         'checked_number(self, "epsilon"); object.__setattr__(self, "epsilon", 2 * self.epsilon)',
         "source",

@@ -172,18 +172,6 @@ def coupled(words: WordArray, batch: pa.RecordBatch) -> WordArray:
     return found
 
 
-def next_value(codes: np.ndarray, place: np.ndarray, classes: np.ndarray, stage: Any) -> np.ndarray:
-    """Inputs of a stage as if every record had the combination of values that comes next."""
-    return (codes + 1) % len(stage.symbols) * stage.folds + classes
-
-
-def one_of_ten(labels: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-    """Labels of outputs, of one row of ten those of the first output."""
-    shown = labels[outputs].copy()
-    shown[::10] = labels[0]
-    return shown
-
-
 def as_they_are(outputs: np.ndarray, inputs: np.ndarray, share: float) -> np.ndarray:
     """Outputs, the first share of them not drawn but of the number of the true input."""
     published = outputs.copy()

@@ -25,7 +25,7 @@ from funnel.pipeline.flows import pipeline
 from funnel.pipeline.flows.pipeline import Done, go
 from funnel.pipeline.tasks import ingest
 from funnel.recount.keyed_noise import NoiseMaterial
-from funnel.release import protected, protected_means, secret
+from funnel.release import protected, protected_tables, secret
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
 from funnel.sampling import random_words
@@ -137,9 +137,9 @@ def arranged(
         outer.setattr(pipeline, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
         if changes is not None:
-            outer.setattr(protected, "noisy_moves", moves)
+            outer.setattr(protected_tables, "noisy_moves", moves)
         if means is not None:
-            outer.setattr(protected_means, "noisy_means", lambda *_: means)
+            outer.setattr(protected_tables, "noisy_means", lambda *_: means)
         yield drawn
 
 

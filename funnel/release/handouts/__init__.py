@@ -17,13 +17,15 @@ from funnel.release.handouts.estimator_table import estimator_table
 from funnel.release.handouts.readme import CHANNEL, ESTIMATOR, has_csv, readme
 from funnel.release.published_values import published_values
 
-__all__ = ["HANDOUTS", "handouts"]
+__all__ = ["HANDOUTS", "documentation"]
 
 HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 """Those of every release."""
 
 
-def handouts(package: Mapping[str, Any], protocol: Mapping[str, Any], previous: str | None = None) -> dict[str, bytes]:
+def documentation(
+    package: Mapping[str, Any], protocol: Mapping[str, Any], previous: str | None = None
+) -> dict[str, bytes]:
     """The handouts of a release.
 
     Parameters

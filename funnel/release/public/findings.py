@@ -232,13 +232,13 @@ def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
 def _ratios(findings: DistributionFindings, guarantee: Guarantee) -> FloatArray:
     # On the grid of levels: finer ratios would tell those who know everybody else what the last one has.
     step = level_step(guarantee.budget)
-    ratios = np.array([_ratio_told(float(ratio), step) for ratio in largest_ratios(findings.lift)])
+    ratios = np.array([_rounded_ratio(float(ratio), step) for ratio in largest_ratios(findings.lift)])
     limit = guarantee.ratio_limit
     # Rounding must not seem to break a limit that is proven to hold.
     return ratios if limit is None or not findings.holds else np.minimum(ratios, rounded_up(limit))
 
 
-def _ratio_told(ratio: float, step: float) -> float:
+def _rounded_ratio(ratio: float, step: float) -> float:
     """A ratio up to the next power of e^step, and to two digits."""
     if step == 0 or not 1 < ratio < math.inf:
         return rounded_up(ratio, LIFT_DIGITS)

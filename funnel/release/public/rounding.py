@@ -114,14 +114,14 @@ def public_text(text: str, step: float = 0.0, guarantee: Guarantee | None = None
     as under it.
     """
 
-    def told(found: re.Match[str]) -> str:
+    def rounded_number(found: re.Match[str]) -> str:
         value = float(found[2])
         if found[1] is not None:
             level = rounded_up(value) if guarantee is None else public_level(value, guarantee, False)
             return f"{found[1]}{level:.15g}"
         return f"{rounded(to_multiple(value, step) if step else value, TEXT_DIGITS):.15g}"
 
-    return _FLOAT.sub(told, text)
+    return _FLOAT.sub(rounded_number, text)
 
 
 def to_multiple(value: float, step: float) -> float:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.protocol import Protocol
 from funnel.release.document import dump
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from funnel.release.manifest import manifest_of
 from funnel.release.signature import signed
@@ -117,7 +117,7 @@ class Forger:
     def handouts(self) -> None:
         """Write what is told to people and portals again, as far as the documents still make any."""
         with suppress(KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
-            for name, content in handouts(self.read(self.folder.package), self.read(self.folder.protocol)).items():
+            for name, content in documentation(self.read(self.folder.package), self.read(self.folder.protocol)).items():
                 if (path := self.folder.root / name).is_file():
                     path.write_bytes(content)
 

@@ -16,7 +16,7 @@ from funnel.audit.page import check_followed, check_numbers
 from funnel.audit.recheck import Told
 from funnel.errors import DataError
 from funnel.pipeline.flows.pipeline import go
-from funnel.recount.handouts import handouts_again
+from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -241,7 +241,7 @@ def test_a_version_before_that_there_never_was(released: ReleaseFolder, tmp_path
     shutil.copytree(released.root, tmp_path / "copy", ignore=shutil.ignore_patterns("audit"))
     folder = ReleaseFolder(tmp_path / "copy")
     package, protocol = (json.loads(path.read_bytes()) for path in (folder.package, folder.protocol))
-    folder.catalogue.write_bytes(handouts_again(package, protocol, "0.9.0")[folder.catalogue.name])
+    folder.catalogue.write_bytes(documentation_again(package, protocol, "0.9.0")[folder.catalogue.name])
     Forger(folder, signing_key(released.root.parents[2] / ".funnel")).sign()
     failed = [check for check in recheck(folder, Told(public=True, fetched=True)) if not check.passed]
     assert [check.name for check in failed] == ["report figures"]

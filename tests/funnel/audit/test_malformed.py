@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from funnel.audit import files as audit_files
-from funnel.audit.check import State, complaint_of, overall
+from funnel.audit.check import State, error_of, overall
 from funnel.audit.evidence import read_evidence
 from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, SpecError
@@ -108,7 +108,7 @@ def public_failure(folder: ReleaseFolder) -> tuple[State, str]:
     for check in checks:
         assert check.detail.isprintable()
         assert SECRET not in check.detail
-    return overall(checks), one_sentence(complaint_of("here", checks))
+    return overall(checks), one_sentence(error_of("here", checks))
 
 
 @pytest.mark.parametrize("name", ["protocol.json", "datapackage.json", "signature.json"])
@@ -164,6 +164,15 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
+
+
+def test_a_prior_of_values_that_do_not_fit_its_columns(original: ReleaseFolder, tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path / "1.0.0")
+    shutil.copytree(original.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    content = json.loads(folder.protocol.read_bytes())
+    content["prior"]["symbols"][0] = []
+    folder.protocol.write_bytes(dump(content))
+    assert "do not fit its columns" in public_failure(folder)[1]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -321,7 +330,7 @@ def test_what_is_no_file(copy: ReleaseFolder, name: str, make: Callable[[Path], 
         one_sentence(error)
         return
     assert overall(checks) is State.FAILED
-    one_sentence(complaint_of("here", checks))
+    one_sentence(error_of("here", checks))
 
 
 @pytest.mark.parametrize("make", [to_pipe, to_folder, to_link, to_loop, to_device, to_socket])

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from funnel.audit import encoding
 from funnel.audit.check import Result as Checked
 from funnel.audit.check import State, overall
 from funnel.audit.encoding import check_table
@@ -230,7 +231,7 @@ def test_a_table_of_several_row_groups_is_as_funnel_writes_it(
 def test_a_table_of_another_version_of_the_library_is_told_apart_from_a_forged_one(
     honest: ReleaseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("funnel.audit.encoding", fromlist=["_WRITTEN"])._WRITTEN, "compression", "gzip")
+    monkeypatch.setitem(encoding.WRITTEN, "compression", "gzip")
     document = ProtocolDocument.read(honest.protocol)
     _, parquet, _ = check_table(honest.data, ReleasedColumns.of_outputs(document.protocol.outputs))
     assert parquet.failed

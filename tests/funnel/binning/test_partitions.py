@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.binning import Cells, chosen_edges, partitions
-from funnel.binning.cut_points import ENOUGH, NUMBERS, judged
+from funnel.binning.cut_points import ENOUGH, NUMBERS, assessed
 from funnel.binning.partitions import WEIGHTS, best_cuts
 from funnel.recount.bins import declared_cuts, is_found
 from funnel.settings.numbers import NumberSettings
@@ -73,10 +73,10 @@ def test_few_intervals_tell_nearly_what_the_best_of_those_tried_do(by_variance: 
     cells, guarantee = cells_of(7, 40), funnel.LIP(0.3)
     edges = chosen_edges(cells, guarantee, by_variance)
     cuts = tuple(cells.firsts.index(edge) for edge in edges)
-    best = judged(cells, cuts, guarantee, by_variance)
+    best = assessed(cells, cuts, guarantee, by_variance)
     assert best.told <= best.bound
     every = [
-        judged(cells, one, guarantee, by_variance)
+        assessed(cells, one, guarantee, by_variance)
         for number in NUMBERS
         for one in partitions(cells, number, by_variance)
     ]
@@ -89,7 +89,7 @@ def test_few_intervals_tell_nearly_what_the_best_of_those_tried_do(by_variance: 
         tuple(sorted(random.choice(np.arange(1, len(cells)), size=len(cuts), replace=False).tolist()))
         for _ in range(30)
     ]
-    assert best.told >= np.quantile([judged(cells, one, guarantee, by_variance).told for one in others], 0.9) * 0.99
+    assert best.told >= np.quantile([assessed(cells, one, guarantee, by_variance).told for one in others], 0.9) * 0.99
 
 
 @settings(max_examples=15, deadline=None)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.disclosure import Disclosure
-from funnel.disclosure.group_names import group_names
-from funnel.disclosure.suggest import Suggestion, made_one, suggest
+from funnel.disclosure.suggest import Suggestion, group_names, made_one, suggest
 from funnel.disclosure.value_order import in_order
 from funnel.joint import Joint
 from funnel.progress import quiet

@@ -11,8 +11,7 @@ import funnel
 from funnel import DataError, Joint, SpecError
 from funnel.bounds import Bounds
 from funnel.frequencies import Frequencies, Noise, bounds_of, protect, public_counts
-from funnel.frequencies.moves import NoisyMoves
-from funnel.frequencies.public_counts import of_noisy, spent_with, with_changes
+from funnel.frequencies.public_counts import of_noisy, spent_with
 from funnel.frequencies.selection import Share
 from funnel.frequencies.widening import widened
 from funnel.settings.protection_settings import FrequencySettings
@@ -50,15 +49,6 @@ def test_every_count_gets_noise_and_is_clipped(drawn: list[tuple[int, float]]) -
         assert getattr(made.joint.bounds, name).tolist() == getattr(expected, name).tolist()
     with pytest.raises(ValueError, match="read-only"):
         made.noisy[0, 0] = 1
-
-
-@pytest.mark.usefixtures("drawn")
-def test_changes_are_told_beside_the_counts_and_what_they_cost_is_added() -> None:
-    made, changes = protect(JOINT, NOISE), NoisyMoves(0.125, ())
-    later = with_changes(made, changes, 0.75, 1.25)
-    assert (later.changes, later.epsilon, later.spent) == (changes, 0.75, 1.25)
-    assert (later.joint is made.joint, later.noise) == (True, made.noise)
-    assert (made.changes, made.epsilon, made.spent) == (None, 0.5, 0.5)
 
 
 def test_noise_is_drawn_anew_every_time() -> None:

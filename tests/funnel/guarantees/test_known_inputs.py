@@ -66,7 +66,7 @@ def test_there_is_none_where_every_law_has_other_inputs(text: str) -> None:
     # Of the commonest input some people are there whatever the noise was.
     assert limited(over, joint, np.array([True, False, True])) is None
     with pytest.raises(ValueError, match="other inputs"):
-        KnownInputs(over, np.array([True, False, True])).laws(joint)
+        KnownInputs(over, np.array([True, False, True])).distributions(joint)
 
 
 def test_in_all_else_it_is_the_guarantee_that_is_asked_for_less() -> None:

@@ -23,7 +23,7 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.move_limits import MoveLimits
 from funnel.history.past import Chapter
-from funnel.history.possible import PossibleDistributions, PossibleStep, Reach, worst
+from funnel.history.possible import DistributionSet, PossibleStep, Reach, worst
 from funnel.history.possible_rows import told_of
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
@@ -142,7 +142,7 @@ def test_no_tables_within_the_limits_are_beyond_them(case: Case, bound: str) -> 
             limits=limits,
         )  # fmt: skip
         past = past.followed_by(chapter)
-    laws = PossibleDistributions(past, case.joints[2], {1: case.noisy[1].limits(case.within)})
+    laws = DistributionSet(past, case.joints[2], {1: case.noisy[1].limits(case.within)})
     nodes = past.chapters[1].first + np.arange(4)
     rows = np.repeat(np.ldexp(case.channels[1].astype(float), -63)[None], 4, axis=0)
     _, steps = laws.steps_of(nodes)
@@ -348,7 +348,7 @@ def test_limits_are_asked_for_where_they_are_needed() -> None:
     with pytest.raises(SpecError, match="counted by published input"):
         moves.limits(3)
     with pytest.raises(SpecError, match="without bounds"):
-        PossibleDistributions(Past(), Joint(joint.counts, joint.secret, joint.inputs), {})
+        DistributionSet(Past(), Joint(joint.counts, joint.secret, joint.inputs), {})
     with pytest.raises(SpecError, match="cross"):
         MoveLimits(np.zeros((2, 1, 1)), np.array([[1], [0]]), np.zeros((2, 1)))
     limits = moves.by_secret.limits(3)

@@ -458,10 +458,6 @@ def test_files_that_do_not_say_what_happened_are_noticed(honest: History, tmp_pa
     assert any(complaint in said for said in found.versions[-1].complaints), found.versions[-1].complaints
 
 
-def other_child(rows: list[list[int]]) -> None:
-    rows[0][0] += 1
-
-
 def doubled(rows: list[list[int]]) -> None:
     rows[1] = list(rows[0])
 

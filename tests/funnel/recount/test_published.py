@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from funnel import DataError
 from funnel.audit.check import State
 from funnel.audit.encoding import check_csv
-from funnel.recount import recount_published
+from funnel.recount import count_published
 from funnel.recount.published import in_csv
 from funnel.release.csv_cells import guarded, guarded_column
 
@@ -54,8 +54,8 @@ def test_the_rule_of_cells_is_that_of_the_release(value: str) -> None:
 @given(ROWS)
 def test_counts_and_copies_of_any_text(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     copy, table = _write(tmp_path_factory.mktemp("published"), rows)
-    assert recount_published(table, ("x", "y")) == {row: rows.count(row) for row in rows}
-    assert recount_published(table, ("y",)) == {(y,): [one for _, one in rows].count(y) for _, y in rows}
+    assert count_published(table, ("x", "y")) == {row: rows.count(row) for row in rows}
+    assert count_published(table, ("y",)) == {(y,): [one for _, one in rows].count(y) for _, y in rows}
     assert check_csv(table, copy).passed
 
 
@@ -89,9 +89,9 @@ def test_a_copy_that_says_something_else(tmp_path: Path, lines: list[str], place
 def test_a_cell_without_a_value_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": ["a", None]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="without a value"):
-        recount_published(tmp_path / "t.parquet", ("x",))
+        count_published(tmp_path / "t.parquet", ("x",))
 
 
 def test_dictionaries_are_texts(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array(["a", "b", "a"]).dictionary_encode()}), tmp_path / "t.parquet")
-    assert recount_published(tmp_path / "t.parquet", ("x",)) == {("a",): 2, ("b",): 1}
+    assert count_published(tmp_path / "t.parquet", ("x",)) == {("a",): 2, ("b",): 1}

@@ -20,7 +20,7 @@ from funnel.recount.distribution_box import UNIT, DistributionBox, distribution_
 from funnel.recount.envelopes import Envelope
 from funnel.recount.ratios import Ratio
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_laws import largest_lifts_over_distributions, largest_odds_over_distributions
+from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
 
 DENOMINATOR = 12
 

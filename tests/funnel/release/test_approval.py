@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from funnel.errors import SpecError
-from funnel.release.approval import MAX_NOTE, Approval, Outcome, asked_version
+from funnel.release.approval import MAX_NOTE, Approval, Outcome, version_to_approve
 from funnel.release.layout import Version
 
 AT = "2026-11-21T10:00:00+00:00"
@@ -67,8 +67,8 @@ def test_outcomes_are_told() -> None:
 
 
 def test_a_version_that_is_asked_for() -> None:
-    assert asked_version(None) is None
-    assert asked_version("1.10.0") == Version(1, 10, 0)
+    assert version_to_approve(None) is None
+    assert version_to_approve("1.10.0") == Version(1, 10, 0)
     for text in ("", "1.1", "latest", "01.1.0", "1.1.0\n"):
         with pytest.raises(SpecError, match=r"such as 1\.1\.0"):
-            asked_version(text)
+            version_to_approve(text)

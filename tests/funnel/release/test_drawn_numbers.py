@@ -19,7 +19,7 @@ from funnel.audit.drawn_numbers import _difference
 from funnel.errors import DataError, SpecError
 from funnel.numbers import intervals_of
 from funnel.recount.drawn_numbers import (
-    ToldNumbers,
+    PlainNumbers,
     declared_numbers,
     field_again,
     parsed_numbers,
@@ -57,8 +57,8 @@ def columns(draw: st.DrawFn) -> DrawnColumn:
     return DrawnColumn("x", draw(st.integers(0, 9)), steps)
 
 
-def told(column: DrawnColumn) -> ToldNumbers:
-    return ToldNumbers(column.column, column.decimals, {text: list(steps) for text, steps in column.steps.items()})
+def told(column: DrawnColumn) -> PlainNumbers:
+    return PlainNumbers(column.column, column.decimals, {text: list(steps) for text, steps in column.steps.items()})
 
 
 @settings(max_examples=60)

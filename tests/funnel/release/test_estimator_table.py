@@ -26,7 +26,7 @@ from funnel.alphabet import Alphabet
 from funnel.estimation.linear import aimed_weights
 from funnel.recount.estimator import estimator_complaints
 from funnel.release.csv_cells import guarded
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.handouts.estimator_table import estimator_table
 from funnel.release.layout import ReleaseFolder
 from funnel.rounding import integer_weights
@@ -196,7 +196,7 @@ def folder(published: ReleaseFolder, tmp_path_factory: pytest.TempPathFactory) -
     """Released records as csv, README.md and estimator.csv."""
     root = tmp_path_factory.mktemp("release")
     package, protocol = (json.loads(path.read_bytes()) for path in (published.package, published.protocol))
-    told = handouts(package, {**protocol, **told_of(GRR)})
+    told = documentation(package, {**protocol, **told_of(GRR)})
     for name in ("README.md", "estimator.csv"):
         (root / name).write_bytes(told[name])
     column = GRR.outputs.columns[0]

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from funnel import DataError, Joint, SpecError
 from funnel.frequencies import Frequencies, Noise, protect
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.public_counts import of_noisy, with_changes
+from funnel.frequencies.public_counts import of_noisy
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.settings.protection_settings import FrequencySettings
@@ -98,7 +98,7 @@ def with_tables() -> Frequencies:
     moves = Moves("people/1.0.0", np.array(secrets), np.array(stayed), np.array(left))
     stayed, left = [[3, 0, 1], [40, 60, 0]], [[1, 2, 0], [7, 5, -1]]
     rows = NoisyRows(0.125, np.array(stayed), np.array(left), np.array([90, 12, -1]))
-    return replace(with_changes(made(), NoisyMoves(0.125, (moves,)), 1.0, 2.5), rows=rows)
+    return replace(made(), changes=NoisyMoves(0.125, (moves,)), epsilon=1.0, spent=2.5, rows=rows)
 
 
 def test_tables_of_changes_and_rows_are_read_back_as_they_were() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rdflib import Graph
 
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from scripts.official_shapes import OURS, Constraint, constraints, main, with_what_follows
 
@@ -42,7 +42,7 @@ def series(published: ReleaseFolder, tmp_path: Path) -> Path:
     for version, previous in (("1.0.0", None), ("1.1.0", "1.0.0")):
         place = tmp_path / "people" / version / "dcat.jsonld"
         place.parent.mkdir(parents=True)
-        place.write_bytes(handouts({**package, "version": version}, protocol, previous)["dcat.jsonld"])
+        place.write_bytes(documentation({**package, "version": version}, protocol, previous)["dcat.jsonld"])
     return tmp_path / "people"
 
 

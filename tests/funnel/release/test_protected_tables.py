@@ -19,9 +19,8 @@ from funnel.release.decision import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protected import DrawnBefore, Protected, changes_of, public_changes, public_frequencies
-from funnel.release.protected_means import public_means
-from funnel.release.protected_rows import public_rows
+from funnel.release.protected import DrawnBefore, Protected, public_frequencies
+from funnel.release.protected_tables import changes_of, public_changes, public_means, public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA

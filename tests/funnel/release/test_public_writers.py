@@ -109,7 +109,7 @@ READING = {
     # Who estimates only reads.
     *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
-    *("estimate", "recount_published", "json_in", "json_of", "Evidence", "reread"),
+    *("estimate", "count_published", "read_json", "json_of", "Evidence", "reread"),
     *("opened", "class_claims"),
 }
 WRITING_MODES = set("wax+")

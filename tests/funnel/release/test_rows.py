@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.alphabet import Alphabet
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.guarantees import LIP
 from funnel.joint import Joint
@@ -50,6 +51,12 @@ def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | 
     return draw_rows(spec, drawn_from, ReleaseFolder(folder), work, record_key=key, secret=SECRET, progress=quiet)
 
 
+def same_counts(one: DrawnCounts, other: DrawnCounts) -> bool:
+    """Whether these are the same counts."""
+    alike = (one.cells.tolist(), one.records.tolist()) == (other.cells.tolist(), other.records.tolist())
+    return one.shape == other.shape and alike
+
+
 def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
     drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
 ) -> None:
@@ -63,7 +70,7 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
         assert [path for path in folder.root.iterdir() if path not in (folder.data.parent, folder.audit)] == []
         assert folder.audit.stat().st_mode & 0o777 == 0o700
         assert one.pairs.n == ROWS == pq.read_metadata(folder.data).num_rows
-        assert read_draws(folder.draws.read_bytes(), protocol, "draws").agrees_with(one.pairs)
+        assert same_counts(read_draws(folder.draws.read_bytes(), protocol, "draws"), one.pairs)
     assert not (tmp_path / "work" / "rows").exists()
 
 
@@ -97,7 +104,7 @@ def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
     assert later.draws.read_bytes() == earlier.draws.read_bytes()
     assert later.audit.stat().st_mode & 0o777 == 0o700
     assert (taken.data.path, taken.data.sha256) == (str(later.data), rows.data.sha256)
-    assert taken.pairs.agrees_with(rows.pairs)
+    assert same_counts(taken.pairs, rows.pairs)
     assert np.array_equal(taken.counts.inputs, rows.counts.inputs)
     assert (taken.secret, taken.probe, taken.words) == (rows.secret, rows.probe, rows.words)
     assert validated_file(later.words) == "words"

@@ -17,9 +17,9 @@ import yaml
 from frictionless import Package, Report
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 
-from funnel.recount.handouts import handouts_again
+from funnel.recount.documentation import documentation_again
 from funnel.release.documents import ProtocolDocument
-from funnel.release.handouts import handouts
+from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from scripts.official_shapes import OURS, entry, violations
 from tests.schemas import validated as by_schema
@@ -97,8 +97,8 @@ def test_the_citation_is_valid_for_the_schema_of_its_format(published: ReleaseFo
     own = {**bare, "licenses": [{"name": "Our own", "path": "https://example.org/licence"}], "keywords": ["a", "a"]}
     odd = {**package, "title": "a: b\u2028#\t'\u0085\U0001f600\\", "contributors": [{"email": "a@example.org"}]}
     for one in (package, {**bare, "licenses": [{"name": "Our own"}]}, own, odd):
-        text = handouts(one, protocol)["CITATION.cff"]
-        assert text == handouts_again(one, protocol, None)["CITATION.cff"]
+        text = documentation(one, protocol)["CITATION.cff"]
+        assert text == documentation_again(one, protocol, None)["CITATION.cff"]
         content = yaml.safe_load(text)
         assert [error.message for error in judge.iter_errors(content)] == []
         assert content["title"] == one["title"]
@@ -127,8 +127,8 @@ def test_the_catalogue_entry_is_what_dcat_ap_asks_for(published: ReleaseFolder) 
     for key in ("description", "keywords", "contributors", "sources"):
         del bare[key]
     for one, previous in ((package, None), (package, "0.9.0"), (bare, None)):
-        text = handouts(one, protocol, previous)["dcat.jsonld"]
-        assert text == handouts_again(one, protocol, previous)["dcat.jsonld"]
+        text = documentation(one, protocol, previous)["dcat.jsonld"]
+        assert text == documentation_again(one, protocol, previous)["dcat.jsonld"]
         assert breaks(text) == []
     content = json.loads(published.catalogue.read_bytes())
     for position, key, value in ((0, "dct:description", None), (1, "dct:title", None), (2, "dcat:accessURL", None)):
@@ -141,7 +141,7 @@ def test_the_catalogue_entry_is_what_dcat_ap_asks_for(published: ReleaseFolder) 
 
 def test_a_version_is_a_member_of_its_series_wherever_it_lies(published: ReleaseFolder) -> None:
     package, protocol = documents(published)
-    graph = parsed(handouts(package, protocol, "0.9.0")["dcat.jsonld"])
+    graph = parsed(documentation(package, protocol, "0.9.0")["dcat.jsonld"])
     version, series = URIRef(f"{BASE}1.0.0/"), URIRef(BASE)
     assert set(graph.subjects(RDF.type, DCAT.DatasetSeries)) == {series} == set(graph.objects(version, DCAT.inSeries))
     assert set(graph.objects(version, DCAT.prev)) == {URIRef(f"{BASE}0.9.0/")}
@@ -188,8 +188,8 @@ def test_nothing_in_a_readme_acts_and_both_writers_agree_on_odd_texts(published:
     package, protocol = documents(published)
     odd = {**package, "title": "<script>x</script> [a](b) | `c` & #d", "description": "one\n\n# two\t*three*"}
     odd["licenses"] = [{"name": "*Ours*", "path": "https://example.org/<b>_a_"}]
-    text = handouts(odd, protocol)["README.md"]
-    assert text == handouts_again(odd, protocol, None)["README.md"]
+    text = documentation(odd, protocol)["README.md"]
+    assert text == documentation_again(odd, protocol, None)["README.md"]
     for protection, begun in (
         ("threshold", "Of the frequencies behind it, rare"),
         ("noise", "The frequencies behind it"),
@@ -198,9 +198,9 @@ def test_nothing_in_a_readme_acts_and_both_writers_agree_on_odd_texts(published:
         behind = {**package["funnel:privacy"]["frequencies"], "protection": protection, "path": path}
         behind["meaning"] = "rare ones"
         told = {**odd, "funnel:privacy": {**package["funnel:privacy"], "frequencies": behind}}
-        now = handouts(told, protocol)
+        now = documentation(told, protocol)
         now.pop("estimator.csv", None)
-        assert now == handouts_again(told, protocol, None)
+        assert now == documentation_again(told, protocol, None)
         assert f"\n\n{begun}".encode() in now["README.md"]
     head = text.decode().splitlines()[:5]
     assert r"Licence: \*Ours\* (<https://example.org/%3Cb%3E_a_>)." in head[4]
@@ -212,6 +212,6 @@ def test_handouts_of_a_wide_table_are_those_of_its_weights(published: ReleaseFol
     """Weights without their zeros say the same."""
     package, protocol = documents(published)
     sparse = [{str(x): weight for x, weight in enumerate(row) if weight != "0"} for row in protocol["weights"]]
-    assert handouts(package, {**protocol, "weights": sparse}) == handouts(package, protocol)
-    again = handouts_again(package, {**protocol, "weights": sparse}, None)
-    assert again == {name: text for name, text in handouts(package, protocol).items() if name != "estimator.csv"}
+    assert documentation(package, {**protocol, "weights": sparse}) == documentation(package, protocol)
+    again = documentation_again(package, {**protocol, "weights": sparse}, None)
+    assert again == {name: text for name, text in documentation(package, protocol).items() if name != "estimator.csv"}

@@ -22,8 +22,7 @@ from distributed.comm import CommClosedError
 from funnel.errors import EntropyError, PipelineError, SpecError
 from funnel.joint import Joint
 from funnel.sampling import count_partition, release_rows
-from funnel.sampling.dask_workers import DaskWorkers
-from funnel.sampling.engines import workers_of
+from funnel.sampling.dask_workers import DaskWorkers, workers_of
 from funnel.settings.work import EngineSettings
 from funnel.source import file_digest
 from tests.snapshots import ROWS, planned, snapshot

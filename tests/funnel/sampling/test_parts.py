@@ -10,7 +10,7 @@ import pytest
 
 from funnel.joint import Joint
 from funnel.sampling import OneWorker, Processes, count_partition
-from funnel.sampling.engines import workers_of
+from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.parts import writing_in
 from funnel.settings.work import EngineSettings
 from tests.snapshots import planned, snapshot

@@ -11,8 +11,7 @@ import funnel
 from funnel import Joint
 from funnel.guarantees.chi2_ball import extreme_distribution
 from funnel.guarantees.worst_case import Neighbourhood
-from funnel.solver.ball_cuts import BallCuts
-from funnel.solver.ball_distribution import worst_distribution
+from funnel.solver.ball_cuts import BallCuts, worst_distribution
 
 
 def spread(counts: list[int], law: np.ndarray) -> Fraction:

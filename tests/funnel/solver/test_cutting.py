@@ -111,7 +111,7 @@ def polygon_corners(spaces: FloatArray) -> FloatArray:
 )
 def test_the_optimum_is_the_best_mixture_of_all_extreme_rows(counts: list[list[int]]) -> None:
     joint, guarantee = Joint.from_counts(counts), funnel.RLDP(1.0, 0.05)
-    box = guarantee.laws(joint)
+    box = guarantee.distributions(joint)
     corners = [box_corners(low / 2.0**32, high / 2.0**32) for low, high in zip(box.lower, box.upper, strict=True)]
     law = joint.p_input
     spaces = [(one - np.e * other) / law for s, t in ((0, 1), (1, 0)) for one in corners[s] for other in corners[t]]
@@ -177,7 +177,7 @@ def test_an_input_that_nobody_has_gets_the_marginal_and_counts_as_possible() -> 
     weights = best.protocol.weights
     assert (weights[:, 2] == marginal_weights(joint, weights)).all()
     # Some law of the set gives it to somebody, which is what its level is about.
-    assert guarantee.laws(joint).upper[:, 2].min() > 0
+    assert guarantee.distributions(joint).upper[:, 2].min() > 0
     assert guarantee.holds(joint, best.protocol)
 
 
@@ -209,7 +209,7 @@ def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
     # Seven records leave more open than thousands.
     joint = Joint.from_counts([[2000, 900, 1100], [3, 1, 3], [700, 1900, 1400]])
     guarantee = funnel.RLDP(1.0, 0.05)
-    laws = guarantee.laws(joint)
+    laws = guarantee.distributions(joint)
     assert laws.wider.tolist() == [[True, False, False], [True, True, True], [False, False, True]]
     high, low = laws.given(np.random.default_rng(0).random((50, 1, 3)))
     assert (high[:, [1]] >= high).all()

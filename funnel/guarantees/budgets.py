@@ -1,4 +1,4 @@
-"""Two budgets, one for what becomes less likely and one for what becomes likelier, with a common level."""
+"""Budgets of guarantees: one ε, or one for what becomes less likely and one for what becomes likelier, in nats."""
 
 from __future__ import annotations
 
@@ -66,3 +66,33 @@ class TwoSided(Guarantee):
     def scaled(self, nats: float, side: float) -> float:
         """What a leakage of so many nats on the side of this budget is as a level, rounded up."""
         return scaled_up(nats, side, self.budget)
+
+
+@dataclass(frozen=True)
+class OneBudget(Guarantee):
+    """A guarantee with a budget ε.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound in nats, >= 0.
+
+    Raises
+    ------
+    SpecError
+        If ε is not a finite number >= 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_number(self, "epsilon")
+
+    @property
+    def budget(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    def with_budget(self, budget: float) -> Self:
+        """The same with another ε."""
+        return replace(self, epsilon=budget)

@@ -8,7 +8,7 @@ import pytest
 
 from funnel.errors import SpecError
 from funnel.guarantees import ALIP, LIP, Guarantee
-from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.spec_text import SpecText
 
 BOUND = '[guarantee]\nkind = " LIP "\nepsilon = 0.5\n'
 
@@ -24,7 +24,7 @@ BOUND = '[guarantee]\nkind = " LIP "\nepsilon = 0.5\n'
     ],
 )
 def test_the_bound_is_read_from_the_text_however_it_is_written(text: str, guarantee: Guarantee) -> None:
-    said = Said.of(text)
+    said = SpecText.of(text)
     assert said.guarantee == guarantee
     assert said.promise.kind == guarantee.name
     assert float(said.promise.budget) == guarantee.budget
@@ -33,22 +33,22 @@ def test_the_bound_is_read_from_the_text_however_it_is_written(text: str, guaran
 @pytest.mark.parametrize("text", ["name", "[1, 2]", '"lip:0.5"', "null", "{", "[" * 100_000, "a = " + "[" * 100_000])
 def test_a_text_that_is_no_table_of_settings_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match="the text of the spec is neither TOML nor JSON, so what it says cannot be"):
-        Said.of(text)
+        SpecText.of(text)
 
 
 @pytest.mark.parametrize("text", ["", "guarantee = 1", '[guarantee]\nkind = "lip"'])
 def test_a_text_without_a_bound_is_refused(text: str) -> None:
     with pytest.raises(SpecError):
-        Said.of(text)
+        SpecText.of(text)
 
 
 def test_what_is_not_said_is_as_documented() -> None:
-    said = Said.of(BOUND)
+    said = SpecText.of(BOUND)
     assert (said.csv, said.keyed, said.shuffled, said.alpha) == (False, False, True, 0.05)
     assert said.section("guarantee") == {"kind": " LIP ", "epsilon": 0.5}
     assert said.section("output") == {}
-    other = Said.of('output = "in short"\nrecord_key = ["id"]\n[confidence]\nalpha = 0.01\n' + BOUND)
+    other = SpecText.of('output = "in short"\nrecord_key = ["id"]\n[confidence]\nalpha = 0.01\n' + BOUND)
     assert other.section("output") == {}
     assert (other.keyed, other.alpha) == (True, 0.01)
-    written = Said.of(f"{BOUND}[output]\ncsv = true\nshuffle = false\n")
+    written = SpecText.of(f"{BOUND}[output]\ncsv = true\nshuffle = false\n")
     assert (written.csv, written.shuffled) == (True, False)

@@ -10,8 +10,8 @@ from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import FREE, Facts
 from funnel.recount.balance import is_invariant
+from funnel.recount.documentation import documentation_again
 from funnel.recount.estimator import estimator_complaints
-from funnel.recount.handouts import handouts_again
 from funnel.recount.promise import read_settings
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -20,7 +20,9 @@ HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
-def check_handouts(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts) -> Result:
+def check_documentation(
+    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
+) -> Result:
     """Whether the handouts are, to the byte, what follows.
 
     Parameters
@@ -42,8 +44,8 @@ def _complaints(
     missing = [name for name in needed if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:
-        previous = previous_told(folder, package, facts)
-        again = handouts_again(package, document.content(), previous)
+        previous = previous_version(folder, package, facts)
+        again = documentation_again(package, document.content(), previous)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
@@ -55,7 +57,7 @@ def _complaints(
             yield f"{name} is not what the two documents make"
 
 
-def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
+def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
     """The version before, which only the entry of the catalogue tells: one that is smaller than this one."""
     if folder.catalogue.name not in facts:
         return None
@@ -78,7 +80,7 @@ def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Result:
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")
 
 
-def said_texts(text: str) -> dict[str, Any]:
+def declared_texts(text: str) -> dict[str, Any]:
     """What people wrote in the text of a spec, as a data package has it."""
     settings = read_settings(text)
     told = settings.get("metadata", {})

@@ -1,4 +1,4 @@
-"""Laws: frequencies and what follows from them, computed once more from recounted records and the weights alone."""
+"""Distributions: frequencies and what follows from them, computed once more from recounted records and weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class Distributions:
     """The law of secret, input and output.
 
     Attributes

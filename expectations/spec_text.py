@@ -1,4 +1,4 @@
-"""Said: what the text of a spec says, read again from the text itself and not taken from what was handed on."""
+"""SpecText: what the text of a spec says, read again from the text itself and not taken from what was handed on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funnel.settings.protection_settings import FrequencySettings
 
 
 @dataclass(frozen=True)
-class Said:
+class SpecText:
     """What the text of a spec says.
 
     Attributes
@@ -33,7 +33,7 @@ class Said:
     class_column: str | None = None
 
     @classmethod
-    def of(cls, text: str) -> Said:
+    def of(cls, text: str) -> SpecText:
         """Of the text of a spec; settings that never were a file are JSON.
 
         Raises
@@ -109,7 +109,7 @@ class Said:
         """Whether all columns are published that are not kept back."""
         return self.settings["publish"] == "auto" or bool(self.section("groups").get("auto", False))
 
-    def publishing(self, columns: Iterable[str]) -> Said:
+    def publishing(self, columns: Iterable[str]) -> SpecText:
         """The same, naming those of these columns that are not kept back."""
         named = [column for column in columns if column not in self.kept_back]
         return replace(self, settings={**self.settings, "publish": named})

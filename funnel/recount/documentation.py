@@ -171,7 +171,7 @@ _PREFIXES = {
 }
 
 
-def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
+def documentation_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
     """What the handouts of a release have to be, by path.
 
     Parameters

@@ -1,0 +1,79 @@
+"""Source claims: that a version was made of its source, by the text of its spec, and of counts that are found again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from funnel.audit.evidence import counts_of
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.recount.bins import counted_numbers, declared_cuts, is_found
+from funnel.recount.hierarchies import hierarchy_complaints
+from funnel.release.documents import JointDocument
+
+
+def _bins(finished: FinishedFolder) -> Claim:
+    """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
+    asked = {column: one for column, one in finished.spec_text.section("recode").items() if one.get("bins") == "auto"}
+    wrong = []
+    for column in asked:
+        made = finished.settled.recode[column].edges
+        if finished.spec_text.has_noise:
+            numbers = finished.spec_text.section("numbers")[column]
+            low, high = numbers["range"]
+            right = list(map(Fraction, made)) == declared_cuts(low, high, numbers.get("whole", False))
+            wrong += [] if right else [f"of {column!r} has edges that do not follow from its range"]
+        else:
+            counted = counted_numbers(finished.spec, column)
+            by_variance = finished.spec_text.settings.get("utility") == "variance"
+            why = is_found(counted, made, by_variance, merged=finished.spec_text.threshold is not None)
+            wrong += [] if why is None else [f"of {column!r} {why}"]
+    return claim("bins", not wrong, "; ".join(wrong))
+
+
+def source_claims(finished: FinishedFolder) -> list[Claim]:
+    """What the run was made from, by the source as it is now and the text of the spec."""
+    said, spec, found = finished.spec_text, finished.spec, finished.recount
+    bound = said.guarantee == finished.handed_on
+    return [
+        claim(
+            "digest",
+            finished.snapshot.source_sha256 == found.sha256,
+            "of the snapshot is not that of the source",
+        ),
+        same("records", finished.snapshot.rows, found.rows),
+        same("records left out", finished.snapshot.dropped, found.dropped),
+        same("secret", spec.secret, said.secret),
+        same("published", spec.publish, said.publish),
+        claim("text", finished.folder.spec.read_bytes() == spec.text.encode(), "in audit/ is not that of the spec"),
+        claim("bound", bound, "that the run was for is not the one in the text of the spec"),
+        same("csv", spec.output.csv, said.csv),
+        same("order of rows", spec.output.shuffle, said.shuffled),
+        same("record key", spec.record_key is not None, said.keyed),
+        _bins(finished),
+    ]
+
+
+def count_claims(finished: FinishedFolder) -> list[Claim]:
+    """That the counts that it was made from are those of the source."""
+    stored = JointDocument.read(finished.folder.joint).joint
+    found = finished.recount
+    counts = counts_of(stored)
+    wrong = sum(counts.get(cell, 0) != found.counts.get(cell, 0) for cell in {*counts, *found.counts})
+    if finished.frequencies is None:
+        same_values = [
+            set(stored.secret.symbols) == set(found.secret),
+            set(stored.inputs.symbols) == set(found.inputs),
+        ]
+    else:
+        # Exact counts may be of public values that nobody has.
+        same_values = [
+            set(stored.secret.symbols) <= set(found.secret),
+            set(stored.inputs.symbols) <= set(found.inputs),
+        ]
+    return [
+        claim("secret", same_values[0], "has other values than the source"),
+        claim("inputs", same_values[1], "have other values than the source"),
+        claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+        all_of("hierarchies", (claim("they", False, said) for said in hierarchy_complaints(finished.spec))),
+    ]

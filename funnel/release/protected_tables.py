@@ -1,0 +1,281 @@
+"""Protected tables: changes, means and rows of units made public once with noise, and what they cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+from funnel.frequencies.means import noisy_means
+from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.noise import NoiseSecret
+from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.selection import Share
+from funnel.frequencies.unit_tables import UnitCounts
+from funnel.joint import IntArray, Joint
+from funnel.protocol import INVARIANT
+from funnel.release.decision import Earlier
+from funnel.release.frequencies_document import ChangesPart, MeansPart, MovesPart, RowsPart
+from funnel.release.protected import (
+    DrawnBefore,
+    Protected,
+    draws_of,
+    noise_secret,
+    other_noise,
+    published_frequencies,
+    spent_by,
+)
+from funnel.release.protection import ProtectedTables, numbers_of
+from funnel.spec import ReleaseSpec
+
+TablesPart = ChangesPart | RowsPart | MeansPart
+
+
+def extra_tables(spec: ReleaseSpec, moving: bool, several: bool) -> int:
+    """How many noisy tables a version has beside its counts: of changes, means, and rows of units.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    moving : bool
+        Whether there are earlier versions about the same people.
+    several : bool
+        Whether these have several rows.
+    """
+    return int(moving) + int(moving and has_means(spec)) + int(several)
+
+
+def has_means(spec: ReleaseSpec) -> bool:
+    """Whether later versions about the same people tell how many records each value is published for on average."""
+    return spec.mechanism.name == INVARIANT and not spec.follows_units
+
+
+def public_changes(
+    spec: ReleaseSpec,
+    protected: Protected,
+    exact: Sequence[Moves],
+    versions: Sequence[Joint],
+    learned: Share,
+    drawn_before: DrawnBefore,
+    more: bool = False,
+    source: str | None = None,
+) -> Protected:
+    """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    protected : Protected
+        The counts of this version.
+    exact : sequence of Moves
+        Of the people whose last version each one is, since every version of the register; none of a first version.
+    versions : sequence of Joint
+        Published counts of these.
+    learned, drawn_before, source
+        As of `funnel.release.protected.public_frequencies`.
+    more : bool
+        Whether other tables are to come, so that what is left of the epsilon of the version is not all for counts.
+
+    Raises
+    ------
+    SpecError
+        If noise would be drawn and more spent than the spec allows in all.
+    LedgerError
+        If the published tables of an earlier version are gone or were changed.
+    """
+    if spec.frequencies.protection != "noise" or not exact:
+        return protected
+    tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
+    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in versions]
+
+    def draw(epsilon: float, secret: NoiseSecret) -> ChangesPart:
+        return ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
+
+    counted = [tables, values, _settings(spec), protected.record.counted]
+    return _with_tables(spec, protected, "changes", counted, draw, learned, drawn_before, (more, source))
+
+
+def public_rows(
+    spec: ReleaseSpec,
+    protected: Protected,
+    units: UnitCounts,
+    learned: Share,
+    drawn_before: DrawnBefore,
+    more: bool = False,
+    source: str | None = None,
+) -> Protected:
+    """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above."""
+    if spec.frequencies.protection != "noise":
+        return protected
+    tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
+    values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
+
+    def draw(epsilon: float, secret: NoiseSecret) -> RowsPart:
+        return RowsPart.of(units.with_noise(epsilon, secret))
+
+    counted = [tables, values, _settings(spec), protected.record.counted]
+    return _with_tables(spec, protected, "rows", counted, draw, learned, drawn_before, (more, source))
+
+
+def public_means(
+    spec: ReleaseSpec,
+    protected: Protected,
+    exact: IntArray,
+    learned: Share,
+    drawn_before: DrawnBefore,
+    source: str | None = None,
+) -> Protected:
+    """Add to public frequencies with changes how many records each value is published for on average.
+
+    ``exact`` (a,) is from `funnel.history.corrected.means`, all else as above.
+    """
+    if spec.frequencies.protection != "noise":
+        return protected
+    record = protected.record
+    changes = None if record.changes is None else record.changes.noisy
+
+    def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
+        return MeansPart.of(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
+
+    counted = [exact.tolist(), _settings(spec), record.noisy, changes]
+    return _with_tables(spec, protected, "means", counted, draw, learned, drawn_before, (False, source))
+
+
+def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlier: Sequence[Earlier]) -> Protected:
+    """The same for a version that takes over rows of an earlier one: with the tables that these were drawn by.
+
+    Raises
+    ------
+    LedgerError
+        If the published frequencies of that version are gone or were changed.
+    """
+    before = rows_of.record.frequencies
+    if before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
+        return protected
+    document = published_frequencies(rows_of)
+    if document.changes is None or document.changes.noisy_sha256 != before.changes.noisy:
+        raise other_noise(rows_of)
+    spent = sum({**draws_of(spec, earlier), **before.draws}.values(), Decimal(0))
+    frequencies = replace(
+        protected.frequencies,
+        changes=document.changes.changes,
+        means=None if document.means is None else document.means.means,
+        epsilon=before.epsilon,
+        spent=float(spent),
+    )
+    tables = {"changes": before.changes, "means": before.means}
+    record = protected.record.model_copy(update={**numbers_of(frequencies), **tables})
+    return replace(protected, frequencies=frequencies, record=record)
+
+
+def _settings(spec: ReleaseSpec) -> dict[str, object]:
+    """What tables are protected with."""
+    return spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
+
+
+def _with_tables(
+    spec: ReleaseSpec,
+    protected: Protected,
+    name: str,
+    counted: Sequence[object],
+    draw: Callable[[float, NoiseSecret], TablesPart],
+    learned: Share,
+    drawn_before: DrawnBefore,
+    run: tuple[bool, str | None],
+) -> Protected:
+    """Public frequencies with more tables: those that were published for the same exact ones, or new ones.
+
+    Parameters
+    ----------
+    spec, protected, learned, drawn_before
+        As of `public_changes`.
+    name : "changes", "rows" or "means"
+        Of the tables, in documents and in public frequencies.
+    counted : JSON value
+        Exact tables with what they are of and protected with, and the counts beside them: the same have the same noise.
+    draw : callable
+        Draws noise of some epsilon that follows from a secret.
+    run : tuple of bool and str or None
+        Whether other tables are to come, and the digest of the source.
+    """
+    more, source = run
+    key = hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
+    found = _known(drawn_before.versions, name, key)
+    is_known = found is not None
+    if found is None:
+        epsilon = part_for(spec.frequencies, learned)
+        # Refused before anything is drawn.
+        _spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, more)
+        found = draw(epsilon, noise_secret(spec, drawn_before.workspace, source))
+    noisy = found.noisy_sha256
+    total, spent = _spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned, more)
+    frequencies = replace(protected.frequencies, epsilon=total, spent=spent, **{name: getattr(found, name)})
+    tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
+    record = protected.record.model_copy(update={**numbers_of(frequencies), name: tables})
+    return Protected(frequencies, record, protected.reused and is_known)
+
+
+def _known(versions: Sequence[Earlier], name: str, key: str) -> TablesPart | None:
+    """What the last of these versions with the same exact tables published of them; None if none has them.
+
+    Raises
+    ------
+    LedgerError
+        If what was published is gone or was changed.
+    """
+    for one in reversed(versions):
+        kept = getattr(one.record.frequencies, name)
+        if one.folder is None or kept is None or kept.counted != key:
+            continue
+        part: TablesPart | None = getattr(published_frequencies(one), name)
+        if part is None or part.noisy_sha256 != kept.noisy:
+            raise other_noise(one)
+        return part
+    return None
+
+
+def _spent_in_all(
+    spec: ReleaseSpec,
+    protected: Protected,
+    earlier: Sequence[Earlier],
+    noisy: str,
+    epsilon: float,
+    learned: Share,
+    more: bool,
+) -> tuple[float, float]:
+    """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
+
+    Parameters
+    ----------
+    spec, protected, earlier, learned, more
+        As of `public_changes`.
+    noisy : str
+        Digest of these tables.
+    epsilon : float
+        What they cost.
+
+    Raises
+    ------
+    SpecError
+        If that is more than the spec allows.
+    """
+    settings, noise = spec.frequencies, protected.frequencies.noise
+    if noise is None:
+        raise ValueError("only what is protected by noise has cost anything")
+    tables = {noisy: epsilon, **{one.noisy: one.epsilon for one in protected.record.tables}}
+    each = [noise.epsilon, learned.epsilon, *tables.values()]
+    exact, total = sum(map(Fraction, each)), settings.epsilon
+    if exact > Fraction(total):
+        # Counts that were drawn when nothing went to other tables.
+        total = float(sum(Decimal(repr(one)) for one in each))
+        while Fraction(total) < exact:
+            total = math.nextafter(total, math.inf)
+    parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
+    before, counts = draws_of(spec, earlier), protected.record.noisy or ""
+    rest = Decimal(repr(total)) - sum(parts.values())
+    own = {counts: before.get(counts, rest) if more else rest, **parts}
+    return total, spent_by(settings, before, own)
