@@ -59,7 +59,7 @@ def class_claims(
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
     rows = published_by_class(recount_published(data, said.released), width)
-    found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
+    found = PublishedByClass(classes, whole.counts, rows, moves_of(released, len(classes.known)))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
     places = PlainDonors(classes.columns, true, {}, categories).taken_digest(classes.names)
@@ -76,6 +76,7 @@ def class_claims(
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
+        same("known columns", classes.known, tuple(said.section("groups").get("known", ()))),
         claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
