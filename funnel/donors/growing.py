@@ -237,7 +237,7 @@ def _named(
         tuple(questions),
         tuple(names.values()),
         tuple(known),
-        tuple(values[of] for of in names),
+        tuple(values[of] for of in names) if known else (),
     )
 
 

@@ -101,15 +101,15 @@ class RecordClasses:
     known : tuple of str
         Columns that observers may know: in each class all records have the same values there.
     known_values : tuple of tuple of str
-        These values, of every class.
+        These values, of every class; empty without known columns.
     """
 
     columns: tuple[str, ...]
     scales: tuple[Scale, ...]
     questions: tuple[Question, ...]
     names: tuple[str, ...]
-    known: tuple[str, ...]
-    known_values: tuple[tuple[str, ...], ...]
+    known: tuple[str, ...] = ()
+    known_values: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse questions that lead back, nowhere, or to one question from two, and points for other columns.
@@ -134,7 +134,11 @@ class RecordClasses:
         scaled = all(0 <= one.scale < len(self.scales) for one in self.questions)
         terms = [term for scale in self.scales for term in scale.terms]
         counted = all({*term.columns} <= {*self.columns} and len(term.values) == len(term.columns) for term in terms)
-        counted = counted and {*self.known} <= {*self.columns} and len(self.known_values) == len(self.names)
+        counted = (
+            counted
+            and {*self.known} <= {*self.columns}
+            and len(self.known_values) == (len(self.names) if self.known else 0)
+        )
         counted = counted and all(len(values) == len(self.known) for values in self.known_values)
         if not (rising and whole and scaled and counted):
             raise DataError("the questions that classes of records follow from are no tree; take them from a release")
@@ -142,7 +146,7 @@ class RecordClasses:
     @property
     def alphabet(self) -> Alphabet:
         """The classes as symbols of a column, after those of the known ones."""
-        symbols = zip(self.known_values, self.names, strict=True)
+        symbols = zip(self.known_values or [()] * len(self.names), self.names, strict=True)
         return Alphabet((*self.known, CLASS_COLUMN), tuple((*values, name) for values, name in symbols))
 
     def of_records(self, records: Alphabet) -> IntArray:

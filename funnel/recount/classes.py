@@ -135,7 +135,7 @@ class PlainClasses:
     @cached_property
     def known_values(self) -> dict[str, Record]:
         """Of every class the values of its records in the known columns."""
-        return dict(zip(self.names, map(tuple, self.content["known_values"]), strict=True))
+        return dict(zip(self.names, map(tuple, self.content["known_values"] or [()] * len(self.names)), strict=True))
 
     def counted(self, whole: Recount) -> Recount:
         """Counts of the secret and of classes, from counts of the secret and of whole records."""

@@ -55,7 +55,7 @@ class ClassesDocument(Document):
     ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
     chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
     release. ``known`` are columns that observers may know, and ``known_values`` the values of all records of each class
-    there.
+    there, if there are any.
     """
 
     described: ClassVar[str] = "the classes of records"
