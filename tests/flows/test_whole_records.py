@@ -196,7 +196,7 @@ def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_pat
 
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
-    with pytest.raises(SpecError, match="name columns to estimate shares of"):
+    with pytest.raises(SpecError, match="name the columns to count together"):
         Question().answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
         Question(by=("sex",), method="em").answer([folder.root])
