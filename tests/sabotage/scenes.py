@@ -358,6 +358,7 @@ HONEST = (
     WHOLE,
     WITH_SECRET,
     GIVEN,
+    KNOWN,
     PROTECTED,
     PARTITIONED,
     KEPT,
