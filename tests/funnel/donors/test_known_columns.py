@@ -15,6 +15,7 @@ from funnel.donors.classifying import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, SpecError
 from funnel.guarantees import LIP, SRLIP, Several
+from funnel.guarantees.published import meaning_for
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
@@ -120,6 +121,17 @@ def test_values_that_too_few_people_have_are_refused() -> None:
     joint = Joint.from_counts([[300, 100, 200, 50], [50, 200, 0, 1]], inputs=inputs)
     with pytest.raises(DataError, match="values of a together; group these values"):
         grown(joint, 20, Rules(1, 0.9, 1.0, by_class=True), ["a"])
+
+
+def test_the_promise_names_the_columns_that_it_is_for() -> None:
+    bound = funnel.parse_guarantee("lip:1.0 & srlip:1.0")
+    assert "who know any of the columns sex, age, or all" in meaning_for(
+        bound, ("sex", "age", CLASS_COLUMN), ("ill",)
+    )
+    alone = meaning_for(funnel.Attribute(1.0), ("ill", CLASS_COLUMN), ("ill",))
+    assert "who know none of the other columns, or all" in alone
+    assert meaning_for(bound, ("sex", "age"), ("ill",)) == bound.meaning
+    assert meaning_for(LIP(1.0), (CLASS_COLUMN,), ("ill",)) == LIP(1.0).meaning
 
 
 def test_a_column_that_is_not_published_is_not_known() -> None:
