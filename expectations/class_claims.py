@@ -37,7 +37,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         sizes[classes.of(record)] += count
     width = len(said.released) - 1 - len(classes.columns)
     rows = published_by_class(count_published(finished.folder.data, said.released), width)
-    found = PublishedByClass(classes, whole.counts, rows, moves_of(released))
+    found = PublishedByClass(classes, whole.counts, rows, moves_of(released, len(classes.known)))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
     places = PlainDonors(classes.columns, true, {}, finished.stated_categories).taken_digest(classes.names)
@@ -54,6 +54,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
+        same("known columns", classes.known, tuple(said.section("groups").get("known", ()))),
         claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),

@@ -74,7 +74,8 @@ class SpecText:
         named = self._named
         if self.class_column is None:
             return named
-        return (*(column for column in named if column in self.secret), self.class_column)
+        known = self.section("groups").get("known", ())
+        return (*(column for column in named if column in self.secret), *known, self.class_column)
 
     @property
     def released(self) -> tuple[str, ...]:

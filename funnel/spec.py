@@ -283,8 +283,8 @@ class ReleaseSpec(Section):
         return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
 
     def by_class(self, column: str) -> Self:
-        """This spec for records that are counted and drawn by their class, which takes the place of other columns."""
-        publish = (*(self.secret if self.publishes_secret else ()), column)
+        """This spec for records that are counted and drawn by their class, which takes the place of unknown columns."""
+        publish = (*(self.secret if self.publishes_secret else ()), *self.groups.known, column)
         mechanism = self.mechanism.model_copy(update={"name": INVARIANT})
         found = self.model_copy(update={"publish": publish, "mechanism": mechanism})
         found._whole, found._asked = self.publish, self.mechanism

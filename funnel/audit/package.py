@@ -15,6 +15,7 @@ from funnel.audit.check import Result, judged
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.published import meaning_for
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.recount.published import in_csv
@@ -174,7 +175,7 @@ def _expected(
         "resources": [resource_of(name, path, facts[path], texts, meaning, package, known) for path in tables],
         "funnel:privacy": {
             "schema": "funnel/privacy/1",
-            "meaning": parse_guarantee(promise.declared).meaning,
+            "meaning": meaning_for(parse_guarantee(promise.declared), inputs, promise.secret),
             "estimation": {"path": "protocol.json", "recipe": recipe},
             "guarantee": promise.declared,
             "level": promise.level,

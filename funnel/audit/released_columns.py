@@ -50,7 +50,7 @@ class ReleasedColumns:
         classes = PlainClasses.parse(read_document(folder.classes))
         stated = _stated(package)
         whole = {column: stated.get(column, []) for column in classes.columns}
-        secret = {column: of for column, of in drawn.texts.items() if column != classes.column}
+        secret = {column: of for column, of in drawn.texts.items() if column not in (*classes.columns, classes.column)}
         return cls({**secret, **whole, classes.column: list(classes.names)}, drawn.outputs, classes)
 
     @classmethod
@@ -77,17 +77,21 @@ class ReleasedColumns:
             right = self.classes.of(record[width:-1]) == record[-1]
         except DataError:
             return None
-        return self._known.get((*record[:width], record[-1])) if right else None
+        known = self.classes.known_values[record[-1]]
+        return self._known.get((*record[:width], *known, record[-1])) if right else None
 
 
 def check_classes(classes: PlainClasses, document: ProtocolDocument) -> Result:
     """Whether the classes of whole records are those that the protocol is about."""
 
     def complaints() -> list[str]:
-        named = tuple(dict.fromkeys(symbol[-1] for symbol in document.inputs.symbols))
+        symbols = document.inputs.symbols
+        named = tuple(dict.fromkeys(symbol[-1] for symbol in symbols))
         found = [] if named == classes.names else ["its names are not the inputs of protocol.json"]
-        if document.inputs.columns[-1] != classes.column:
-            found.append("it is about another column than protocol.json")
+        if document.inputs.columns[-1 - len(classes.known) :] != (*classes.known, classes.column):
+            found.append("it is about other columns than protocol.json")
+        elif any(symbol[-1 - len(classes.known) : -1] != classes.known_values.get(symbol[-1]) for symbol in symbols):
+            found.append("its classes have other values of known columns than in protocol.json")
         asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
         if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
             found.append("its points are for columns that are not published, or secret")

@@ -76,8 +76,10 @@ def check_whole(folder: ReleaseFolder, document: ProtocolDocument, columns: Rele
         try:
             stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
             names = columns.names
-            published = published_by_class(count_published(folder.data, names), len(document.outputs.columns) - 1)
-            moves = moves_of(ReleasedProtocol.parse(read_document(folder.protocol)))
+            known = 0 if columns.classes is None else len(columns.classes.known)
+            secrets = len(document.outputs.columns) - known - 1
+            published = published_by_class(count_published(folder.data, names), secrets)
+            moves = moves_of(ReleasedProtocol.parse(read_document(folder.protocol)), known)
         except DataError as error:
             yield str(error)
             return

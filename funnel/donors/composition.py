@@ -125,8 +125,11 @@ class Composition:
                     come = given * rate * (known > 0)
                     own, come[:, k] = come[:, k].copy(), 0.0
                     moved = float(come.sum(axis=0) @ known)
-                    apart = _largest(come, np.zeros_like(own), prior) if known[k] < sizes[k] else 0.0
-                    alike = _largest(come * (sizes / sizes[k]), own, prior) if known[k] else 0.0
+                    # Of a class in which all have the value all are as likely to come to any record.
+                    whole = come[:, known == sizes]
+                    sure, unsure = whole @ sizes[known == sizes], come * (known < sizes)
+                    apart = _largest(unsure * sizes, sure, prior) if known[k] < sizes[k] else 0.0
+                    alike = _largest(unsure * sizes, sure + own * sizes[k], prior) if known[k] else 0.0
                     level = max(level, apart, alike)
                     beyond = budget * (1 + _HAIR) + _HAIR
                     outside += moved if max(apart, alike) > beyond else 0.0
@@ -138,8 +141,10 @@ class Composition:
     def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:
         """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""
         place = {name: k for k, name in enumerate(self.classes.names)}
+        # Known columns follow from the class.
+        width = len(protocol.inputs.columns) - len(self.classes.known) - 1
         at, to = (
-            [(self.secret.index(x[:-1]) if len(x) > 1 else None, place[x[-1]]) for x in alphabet.symbols]
+            [(self.secret.index(x[:width]) if width else None, place[x[-1]]) for x in alphabet.symbols]
             for alphabet in (protocol.inputs, protocol.outputs)
         )
         return at, to, protocol.weights_for(protocol.inputs) / float(DENOMINATOR)

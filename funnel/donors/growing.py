@@ -5,18 +5,20 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.donors.composition import Composition
 from funnel.donors.points import POINT, scales
-from funnel.donors.record_classes import Question, RecordClasses, Scale
+from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
 from funnel.errors import DataError
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.settings.disclosure_rules import Rules
+from funnel.wording import listed
 
 BoolArray = npt.NDArray[np.bool_]
 # How often points are shifted, at most.
@@ -34,7 +36,9 @@ class _Cut:
     at_least: int
 
 
-def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allowed) -> RecordClasses:
+def record_classes(
+    joint: Joint, least: int, most: int, few: int, allowed: Allowed, known: Sequence[str] = ()
+) -> RecordClasses:
     """Classes of records between which the secret differs most.
 
     The records have points for values of the secret. They are cut by the question about points that tells most of the
@@ -56,6 +60,8 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
         No part has fewer records of a value of the secret, but none, and no fewer have values that get points.
     allowed : callable
         Which parts may be classes, by their counts.
+    known : sequence of str, optional
+        Columns in which all records of a class have the same values, so that observers may know them.
 
     Returns
     -------
@@ -63,11 +69,15 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
 
     Raises
     ------
+    DataError
+        If some values of the known columns together have no records that may be a class.
     SolverError
         If the regression behind the points does not end.
     """
     points_for = scales(joint, few)
     points = np.stack([scale.of_records(joint.inputs) for scale in points_for])
+    by_known = _numbering(joint.inputs, known)
+    number_of = by_known.of_records(joint.inputs)
     number = itertools.count()
     # Negative gains, since a heap begins with the smallest; numbers decide between equal ones.
     waiting: list[tuple[float, int, _Cut]] = []
@@ -82,15 +92,31 @@ def record_classes(joint: Joint, least: int, most: int, few: int, allowed: Allow
             heapq.heappush(waiting, (-cut.gain, mine, cut))
         return mine
 
-    enter(np.arange(len(joint.inputs)))
+    def separated(members: IntArray) -> int:
+        """Ask for the values of known columns first."""
+        numbers = np.unique(number_of[members])
+        if len(numbers) == 1:
+            return enter(members)
+        mine, middle = next(number), int(numbers[len(numbers) // 2])
+        enough = number_of[members] >= middle
+        asked[mine] = _Cut(0.0, len(points_for), middle), separated(members[enough]), separated(members[~enough])
+        return mine
+
+    separated(np.arange(len(joint.inputs)))
     while waiting and len(asked) + 1 < most:
         _, mine, cut = heapq.heappop(waiting)
         members = parts.pop(mine)
         enough = points[cut.scale, members] >= cut.at_least
         asked[mine] = cut, enter(members[enough]), enter(members[~enough])
     tables = np.stack([joint.counts[:, members].sum(axis=1) for members in parts.values()], axis=1)
-    class_of = dict(zip(parts, pooled(tables, allowed).tolist(), strict=True))
-    found = _named(joint.inputs.columns, points_for, asked, class_of)
+    of_known = [int(number_of[members[0]]) for members in parts.values()]
+    class_of = dict(zip(parts, _pooled_apart(tables, np.array(of_known), allowed, known).tolist(), strict=True))
+    places = [joint.inputs.columns.index(column) for column in known]
+    values = {
+        class_of[part]: tuple(joint.inputs.symbols[members[0]][place] for place in places)
+        for part, members in parts.items()
+    }
+    found = _named(joint.inputs.columns, (*points_for, *([by_known] if known else [])), asked, class_of, known, values)
 
     def may_be(classes: IntArray) -> bool:
         below = (classes.sum(axis=0) < least) | ((classes > 0) & (classes < few)).any(axis=0)
@@ -118,7 +144,8 @@ def _agreeing(joint: Joint, classes: RecordClasses, may_be: Callable[[IntArray],
         if most < least and (classes is best or may_be(found.people)):
             best, least = classes, most
         steps = off / ((given * (1 - given)) @ inside + 1) / (2 * POINT)
-        classes = replace(classes, scales=tuple(_shifted(found, scale, steps) for scale in classes.scales))
+        shifted = (_shifted(found, scale, steps) if scale.secret else scale for scale in classes.scales)
+        classes = replace(classes, scales=tuple(shifted))
     return best
 
 
@@ -154,11 +181,45 @@ def pooled(tables: IntArray, allowed: Allowed) -> IntArray:
         of[of == worst] = best
 
 
+def _numbering(records: Alphabet, known: Sequence[str]) -> Scale:
+    """A scale of which every combination of values of known columns has another number of points."""
+    terms, step = [], 1
+    for column in known:
+        texts = records.texts[records.columns.index(column)]
+        terms += [Term((column,), (text,), step * place) for place, text in enumerate(texts) if place]
+        step *= len(texts)
+    return Scale((), tuple(terms))
+
+
+def _pooled_apart(tables: IntArray, of_known: IntArray, allowed: Allowed, known: Sequence[str]) -> IntArray:
+    """`pooled` among parts with the same values of known columns, by the number (k,) of these.
+
+    Raises
+    ------
+    DataError
+        If all parts with some values together may be no class.
+    """
+    of = np.zeros(len(of_known), dtype=np.int64)
+    for number in np.unique(of_known):
+        some = np.flatnonzero(of_known == number)
+        mine = pooled(tables[:, some], allowed)
+        if known and not allowed(tables[:, some].sum(axis=1, keepdims=True)).all():
+            raise DataError(
+                f"too few records, or nearly all with the same secret, have some of the values of {listed(known)} "
+                "together; group these values in [recode], name fewer columns in [groups] known, or raise dominance "
+                "in [disclosure]"
+            )
+        of[some] = mine + of.max() + 1
+    return of
+
+
 def _named(
     columns: tuple[str, ...],
     points_for: tuple[Scale, ...],
     asked: dict[int, tuple[_Cut, int, int]],
     class_of: dict[int, int],
+    known: Sequence[str],
+    values: dict[int, tuple[str, ...]],
 ) -> RecordClasses:
     """Questions in the order in which they follow from each other, and names of classes in that of their questions."""
     order = list(_preorder(asked))
@@ -171,7 +232,14 @@ def _named(
         cut, then, otherwise = asked[node]
         ends = [numbers[end] if end in numbers else names[class_of[end]] for end in (then, otherwise)]
         questions.append(Question(cut.scale, cut.at_least, *ends))
-    return RecordClasses(columns, points_for, tuple(questions), tuple(names.values()))
+    return RecordClasses(
+        columns,
+        points_for,
+        tuple(questions),
+        tuple(names.values()),
+        tuple(known),
+        tuple(values[of] for of in names) if known else (),
+    )
 
 
 def _preorder(asked: dict[int, tuple[_Cut, int, int]]) -> Iterator[int]:
@@ -225,7 +293,7 @@ def _information(tables: IntArray) -> FloatArray:
 MOST_CLASSES = 400
 
 
-def grown(joint: Joint, least: int, rules: Rules) -> RecordClasses:
+def grown(joint: Joint, least: int, rules: Rules, known: Sequence[str] = ()) -> RecordClasses:
     """The classes between which the secret differs most, as fine as their least size and the rules allow.
 
     Parameters
@@ -236,18 +304,20 @@ def grown(joint: Joint, least: int, rules: Rules) -> RecordClasses:
         Records of a class, at least.
     rules : Rules
         That counts of (secret, class) keep.
+    known : sequence of str, optional
+        Columns in which all records of a class have the same values.
 
     Raises
     ------
     DataError
-        If the records have one class only.
+        If the records have one class only, or too few of them have some values of the known columns.
     """
     totals = joint.counts.sum(axis=1)
 
     def allowed(tables: IntArray) -> BoolArray:
         return np.asarray(~rules.dominant(tables, tables.sum(axis=0), totals, joint.n).any(axis=0))
 
-    found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed)
+    found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed, known)
     if len(found.names) < 2:
         raise DataError(
             "no column tells anything of the secret that could be told apart from chance, or the records are too few "

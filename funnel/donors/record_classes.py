@@ -39,7 +39,7 @@ class Scale:
     Attributes
     ----------
     secret : tuple of str
-        The value of the secret.
+        The value of the secret; empty if points number the values of known columns.
     terms : tuple of Term
     """
 
@@ -98,12 +98,18 @@ class RecordClasses:
         The first is asked of every record; later ones follow from earlier ones.
     names : tuple of str
         Of the classes.
+    known : tuple of str
+        Columns that observers may know: in each class all records have the same values there.
+    known_values : tuple of tuple of str
+        These values, of every class; empty without known columns.
     """
 
     columns: tuple[str, ...]
     scales: tuple[Scale, ...]
     questions: tuple[Question, ...]
     names: tuple[str, ...]
+    known: tuple[str, ...] = ()
+    known_values: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse questions that lead back, nowhere, or to one question from two, and points for other columns.
@@ -128,13 +134,20 @@ class RecordClasses:
         scaled = all(0 <= one.scale < len(self.scales) for one in self.questions)
         terms = [term for scale in self.scales for term in scale.terms]
         counted = all({*term.columns} <= {*self.columns} and len(term.values) == len(term.columns) for term in terms)
+        counted = (
+            counted
+            and {*self.known} <= {*self.columns}
+            and len(self.known_values) == (len(self.names) if self.known else 0)
+        )
+        counted = counted and all(len(values) == len(self.known) for values in self.known_values)
         if not (rising and whole and scaled and counted):
             raise DataError("the questions that classes of records follow from are no tree; take them from a release")
 
     @property
     def alphabet(self) -> Alphabet:
-        """The classes as symbols of a column."""
-        return Alphabet((CLASS_COLUMN,), tuple((name,) for name in self.names))
+        """The classes as symbols of a column, after those of the known ones."""
+        symbols = zip(self.known_values or [()] * len(self.names), self.names, strict=True)
+        return Alphabet((*self.known, CLASS_COLUMN), tuple((*values, name) for values, name in symbols))
 
     def of_records(self, records: Alphabet) -> IntArray:
         """The number of the class of every record, shape (a,).
@@ -147,7 +160,7 @@ class RecordClasses:
         Raises
         ------
         DataError
-            If it is over other columns.
+            If it is over other columns, or a record comes to a class of other values of the known columns.
         """
         if records.columns != self.columns:
             raise DataError(f"records have the columns {list(self.columns)}, not {list(records.columns)}")
@@ -163,6 +176,14 @@ class RecordClasses:
                     asked[end] = members
                 else:
                     found[members] = numbers[end]
+        for place, column in enumerate(self.known):
+            j = records.columns.index(column)
+            own = np.array(records.texts[j])[records.codes[:, j]]
+            if (own != np.array([values[place] for values in self.known_values])[found]).any():
+                raise DataError(
+                    f"records have values of {column!r}, alone or with other known columns, for which there is no "
+                    "class; make the classes from records that have them, or recode the column"
+                )
         return found
 
     def counted(self, joint: Joint) -> Joint:
@@ -183,7 +204,10 @@ class RecordClasses:
         )
         asked: Sequence[Mapping[str, Any]] = content["questions"]
         questions = tuple(Question(one["scale"], one["at_least"], one["then"], one["otherwise"]) for one in asked)
-        return cls(tuple(content["columns"]), scales, questions, tuple(content["names"]))
+        values = tuple(tuple(one) for one in content["known_values"])
+        return cls(
+            tuple(content["columns"]), scales, questions, tuple(content["names"]), tuple(content["known"]), values
+        )
 
 
 def _term(content: Mapping[str, Any]) -> Term:

@@ -16,12 +16,14 @@ from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.several import Several
+from funnel.guarantees.srlip import SRLIP
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from funnel.solver import optimal
+from funnel.wording import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +76,7 @@ def fit_columns(
     guarantee: Guarantee,
     secret: Sequence[str] | str | None = None,
     *,
+    known: Sequence[str] = (),
     least: int = 200,
     rules: Rules = _RULES,
     gap: float = 1e-4,
@@ -96,9 +99,12 @@ def fit_columns(
         The columns to publish. Those who change class stand beside donors in the order of these columns, so that
         early ones agree more often.
     guarantee : Guarantee
-        A bound on the posterior of the secret: lip, alip, ldp or pml, or several of these.
+        A bound on the posterior of the secret: lip, alip, ldp or pml, with known columns srlip, or several of
+        these.
     secret : str or sequence of str, optional
         Columns of the secret; a Joint has them.
+    known : sequence of str, optional
+        Columns that observers may know of a person: ``srlip`` is then kept for those who know any set of these.
     least : int
         A class has at least so many records.
     rules : Rules
@@ -133,19 +139,23 @@ def fit_columns(
     """
     started = time.perf_counter()
     parts = guarantee.parts if isinstance(guarantee, Several) else (guarantee,)
-    if guarantee.is_perfect or not all(isinstance(part, PosteriorGuarantee) for part in parts):
+    kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()))
+    if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):
         raise SpecError(
             f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
-            "under; choose lip, alip, ldp or pml with a budget above 0"
+            "under; choose lip, alip, ldp or pml with a budget above 0, or name known columns for srlip"
         )
     columns = _columns_of(groups)
+    for column in known:
+        if column not in columns:
+            raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, columns)}")
     joint = _joint_of(source, columns, secret).occurring
     if isinstance(source, Joint) and source.bounds is not None:
         raise SpecError(
             "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
             "give the protected counts themselves, joint.as_published"
         )
-    classes = grown(joint, least, rules)
+    classes = grown(joint, least, rules, known)
     counted = classes.counted(joint)
     found = optimal(
         counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"

@@ -35,7 +35,7 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
     table : pyarrow.Table
         The published records, as dictionary columns that list categories in the order of the release.
     protocol : Protocol
-        Over classes, the last column of the table, and perhaps the secret, the first ones.
+        Over classes, the last column of the table, perhaps the secret, the first ones, and known columns.
 
     Returns
     -------
@@ -54,11 +54,12 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
     O(a) memory for every pair of classes between which the protocol moves records; there are about as many of these as
     of classes, since an optimum of a linear programme is sparse.
     """
-    columns, width = tuple(table.column_names), len(protocol.inputs.columns) - 1
+    columns, width = tuple(table.column_names), _secret_columns(protocol)
     if not table.num_rows:
         raise DataError("there are no records to estimate from")
-    drawn = (*columns[:width], *columns[-1:])
-    if drawn != protocol.inputs.columns or not all(map(pa.types.is_dictionary, table.schema.types)):
+    drawn, known = (*columns[:width], *columns[-1:]), protocol.inputs.columns[width:-1]
+    named = (*protocol.inputs.columns[:width], *protocol.inputs.columns[-1:])
+    if drawn != named or not {*known} <= {*columns} or not all(map(pa.types.is_dictionary, table.schema.types)):
         raise DataError("the records are not those of this release; fetch data/records.parquet again")
     coded = [table.column(name).unify_dictionaries().combine_chunks() for name in columns]
     categories = [array.dictionary.to_pylist() for array in coded]
@@ -80,15 +81,25 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
     return PlainCounts(values, np.bincount(row_of, minlength=len(values)), channel, categories), row_of
 
 
+def _secret_columns(protocol: Protocol) -> int:
+    """How many columns of a protocol are the secret's: known columns, which come after them, follow from the class."""
+    *columns, classes = zip(*protocol.inputs.symbols, strict=True)
+    alone = len(set(classes))
+    return next(
+        (j for j, texts in enumerate(columns) if len({*zip(texts, classes, strict=True)}) == alone), len(columns)
+    )
+
+
 def _moves(protocol: Protocol) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], FloatArray]:
     """The secrets and classes of a protocol, and P(t, h | s, g) of these, shape (c, k, c, k)."""
     symbols = protocol.inputs.symbols
-    secrets = tuple(dict.fromkeys(x[:-1] for x in symbols))
+    width = _secret_columns(protocol)
+    secrets = tuple(dict.fromkeys(x[:width] for x in symbols))
     names = tuple(dict.fromkeys(x[-1] for x in symbols))
     c, k = len(secrets), len(names)
     # Of a secret that nobody of a class has nothing becomes anything else.
     moves = np.eye(c * k)
-    places = [secrets.index(x[:-1]) * k + names.index(x[-1]) for x in symbols]
+    places = [secrets.index(x[:width]) * k + names.index(x[-1]) for x in symbols]
     moves[np.ix_(places, places)] = protocol.matrix
     return secrets, names, np.asarray(moves.reshape(c, k, c, k))
 

@@ -1,13 +1,17 @@
-"""A secret that is published itself: which guarantees protect it there."""
+"""What is published beside other columns, a secret or whole records: which guarantees protect it, and for whom."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.by_event import SideChannels
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
 from funnel.joint import Joint
+from funnel.wording import listed
 
 
 def protects_published_secret(guarantee: Guarantee) -> bool:
@@ -53,4 +57,24 @@ def check_every_pair(guarantee: Guarantee, joint: Joint) -> None:
     raise SpecError(
         f"{guarantee} bounds pairs of {', '.join(joint.secret.columns)} and published values that never occur, which "
         "an optimum by information leaves to the marginal; group rare values, or use invariant"
+    )
+
+
+def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]) -> str:
+    """What a guarantee promises, with the observers it is for where a protocol reads the class of whole records.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    read : sequence of str
+        The columns that the protocol reads: of whole records those that observers may know, and the class.
+    secret : sequence of str
+    """
+    if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
+        return guarantee.meaning
+    known = [column for column in read[:-1] if column not in secret]
+    who = f"any of the columns {listed(known)}" if known else "none of the other columns"
+    return (
+        f"{guarantee.meaning} That holds for observers who know {who}, or all columns of a person; an observer who "
+        "knows others learns from the record what these tell, as the report states."
     )

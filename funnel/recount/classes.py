@@ -20,7 +20,7 @@ Cell = tuple[Record, str, str]
 Masses = Mapping[Record, float]
 # By output, class and secret.
 Rates = defaultdict[Record, defaultdict[str, dict[Record, float]]]
-_KEYS = ("schema", "column", "columns", "scales", "questions", "names", "people", "source")
+_KEYS = (*("schema", "column", "columns", "scales", "questions", "names", "known", "known_values", "people", "source"),)
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
 # So little of a record that it is nothing.
@@ -79,7 +79,7 @@ class PlainClasses:
 
     def is_of(self, file: PlainClasses) -> bool:
         """Whether questions and classes are those of a file that was made for releases of other people."""
-        alike = ("schema", "column", "scales", "questions", "names")
+        alike = ("schema", "column", "scales", "questions", "names", "known", "known_values")
         return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
 
     @cached_property
@@ -123,16 +123,29 @@ class PlainClasses:
             place = one["then"] if points[one["scale"]] >= one["at_least"] else one["otherwise"]
         if isinstance(place, int) or place not in self.names:
             raise DataError("the questions of classes.json lead to no class")
+        if tuple(record[self.columns.index(name)] for name in self.known) != self.known_values[place]:
+            raise DataError("classes.json leads a record to a class of other known values than its own")
         return place
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that observers may know: all records of a class have the same values there."""
+        return tuple(self.content["known"])
+
+    @cached_property
+    def known_values(self) -> dict[str, Record]:
+        """Of every class the values of its records in the known columns."""
+        return dict(zip(self.names, map(tuple, self.content["known_values"] or [()] * len(self.names)), strict=True))
 
     def counted(self, whole: Recount) -> Recount:
         """Counts of the secret and of classes, from counts of the secret and of whole records."""
-        of_record = {record: (self.of(record),) for record in whole.inputs}
+        symbols = {name: (*values, name) for name, values in self.known_values.items()}
+        of_record = {record: symbols[self.of(record)] for record in whole.inputs}
         counts: Counter[tuple[Record, Record]] = Counter()
         for (s, record), count in whole.counts.items():
             counts[s, of_record[record]] += count
-        inputs = tuple((name,) for name in self.names if any(one == (name,) for one in of_record.values()))
-        return replace(whole, published_columns=(self.column,), inputs=inputs, counts=dict(counts))
+        inputs = tuple(symbol for symbol in symbols.values() if symbol in {*of_record.values()})
+        return replace(whole, published_columns=(*self.known, self.column), inputs=inputs, counts=dict(counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,10 +353,21 @@ def _seen_by(
         come = {name: of for name, of in of_class.items() if name != y[-1] and known.get(name)}
         moved = math.fsum(known[name] * math.fsum(of.values()) for name, of in come.items())
         apart = alike = 0.0
+        # Of a class in which all are known to be every record has the same part; of others any part.
+        sure: Counter[Record] = Counter()
+        parts = []
+        for name, of in come.items():
+            ratio = sizes[name] / sizes[y[-1]]
+            if known[name] < sizes[name]:
+                parts.append((of, ratio))
+                continue
+            for secret, share in of.items():
+                sure[secret] += share * ratio  # type: ignore[assignment]
         if there < sizes[y[-1]]:
-            apart = _most({}, [(of, 1.0) for of in come.values()], prior)
+            apart = _most(sure, parts, prior)
         if there:
-            alike = _most(own, [(of, sizes[name] / sizes[y[-1]]) for name, of in come.items()], prior)
+            both = {secret: own.get(secret, 0.0) + sure[secret] for secret in {*own, *sure}}
+            alike = _most(both, parts, prior)
         level = max(level, apart, alike)
         if max(apart, alike) > budget * (1 + 1e-9) + 1e-9:
             outside += moved
@@ -371,10 +395,17 @@ def _most(own: Masses, come: Sequence[tuple[Masses, float]], prior: Masses) -> f
     return most
 
 
-def moves_of(protocol: ReleasedProtocol) -> dict[tuple[Record, Record], float]:
-    """Probability of every output given every input, of a protocol over classes."""
+def moves_of(protocol: ReleasedProtocol, known: int) -> dict[tuple[Record, Record], float]:
+    """Probability of every output given every input, over classes, after secrets that are published.
+
+    known : how many known columns the protocol has before the class, which follow from it.
+    """
+
+    def alone(symbol: Record) -> Record:
+        return (*symbol[: len(symbol) - known - 1], symbol[-1])
+
     return {
-        (x, y): weight / protocol.denominator
+        (alone(x), alone(y)): weight / protocol.denominator
         for y, row in zip(protocol.outputs, protocol.weights, strict=True)
         for x, weight in zip(protocol.inputs, row, strict=True)
         if weight

@@ -78,8 +78,7 @@ A record that was changed is, in all columns, that of somebody else{secret}. The
 follows from the others as `classes.json` says; `protocol.json` has how often records of one class were published as \
 one of another."""
 _OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report says how far \
-tables of the secret with another column may be off. What is promised is for whoever knows none of a person's other \
-columns, or all of them; who knows some learns from the others what these tell, as the report says"""
+tables of the secret with another column may be off"""
 _CHANGING = """
 That is so for the people there are, however they changed since the versions before: how many records each value would \
 be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were changed until \
@@ -307,7 +306,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         )
         tables = _CHANNEL_LINE if _is_in_csv(package) else ""
         files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
-        secret = _OR_SECRET if len(protocol["outputs"]["columns"]) > 1 else ""
+        secret = _OR_SECRET if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
         changing = _CHANGING if later else ""
         work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors)

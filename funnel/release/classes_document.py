@@ -24,10 +24,11 @@ class CountedTerm(Part):
 class CountedScale(Part):
     """How much the columns of a record speak for a value of the secret: the sum of the points of its terms.
 
-    A point is a hundredth of a nat of log odds. Values that no term has count nothing.
+    A point is a hundredth of a nat of log odds. Values that no term has count nothing. A scale without a secret numbers
+    the values of known columns.
     """
 
-    secret: tuple[str, ...] = Field(min_length=1)
+    secret: tuple[str, ...]
     terms: tuple[CountedTerm, ...]
 
 
@@ -53,7 +54,8 @@ class ClassesDocument(Document):
     Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
     ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
     chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
-    release.
+    release. ``known`` are columns that observers may know, and ``known_values`` the values of all records of each class
+    there, if there are any.
     """
 
     described: ClassVar[str] = "the classes of records"
@@ -63,6 +65,8 @@ class ClassesDocument(Document):
     scales: tuple[CountedScale, ...]
     questions: tuple[AskedQuestion, ...]
     names: tuple[str, ...] = Field(min_length=1)
+    known: tuple[str, ...]
+    known_values: tuple[tuple[str, ...], ...]
     people: Literal["same", "different"]
     source: GrownFrom | None
 
@@ -105,6 +109,8 @@ def classes_document(
             for one in classes.questions
         ),
         names=classes.names,
+        known=classes.known,
+        known_values=classes.known_values,
         people="different" if different or source is not None else "same",
         source=source,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.disclosure import Disclosure
@@ -59,7 +59,7 @@ def classify_records(
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
     if given is None:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec))
+        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known)
     else:
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(
@@ -109,7 +109,7 @@ def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence
                 f"[groups] classes: {name} has points for values of {column!r}, and none of them is one here; take the "
                 "recoding of the spec that the file was made by, and list its values in [categories] under noise"
             )
-    return RecordClasses(joint.inputs.columns, classes.scales, classes.questions, classes.names)
+    return replace(classes, columns=joint.inputs.columns)
 
 
 def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesDocument:
@@ -146,7 +146,8 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
     joint = count_joint(spec, progress, opened, codings)
     progress("finding classes of records", 0, None)
     return classes_document(
-        grown(joint, spec.groups.min_records, class_rules(spec)), GrownFrom(sha256=opened.digest(), records=joint.n)
+        grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known),
+        GrownFrom(sha256=opened.digest(), records=joint.n),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from funnel.disclosure.rule_texts import rules_content
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.published import meaning_for
 from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
@@ -213,7 +214,7 @@ def _privacy(
     history = findings.history
     block = PrivacyBlock(
         guarantee=findings.guarantee,
-        meaning=parse_guarantee(findings.guarantee).meaning,
+        meaning=meaning_for(parse_guarantee(findings.guarantee), protocol.inputs.columns, spec.secret),
         level=findings.level,
         secret=spec.secret,
         published=spec.released,

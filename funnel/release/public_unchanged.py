@@ -11,6 +11,7 @@ import numpy as np
 from funnel.donors.composition import Composition
 from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
+from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
@@ -84,7 +85,7 @@ def public_unchanged(
         unique=int(alone.sum()),
         unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
         observers=_observers(joint, counted, weights, guarantee, laws),
-        off=None if composition is None or len(protocol.inputs.columns) == 1 else _off(composition, protocol),
+        off=None if composition is None or not reads_secret(joint) else _off(composition, protocol),
         known=None if composition is None else _known(composition, protocol, guarantee, laws),
         whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from funnel.guarantees import LDP, LIP, Guarantee
 from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.published import meaning_for
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,12 @@ class Promise:
     ratio_limit: float | None
 
 
-def promised_by(guarantee: Guarantee) -> Promise:
-    """The limits that a guarantee sets.
+def promised_by(guarantee: Guarantee, read: Sequence[str] = (), secret: Sequence[str] = ()) -> Promise:
+    """The limits that a guarantee sets for a protocol that reads these columns.
 
     Limits and words are those of the guarantee itself, so that adding one needs no change here. LIP and LDP, and what
     derives from them, have longer words in the templates of the report, with an example from the data.
     """
     kind = "lip" if isinstance(guarantee, LIP) else "ldp" if isinstance(guarantee, LDP) else "other"
     factor = capped_exp(guarantee.budget)
-    return Promise(kind, guarantee.meaning, factor, guarantee.lift_limits, guarantee.ratio_limit)
+    return Promise(kind, meaning_for(guarantee, read, secret), factor, guarantee.lift_limits, guarantee.ratio_limit)

@@ -69,7 +69,7 @@ class PublishedRecords:
     Parameters
     ----------
     protocol : Protocol
-        Over `CLASS_COLUMN`, the last of its columns, and the secret's where that is published.
+        Over the secret's columns where that is published, known ones, and `CLASS_COLUMN`.
     donors : Donors
     """
 
@@ -81,9 +81,15 @@ class PublishedRecords:
     def _parts(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, ...]]]:
         """Of every output its class, and the number of the secret that it publishes; and these secrets."""
         secrets: dict[tuple[str, ...], int] = {}
-        symbols = self.protocol.outputs.symbols
+        symbols, columns = self.protocol.outputs.symbols, self.protocol.outputs.columns[:-1]
+        # Known columns are those of the donor as well, whose class has these values.
+        width = len([column for column in columns if column not in self.donors.columns])
         classes = np.array([self.donors.classes.index(symbol[-1]) for symbol in symbols])
-        return classes, np.array([secrets.setdefault(symbol[:-1], len(secrets)) for symbol in symbols]), list(secrets)
+        return (
+            classes,
+            np.array([secrets.setdefault(symbol[:width], len(secrets)) for symbol in symbols]),
+            list(secrets),
+        )
 
     @property
     def size(self) -> int:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Guarantees that are kept by classes of records, and those that are where classes follow from other people's.
 _BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
 _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
+# Those that are for observers of known columns.
+_BY_KNOWN = ("srlip",)
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect")
 # Which settings of [frequencies] mean anything with which protection.
@@ -195,6 +197,7 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     """Why the records of a spec cannot be counted and drawn by classes, in one sentence; None if they can."""
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
+    from funnel.guarantees.several import parts_of
 
     guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
     if spec.frequencies.protection == "noise" and not given:
@@ -209,10 +212,16 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
             "certain than they are; make them from other people with funnel classes and write "
             'classes = "classes.json" in [groups], or guarantee = "lip:1.0"'
         )
-    if spec.guarantee.kind not in (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ())):
+    kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known else ()))
+    if any(part.name not in kept for part in parts_of(parse_guarantee(guarantee))):
         return (
-            f'{guarantee} is no bound on what a class of records tells; write guarantee = "lip:1.0", or publish fewer '
-            "columns"
+            f"{guarantee} is no bound on what a class of records tells; name the columns that observers may know as "
+            'known in [groups], for srlip, write guarantee = "lip:1.0", or publish fewer columns'
+        )
+    if spec.groups.known and given:
+        return (
+            "[groups] known asks for classes in which all have the same values, and those of a file are not; take "
+            "known or classes out"
         )
     if spec.register is not None:
         return (
@@ -241,6 +250,25 @@ def _classes(spec: ReleaseSpec) -> Iterator[str]:
         asked = spec.groups.classes is not None or spec.groups.auto
         if asked and (reason := why_not_by_class(spec)) is not None:
             yield f"{drawn} asks for records that are drawn by their class, but {reason}"
+
+
+def _known(spec: ReleaseSpec) -> Iterator[str]:
+    """Columns that observers may know, where they are not published, or no bound is for such observers."""
+    known = spec.groups.known
+    published = tuple(column for column in spec.publish if column not in spec.secret)
+    for column in known:
+        if column in spec.secret or (spec.publish and column not in published):
+            meant = did_you_mean(column, published)
+            yield f"[groups] known names {column!r}, which is no published column but the secret's{meant}"
+    if known and not {"srlip", "attribute"} & {part.partition(":")[0].strip() for part in _parts_as_written(spec)}:
+        yield (
+            f"[groups] known is for bounds on observers who know columns, and {spec.guarantee.canonical} is none; "
+            'write guarantee = ["lip:1.0", "srlip:1.0"], or take known out'
+        )
+
+
+def _parts_as_written(spec: ReleaseSpec) -> list[str]:
+    return spec.guarantee.canonical.split("&")
 
 
 def _publishing(spec: ReleaseSpec) -> Iterator[str]:
@@ -319,6 +347,7 @@ RULES = (
     Rule(("[history] people", "guarantee", "mechanism", "[mechanism] reads_secret"), _over_versions),
     Rule(("guarantee", "mechanism", "[mechanism] reads_secret", "publish"), _bound),
     Rule(("publish", "[groups] classes", "guarantee", "mechanism", "[frequencies] protection", "utility"), _classes),
+    Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),

@@ -33,6 +33,9 @@ class GroupSettings(Section):
     classes : str or None
         A file with the questions that say which class a record is of, made from records of other people by
         ``funnel classes``; by default they are chosen by the counts of the records themselves.
+    known : tuple of str
+        Published columns that observers may know of a person: a bound for such observers (``srlip``, ``attribute``)
+        holds for every set of these. All records of a class have the same values there.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """
@@ -40,6 +43,7 @@ class GroupSettings(Section):
     min_records: Annotated[StrictInt, Field(ge=2)] = 200
     exclude: Texts = ()
     classes: Line | None = None
+    known: Texts = ()
     auto: StrictBool = False
 
 

@@ -73,14 +73,19 @@ class Conditions:
             over = _over_set(part, joint)
             if over is not None:
                 sets.append(over)
-                cone = closer = over.starting_cone(joint)
+                cone = tight = over.starting_cone(joint)
             elif isinstance(part, ConeGuarantee):
-                cone, closer = part.cone(joint), part.tightened(margin).cone(joint)
+                cone, tight = part.cone(joint), part.tightened(margin).cone(joint)
             else:
                 raise SpecError(f"{part} is not linear in what one output discloses; lip, ldp and srlip are")
             fixed.append(_of_masses(cone @ extension, law))
-            inside.append(_of_masses(closer @ extension, law))
-        return cls(joint, extension, np.vstack(fixed), np.vstack(inside), tuple(sets))
+            inside.append(_of_masses(tight @ extension, law))
+        asked, closer = np.vstack(fixed), np.vstack(inside)
+        # A half-space without a positive entry holds for every row of a channel, and of equal ones each is one.
+        told = np.flatnonzero((asked > 0).any(axis=1) | (closer > 0).any(axis=1))
+        _, first = np.unique(np.hstack([asked, closer])[told], axis=0, return_index=True)
+        told = told[np.sort(first)]
+        return cls(joint, extension, asked[told], closer[told], tuple(sets))
 
     def families(self, rows: FloatArray, margin: float) -> Families:
         """What rows R (n, n) over the values that occur break of the sets, or nearly: see `SetGuarantee.families`.

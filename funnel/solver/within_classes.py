@@ -54,8 +54,7 @@ class Found(NamedTuple):
 
 def reads_secret_and_class(joint: Joint) -> bool:
     """Whether a channel for this distribution publishes the secret, and the class of a whole record."""
-    columns = joint.inputs.columns
-    return reads_secret(joint) and columns[len(joint.secret.columns) :] == (CLASS_COLUMN,)
+    return reads_secret(joint) and joint.inputs.columns[-1] == CLASS_COLUMN
 
 
 def within_classes(

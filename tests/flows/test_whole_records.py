@@ -273,3 +273,26 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
         pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)
+
+
+def test_observers_of_known_columns_are_within_the_bound(tmp_path: Path) -> None:
+    text = WHOLE.replace('"lip:1.0"', '["lip:1.0", "srlip:1.0"]').replace(
+        "[source]", '[groups]\nknown = ["sex"]\n\n[source]', 1
+    )
+    assert "srlip" in text
+    folder = make_release(make_project(tmp_path, text, adult_rows(rows=ROWS)))
+    for checks in (recheck(folder), recheck(folder, Told(public=True))):
+        assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
+    protocol, classes = ProtocolDocument.read(folder.protocol), ClassesDocument.read(folder.classes).classes
+    assert protocol.inputs.columns == ("sex", CLASS_COLUMN)
+    table = pq.read_table(folder.data, columns=["sex", CLASS_COLUMN])
+    values = dict(zip(classes.names, classes.known_values, strict=True))
+    assert all((row["sex"],) == values[row[CLASS_COLUMN]] for row in table.to_pylist())
+    opened = load_release(folder.root)
+    sex = {cell["values"][0]: cell for cell in opened.shares("sex").to_dict()["cells"]}
+    assert sex["Male"]["frequency"] == pytest.approx(table["sex"].to_pylist().count("Male") / ROWS)
+    content = json.loads(folder.classes.read_bytes())
+    content["known_values"][0] = ["Male" if content["known_values"][0] == ["Female"] else "Female"]
+    folder.classes.write_bytes(dump(content))
+    failed = {check.name for check in recheck(folder, Told(public=True)) if check.state == State.FAILED}
+    assert "classes" in failed

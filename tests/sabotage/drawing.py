@@ -8,6 +8,7 @@ from tests.sabotage.scenes import (
     EXCHANGED_ROWS,
     GIVEN,
     KEPT,
+    KNOWN,
     OTHER_BOUND,
     PARTITIONED,
     UNORDERED,
@@ -455,6 +456,16 @@ DRAWING = [
         "outside += 0.0",
         "record classes",
         WITH_SECRET,
+    ),
+    Mutant(
+        "known columns left out",
+        "classes have people with other values of the columns that observers may know, so that no bound is for these",
+        "funnel.pipeline.tasks.classify",
+        "joint, codings = estimated.joint, snapshot.read_codings()",
+        "joint, codings, spec = estimated.joint, snapshot.read_codings(), spec.model_copy(update={'groups': "
+        "spec.groups.model_copy(update={'known': ()})})",
+        "record classes",
+        KNOWN,
     ),
     Mutant(
         "donors taken for equals",

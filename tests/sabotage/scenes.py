@@ -95,6 +95,7 @@ WHOLE_SPEC = (
     .replace("guarantee", 'mechanism = "invariant"\nguarantee', 1)
 )
 WITH_SECRET_SPEC = WHOLE_SPEC.replace('publish = ["', 'publish = ["income", "').replace('"lip:', '"attribute:')
+KNOWN_SPEC = WITH_SECRET_SPEC.replace("[output]", '[groups]\nknown = ["age"]\n\n[output]', 1)
 GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
 LEVELLED_SPEC = SPEC.replace("minimum_count = 100", 'hierarchy = "levels.csv"\nlevel = "kind"')
 WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
@@ -328,6 +329,7 @@ DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC,
 WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
+KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
@@ -356,6 +358,7 @@ HONEST = (
     WHOLE,
     WITH_SECRET,
     GIVEN,
+    KNOWN,
     PROTECTED,
     PARTITIONED,
     KEPT,

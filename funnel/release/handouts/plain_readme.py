@@ -22,8 +22,7 @@ _CHANGING = (
 _COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 _OR_SECRET = (
     ", or its secret is another one, drawn alike for all records of a class: the report says how far tables of the "
-    "secret with another column may be off. What is promised is for whoever knows none of a person's other columns, or "
-    "all of them; who knows some learns from the others what these tell, as the report says"
+    "secret with another column may be off"
 )
 
 
@@ -48,7 +47,7 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         "link, are not right on average"
     )
     if by_class:
-        secret = len(protocol["outputs"]["columns"]) > 1
+        secret = protocol["outputs"]["columns"][0] in privacy["secret"]
         yield f"{selected}: some of them are records of others, as often as `protocol.json` says for their classes."
         yield (
             "A record that was changed is, in all columns, that of somebody else"

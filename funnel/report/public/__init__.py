@@ -28,7 +28,8 @@ def render_public(numbers: PublicReport) -> str:
         If the document names a bound that this funnel does not know.
     """
     guarantee = parse_guarantee(numbers.guarantee)
-    promised = promised_by(guarantee)
+    read = numbers.published.columns if numbers.unchanged is None else [one.column for one in numbers.unchanged.columns]
+    promised = promised_by(guarantee, read, numbers.secret.columns)
     return render(
         "public.html.jinja",
         {

@@ -41,7 +41,7 @@ def report_of(content: PublicContent) -> PublicReport:
 
 
 def _document(content: PublicContent) -> PublicReport:
-    promised = promised_by(content.guarantee)
+    promised = promised_by(content.guarantee, content.protocol.inputs.columns, content.secret)
     laws, protocol, mechanism = content.laws, content.protocol, content.mechanism
     return PublicReport(
         name=content.name,

@@ -378,6 +378,8 @@ def test_records_that_are_gone_are_those_that_the_protocol_lets_go() -> None:
     content = {
         "columns": ["x"],
         "names": names,
+        "known": [],
+        "known_values": [],
         "scales": [{"secret": ["s"], "terms": terms}],
         "questions": [
             {"scale": 0, "at_least": 1, "then": 1, "otherwise": "1"},

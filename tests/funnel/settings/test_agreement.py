@@ -53,6 +53,23 @@ def refusal(**changes: Any) -> str:
             },
             ["[groups] classes", "srlip:1.0 is no bound on what a class of records tells"],
         ),
+        (
+            {"groups": {"known": ["x"]}},
+            ["[groups] known is for bounds on observers who know columns", "take known out"],
+        ),
+        (
+            {"groups": {"known": ["z"]}, "guarantee": "lip:1.0 & srlip:1.0", "publish": ["x", "y"]},
+            ["[groups] known names 'z', which is no published column"],
+        ),
+        (
+            {
+                "groups": {"classes": "classes.json", "known": ["x"]},
+                "mechanism": "invariant",
+                "guarantee": "srlip:1.0",
+                "publish": ["x", "y"],
+            },
+            ["[groups] classes", "take known or classes out"],
+        ),
         ({"groups": {"exclude": ["z"]}}, ["[groups] exclude", 'publish = "auto"', "take exclude out"]),
         (
             {"history": {"people": "different", "budget_fraction": 0.5}},
