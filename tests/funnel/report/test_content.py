@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
+from funnel.certificate import Certificate
 from funnel.planning import PlanRow
 from funnel.report import MechanismNote, PlanLine, ReportContent
 
@@ -41,17 +42,25 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
 
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
     row = PlanRow("optimal", False, None, 0.5, 0.25, 1.0, 1.0, None, 0.6, False)
+    row = dataclasses.replace(row, certificate=Certificate.of_utility(0.5, 0.6, 0.25))
     line = PlanLine.of(row)
-    assert line.most == pytest.approx(0.3)
-    assert line.certificate == (
+    assert line.certificate is not None
+    assert line.certificate.gap == pytest.approx(0.05)
+    assert line.optimum == (
         "its search was ended by the time limit; no protocol that reads the same keeps more than 30.0%, 5.0 points more"
     )
-    assert PlanLine.of(dataclasses.replace(row, bound=None)).certificate == "its search was ended by the time limit"
-    assert PlanLine.of(dataclasses.replace(row, bound=None, finished=True)).certificate is None
-    invariant = dataclasses.replace(row, bound=None, finished=True, unchanged=0.7, unchanged_gap=0.00042)
-    assert PlanLine.of(invariant).certificate == (
+    unknown = dataclasses.replace(row, certificate=None)
+    assert PlanLine.of(unknown).optimum == "its search was ended by the time limit"
+    assert PlanLine.of(dataclasses.replace(unknown, finished=True)).optimum is None
+    invariant = dataclasses.replace(row, finished=True, certificate=Certificate("unchanged", 0.00042))
+    assert PlanLine.of(invariant).optimum == (
         "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
         "the records unchanged, with the weights that it was asked for"
     )
     # A bound that rounding leaves below what is kept is taken for as much.
-    assert PlanLine.of(dataclasses.replace(row, bound=0.4999, finished=True)).most == 0.25
+    assert Certificate.of_utility(0.5, 0.4999, 0.25) == Certificate("kept", 0.0)
+    # Of nothing that is kept anything may be possible, and a limit is never rounded down.
+    assert Certificate.of_utility(0.0, 0.1, 0.0) == Certificate("kept", 1.0)
+    assert Certificate("kept", 0.00011).sentence(0.25).endswith("more than 25.1%, 0.1 points more")
+    assert Certificate("unchanged", 0.002).sentence(0.5).startswith("no protocol that keeps values as they are")
+    assert "more than 0.20 points more" in Certificate("unchanged", 0.002).sentence(0.5)
