@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from funnel.certificate import Certificate
-from funnel.guarantees import Guarantee
+from funnel.guarantees import Guarantee, Several
 from funnel.release.public_report import Compared, LiftCell
 from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
@@ -134,7 +134,12 @@ _LETTERS = {"epsilon": "ε", "alpha": "α"}
 
 
 def bound(guarantee: Guarantee) -> str:
-    """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name."""
+    """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name.
+
+    Several guarantees are written as a spec writes them.
+    """
+    if isinstance(guarantee, Several):
+        return str(guarantee)
     usual = {field.name: field.default for field in fields(guarantee)}  # type: ignore[arg-type]
     told = [
         (_LETTERS.get(name, name), value if isinstance(value, str) else number_texts.plain(value))

@@ -106,7 +106,8 @@ def test_balance_is_that_of_the_public_counts(folder: ReleaseFolder) -> None:
 def test_the_readme_gives_no_recipe(folder: ReleaseFolder) -> None:
     text = folder.readme.read_text()
     assert "Count, tabulate and regress as usual." in text
-    assert "at most 1.41" in text
+    assert "r is the variance that the random changes add, as a part of the usual one; what is left of the noise" in text
+    assert "at most 1.41" not in text
     assert "estimator.csv" not in text
     assert not folder.estimator.exists()
     assert len(text.split("## Files")[0].splitlines()) <= 24
