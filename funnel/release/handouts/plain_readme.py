@@ -41,9 +41,9 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
     yield (
         f"Standard errors for the population are the usual ones times √(1 + r){'' if noisy else ', at most 1.41'}, and "
         "a chi-square statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the "
-        f"usual one{_NOISE_IN_R if noisy else ''}. `funnel estimate` prints it for shares, means, odds ratios and tests "
-        "of independence; for any other statistic, such as a regression, `funnel.load_release(…).variance_ratio` gives "
-        f"it. About these records alone usual errors are long enough{_BUT_FOR_FEW if noisy else ''}."
+        f"usual one{_NOISE_IN_R if noisy else ''}. `funnel estimate` prints it for shares, means, odds ratios and "
+        "tests of independence; for any other statistic, such as a regression, `funnel.load_release(…).variance_ratio` "
+        f"gives it. About these records alone usual errors are long enough{_BUT_FOR_FEW if noisy else ''}."
     )
     selected = (
         "Analyses within records that are selected by something not published, such as records of a register that you "

@@ -174,6 +174,16 @@ def test_counts_are_what_is_published_and_errors_are_those_of_the_theorem() -> N
     assert str(found).splitlines()[0].split() == ["job", "share", "error", "from", "to", "r"]
 
 
+def test_a_column_that_is_misspelt_is_named_with_the_nearest() -> None:
+    plain = PlainCounts.of(PROTOCOL, COUNTS)
+    with pytest.raises(SpecError, match=r"'jop' is no column; did you mean 'job'\?; the release has sex, job, age"):
+        plain_shares(plain, ["jop"])
+    with pytest.raises(
+        SpecError, match=r"'sx' is no column; did you mean 'sex'\?; the protocol is about sex, job, age"
+    ):
+        estimate(COUNTS, PROTOCOL, "sx")
+
+
 def test_values_that_are_published_exactly_have_no_error() -> None:
     channel = np.eye(12)
     channel[:2, :2] = [[0.8, 0.3], [0.2, 0.7]]
