@@ -178,9 +178,7 @@ def test_a_column_that_is_misspelt_is_named_with_the_nearest() -> None:
     plain = PlainCounts.of(PROTOCOL, COUNTS)
     with pytest.raises(SpecError, match=r"'jop' is no column; did you mean job\?; the release has sex, job, age"):
         plain_shares(plain, ["jop"])
-    with pytest.raises(
-        SpecError, match=r"'sx' is no column; did you mean sex\?; the protocol is about sex, job, age"
-    ):
+    with pytest.raises(SpecError, match=r"'sx' is no column; did you mean sex\?; the protocol is about sex, job, age"):
         estimate(COUNTS, PROTOCOL, "sx")
 
 
