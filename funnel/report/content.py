@@ -19,7 +19,7 @@ from funnel.protocol import Protocol
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
-from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text
+from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import (
@@ -56,6 +56,10 @@ class SourceNote:
     title: str
     rows_dropped: int | None = 0
     references: tuple[Reference, ...] = ()
+
+
+# To which the optimum of records unchanged is searched for: a smaller gap is chance.
+_FINEST_GAP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -122,9 +126,18 @@ class PlanLine:
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else public_level(self.level, guarantee, self.reason is None),
             None if self.reason is None else public_text(self.reason, laws.step, guarantee),
-            None if self.certificate is None else replace(self.certificate, gap=laws.share_above(self.certificate.gap)),
+            self._public_certificate(laws),
             self.finished,
         )
+
+    def _public_certificate(self, laws: PublicDistributions) -> Certificate | None:
+        """Of what is kept the limit is rounded up as shares are; of records unchanged the gap, to one digit."""
+        if self.certificate is None or self.share is None:
+            return None
+        gap = self.certificate.gap
+        if self.certificate.of == "unchanged":
+            return Certificate("unchanged", min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
+        return Certificate("kept", max(0.0, round(laws.share_above(self.share + gap) - laws.nats(self.share), 12)))
 
     @property
     def optimum(self) -> str | None:

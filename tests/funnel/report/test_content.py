@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
 from funnel.certificate import Certificate
 from funnel.planning import PlanRow
+from funnel.release.public import PublicDistributions
 from funnel.report import MechanismNote, PlanLine, ReportContent
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
@@ -38,6 +41,21 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
     ]
     assert MechanismNote.of("conditional-reporting").reads_secret
     assert (content.public().secret, content.public().published) == (("S",), ("X",))
+
+
+def test_a_published_line_never_says_less_than_is_known_of_better_ones(content: ReportContent) -> None:
+    laws = PublicDistributions.of(content.audited.frequencies, content.protocol)
+    row = PlanRow("optimal", False, None, 0.5, 0.0, 1.0, 1.0, None, 0.6)
+    for share, gap in itertools.product(np.linspace(0.011, 0.93, 7) * laws.step, (0.0, 0.3 * laws.step, 0.07)):
+        line = PlanLine.of(dataclasses.replace(row, share=float(share), certificate=Certificate("kept", float(gap))))
+        told = line.public(laws, LIP(1.0))
+        assert told.share is not None
+        assert told.certificate is not None
+        assert told.share + told.certificate.gap >= share + gap - 1e-9
+    # What is certified of records unchanged is no share of the records: it is not rounded as these are.
+    for gap, public in ((0.00001, 1e-4), (0.00042, 0.0005), (0.2, 0.2)):
+        line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap)))
+        assert line.public(laws, LIP(1.0)).certificate == Certificate("unchanged", public)
 
 
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
