@@ -169,10 +169,9 @@ def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformat
         explained = utility_share(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
-        if (most := row["most"]) is not None:
-            yield claim("most", row["share"] <= most + step, "is less than what the protocol keeps")
-        if row["unchanged_gap"] is not None:
-            yield claim("unchanged_gap", counted, "is told of a protocol that does not keep values as they are")
+        if (certificate := row["certificate"]) is not None:
+            kind = "unchanged" if counted else "kept"
+            yield claim("certificate", certificate["of"] == kind, f"is not of records {kind}")
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:

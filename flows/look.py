@@ -177,7 +177,7 @@ def certificate_of(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -
     if line is None:
         return None
     share = audited.law.share if audited.law.explained is None else audited.law.explained.share
-    return replace(line, share=share).certificate
+    return replace(line, share=share).optimum
 
 
 def history_summary(findings: Findings) -> dict[str, Any] | None:

@@ -283,7 +283,7 @@ class Console:
             )
         for (guarantee, rows), warnings, beside in zip(compared, doubts, sure, strict=True):
             for row in () if several else rows:
-                self._print_notes(row, spec.utility)
+                self._print_notes(row)
             if beside is not None:
                 out.print(Text(beside.sentence), soft_wrap=True)
                 if not noise and "noise" in beside.why and beside.kept < beside.nominal_kept / 2:
@@ -327,18 +327,18 @@ class Console:
         if len(guarantees) == 1:
             self._out.print(Text(f"bound {guarantees[0]}"))
 
-    def _print_notes(self, row: PlanRow, utility: str) -> None:
-        """Why a mechanism is not used, and what its time was not enough for."""
+    def _print_notes(self, row: PlanRow) -> None:
+        """Why a mechanism is not used, and how much better another protocol could be."""
         if row.reason is not None:
             self._out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
-        if row.finished or row.utility is None:
+        if row.utility is None or row.share is None:
             return
-        within = (
-            f"within {row.bound - row.utility:.2g} {_UNITS[utility]} of the optimum"
-            if row.bound is not None
-            else "what it found until then holds; a larger time_limit may find better"
-        )
-        self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {within}"), soft_wrap=True)
+        known = None if row.certificate is None else row.certificate.sentence(row.share)
+        if not row.finished:
+            known = known or "what it found until then holds; a larger time_limit may find better"
+            self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {known}"), soft_wrap=True)
+        elif known is not None:
+            self._out.print(Text(f"{row.mechanism}: {known}"), soft_wrap=True)
 
     def _print_forecast(self, found: Outlook, several: bool) -> None:
         """What can be kept given everything published before, and what reserves and a smaller beginning cost."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from typing import Protocol as Interface
 
 import numpy as np
 
+from funnel.certificate import Certificate
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.measures.utilities import INFORMATION, Utility, utility_of
 from funnel.mechanisms import mechanism, names
+from funnel.mechanisms.family import Fitted
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import check_size, require_memory
 from funnel.progress import Progress, quiet
@@ -62,8 +64,8 @@ class PlanRow:
         False if the mechanism was not fitted because the spec does not ask for it, or because it could not win.
     unchanged : float or None
         Of an invariant protocol the expected share of the records that are wholly unchanged.
-    unchanged_gap : float or None
-        No invariant protocol leaves a share of records unchanged, as they are weighted, that is larger by more.
+    certificate : Certificate or None
+        By how much another protocol could be better, where that is known.
     """
 
     mechanism: str
@@ -78,7 +80,7 @@ class PlanRow:
     finished: bool = True
     tried: bool = True
     unchanged: float | None = None
-    unchanged_gap: float | None = None
+    certificate: Certificate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
@@ -94,7 +96,7 @@ class PlanRow:
             "seconds": self.seconds,
             "reason": self.reason,
             "unchanged": self.unchanged,
-            "unchanged_gap": self.unchanged_gap,
+            "certificate": None if self.certificate is None else asdict(self.certificate),
         }
 
 
@@ -357,19 +359,20 @@ class _Fitting:
             columns = ", ".join(joint.inputs.columns)
             return self._failed(name, SpecError(f"{short}{columns}; publish fewer columns or values"), started)
         protocol, seconds = fitted.protocol, self._clock() - started
+        utility, share = self._useful.told(joint, protocol), self._useful.share(joint, protocol)
         return PlanRow(
             name,
             chosen.reads_secret,
             protocol,
-            self._useful.told(joint, protocol),
-            self._useful.share(joint, protocol),
+            utility,
+            share,
             guarantee.level(joint, protocol).value,
             seconds,
             None,
             fitted.bound,
             fitted.finished,
             unchanged=unchanged(joint, protocol).share if protocol.is_invariant else None,
-            unchanged_gap=fitted.unchanged_gap,
+            certificate=_certificate(fitted, utility, share),
         )
 
     def _steps(self, name: str) -> Progress:
@@ -382,3 +385,10 @@ class _Fitting:
         level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
         seconds = self._clock() - started
         return PlanRow(name, mechanism(name).reads_secret, None, None, None, level, seconds, str(error))
+
+
+def _certificate(fitted: Fitted, utility: float, share: float) -> Certificate | None:
+    """Of records unchanged, where the protocol was made for these, else of the utility."""
+    if fitted.unchanged_gap is not None:
+        return Certificate("unchanged", min(1.0, max(0.0, fitted.unchanged_gap)))
+    return None if fitted.bound is None else Certificate.of_utility(utility, fitted.bound, share)

@@ -18,6 +18,7 @@ from funnel.estimation.number_categories import StandFor
 from funnel.estimation.plain_shares import plain_shares
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
+from funnel.release.count_noise import input_of_counts
 from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -223,16 +224,11 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
     if said.rows is not None or public.noisy is None or public.noise is None:
         # Of units with several rows only the first ones are counted.
         return None
-    joint = public.joint
-    columns = (*joint.secret.columns, *joint.inputs.columns)
-    places = [columns.index(column) for column in protocol.inputs.columns]
-    order = {symbol: place for place, symbol in enumerate(protocol.inputs.symbols)}
-    cells = ((*s, *x) for s in joint.secret.symbols for x in joint.inputs.symbols)
-    of = np.array([order.get(tuple(cell[i] for i in places), -1) for cell in cells])
-    if set(of.tolist()) != set(range(len(order))):
+    of, inputs = input_of_counts(public, protocol.inputs), len(protocol.inputs)
+    if of is None or (of < 0).any():
         return None
-    counts = np.bincount(of, public.noisy.ravel(), len(order)).astype(np.float64)
-    return NoisyShares.of_counts(counts, np.bincount(of, minlength=len(order)), public.noise.scale, rows)
+    counts = np.bincount(of, public.noisy.ravel(), inputs).astype(np.float64)
+    return NoisyShares.of_counts(counts, np.bincount(of, minlength=inputs), public.noise.scale, rows)
 
 
 def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:

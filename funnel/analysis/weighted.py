@@ -12,7 +12,7 @@ from funnel.analysis.estimated import RARE, noisy_shares, published_limits, publ
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.release.counted_as_usual import noise_of_means
+from funnel.release.count_noise import count_noise
 from funnel.release.layout import ReleaseFolder
 
 
@@ -67,7 +67,7 @@ def estimate_release_weighted(
         )
 
     beside = noisy_shares(folder, protocol, int(counts.sum()))
-    noise = noise_of_means(folder, protocol) if protocol.is_invariant else None
+    noise = count_noise(folder, protocol) if protocol.is_invariant else None
     plain = found(None)
     if not (untold := np.isnan(plain.errors).sum()):
         return plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
-from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -21,7 +22,7 @@ MOST_PAIRS = 50_000_000
 _HARDLY = 1e-9
 
 
-def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, IntArray]:
+def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None = None) -> tuple[PlainCounts, IntArray]:
     """Published records, counted, with the channel between them; and which of them each row is.
 
     A record x of class g stays with ``T(g | g)`` and else becomes a donor of the class h that is drawn: people of
@@ -36,6 +37,8 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
         The published records, as dictionary columns that list categories in the order of the release.
     protocol : Protocol
         Over classes, the last column of the table, perhaps the secret, the first ones, and known columns.
+    noise : CountNoise, optional
+        In the counts of its inputs that it was made for.
 
     Returns
     -------
@@ -78,7 +81,12 @@ def whole_records(table: pa.Table, protocol: Protocol) -> tuple[PlainCounts, Int
     values = Alphabet(columns, tuple((*secret, *record) for secret in secrets for record in records))
     row_of = of_secret * len(records) + record_of
     channel = record_channel(moves, classes[firsts], people)
-    return PlainCounts(values, np.bincount(row_of, minlength=len(values)), channel, categories), row_of
+    if noise is not None:
+        inputs = {(*x[:width], x[-1]): place for place, x in enumerate(protocol.inputs.symbols)}
+        # Nobody has a secret and class that are no input.
+        group_of = np.array([inputs.get((*symbol[:width], symbol[-1]), 0) for symbol in values.symbols])
+        noise = replace(noise, group_of=group_of)
+    return PlainCounts(values, np.bincount(row_of, minlength=len(values)), channel, categories, noise), row_of
 
 
 def _secret_columns(protocol: Protocol) -> int:

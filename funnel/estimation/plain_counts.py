@@ -4,14 +4,15 @@ The outputs of an invariant protocol are its inputs, and the distribution p of t
 of published records are right on average. Given the records, what is published for each is drawn independently; the
 mean of any numbers ψ over published records then has the variance ``E[Var(ψ(Y) | X)] / n``, and for records that are a
 sample of a population ``(1 + r) Var(ψ(Y)) / n`` with ``r = E[Var(ψ(Y) | X)] / Var(ψ(Y))`` from 0 to 1. Proofs are in
-docs/estimation.md. Where published counts are put right by noisy ones, what these may be off is added to the first
-variance, so that r may be above 1 for values of few records.
+docs/estimation.md. Where a protocol was made for noisy counts, what these may be off is added to the first variance, as
+far as it shows in published counts, so that r may be above 1 for values of few records.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -61,6 +62,26 @@ class Shares(NamedTuple):
     r: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class CountNoise:
+    """Independent noise in the counts that a protocol was made for.
+
+    Attributes
+    ----------
+    variances : ndarray, shape (k,)
+        Of the counts of k groups of values, in records.
+    group_of : ndarray of int, shape (b,), or None
+        The group of each value; None where each is one of its own.
+    is_whole : bool
+        Whether published counts have the whole noise on average, as those have that noisy counts put right; else they
+        have that of records which leave their value.
+    """
+
+    variances: FloatArray
+    group_of: IntArray | None = None
+    is_whole: bool = False
+
+
 class PlainCounts:
     """Published records, counted, and what becomes of a record with each of their values.
 
@@ -74,8 +95,8 @@ class PlainCounts:
         P(y|x): every column has the sum one.
     categories : sequence of sequence of str, optional
         Of each column, in the order that cells are listed in; without it that in which values have them.
-    noise : ndarray, shape (b,), optional
-        Variances of independent noise that the mean of each count has been given, in records.
+    noise : CountNoise, optional
+        In the counts that the channel was made for.
     """
 
     def __init__(
@@ -84,15 +105,15 @@ class PlainCounts:
         counts: IntArray,
         channel: Any,
         categories: Sequence[Sequence[str]] = (),
-        noise: FloatArray | None = None,
+        noise: CountNoise | None = None,
     ) -> None:
         self.values, self.counts, self._channel, self._categories = values, counts, channel, categories
-        self._noise: FloatArray = np.zeros(len(counts)) if noise is None else noise
+        self._noise = noise
         self.n = int(counts.sum())
         self.shares: FloatArray = counts / self.n
 
     @classmethod
-    def of(cls, protocol: Protocol, counts: IntArray, noise: FloatArray | None = None) -> Self:
+    def of(cls, protocol: Protocol, counts: IntArray, noise: CountNoise | None = None) -> Self:
         """Of the outputs of an invariant protocol."""
         return cls(protocol.outputs, counts, _channel(protocol), noise=noise)
 
@@ -118,15 +139,24 @@ class PlainCounts:
         )
         # Where nothing is changed that matters, the first is a rounding of the second.
         given = np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0)
-        if self._noise.any():
-            given = given + self._of_noise(influence).diagonal() * self.n
+        if self._noise is not None:
+            given = given + (self._moved_by_noise(influence, self._noise) ** 2).sum(axis=1) * self.n
         return given, whole
 
-    def _of_noise(self, influence: Any) -> FloatArray:
-        """The covariance (k, k) that noise gives means of numbers (k, b), of which the mean of all is known."""
-        rows = influence if isinstance(influence, np.ndarray) else influence.toarray()
-        off = rows - (rows @ self.shares)[:, np.newaxis]
-        return np.asarray((off * (self._noise / self.n**2)) @ off.T)
+    def _moved_by_noise(self, influence: Any, noise: CountNoise) -> FloatArray:
+        """By how much means of numbers (k, b) are off for one standard deviation of each of g counts, (k, g).
+
+        A channel W that is in balance for noisy counts n + e publishes the counts n + e (1 - W) on average.
+        """
+        if noise.is_whole:
+            rows = influence if isinstance(influence, np.ndarray) else influence.toarray()
+            moved = rows - (rows @ self.shares)[:, np.newaxis]
+        else:
+            moved = influence - influence @ self._channel
+        if noise.group_of is not None:
+            moved = moved @ _means_of_groups(noise.group_of, self.shares, len(noise.variances))
+        dense = moved if isinstance(moved, np.ndarray) else moved.toarray()
+        return np.asarray(dense * np.sqrt(noise.variances) / self.n)
 
     def ratio(self, influence: Any) -> FloatArray:
         """r of numbers ψ that published values have: (k, b) to (k,), from 0 to 1, or more with noise."""
@@ -203,8 +233,9 @@ class PlainCounts:
         whole = (_gram(aims, outputs) - _gram(means, self.shares)) / self.n
         if sampling:
             whole = whole + (_gram(aims, self.shares) - np.outer(found, found)) / self.n
-        if self._noise.any():
-            whole = whole + self._of_noise(aims)
+        if self._noise is not None:
+            moved = self._moved_by_noise(aims, self._noise)
+            whole = whole + moved @ moved.T
         # Nothing is taken for rare, and the channel is not rounded.
         none = np.zeros((len(found), 0))
         told = np.ones(len(found), dtype=np.bool_)
@@ -233,6 +264,15 @@ def to_whole_records(
 def ratios(given: FloatArray, whole: FloatArray) -> FloatArray:
     """r, by both variances (k,); 0 where nothing varies."""
     return np.divide(given, whole, out=np.zeros_like(given), where=whole > 0)
+
+
+def _means_of_groups(group_of: IntArray, shares: FloatArray, groups: int) -> Any:
+    """Weights of values in the mean of their group, by their shares: sparse, shape (b, groups)."""
+    from scipy.sparse import csr_array
+
+    of_group = np.bincount(group_of, shares, groups)[group_of]
+    weights = np.divide(shares, of_group, out=np.zeros_like(shares), where=of_group > 0)
+    return csr_array((weights, (np.arange(len(shares)), group_of)), shape=(len(shares), groups))
 
 
 def _channel(protocol: Protocol) -> Any:

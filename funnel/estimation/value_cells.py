@@ -11,6 +11,7 @@ from funnel.errors import SpecError
 from funnel.estimation.counted import Released
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
+from funnel.wording import did_you_mean
 
 
 def named_columns(
@@ -28,7 +29,8 @@ def named_columns(
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
     given = tuple(column for column in columns if column not in protocol.inputs.columns)
     if given and isinstance(released, np.ndarray):
-        raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
+        near = did_you_mean(given[0], protocol.inputs.columns)
+        raise SpecError(f"{given[0]!r} is no column{near}; the protocol is about {', '.join(protocol.inputs.columns)}")
     return columns, given, tuple(column for column in columns if column in protocol.inputs.columns)
 
 
@@ -43,7 +45,7 @@ def published_columns(values: Alphabet, *names: str) -> tuple[str, ...]:
     listed = ", ".join(values.columns)
     for name in names:
         if name not in values.columns:
-            raise SpecError(f"{name!r} is no column; the release has {listed}")
+            raise SpecError(f"{name!r} is no column{did_you_mean(name, values.columns)}; the release has {listed}")
     if len(set(names)) != len(names):
         raise SpecError(f"name columns once each; the release has {listed}")
     return names

@@ -13,7 +13,7 @@ from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile, too_many
 from funnel.estimation.layout import table
-from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
 from funnel.estimation.share_information import MOST_WORK
@@ -144,7 +144,7 @@ def estimate_weighted(
     at_most: AtMost | None = None,
     rounded: float = 0.0,
     beside: NoisyShares | None = None,
-    noise: FloatArray | None = None,
+    noise: CountNoise | None = None,
 ) -> WeightedEstimate:
     """Estimate how common true values are in the population that survey weights stand for.
 
@@ -166,8 +166,8 @@ def estimate_weighted(
     sampling, confidence, at_most, rounded, beside
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here.
-    noise : ndarray, shape (b,), optional
-        Of counts that were put right by noisy ones: the variance that this noise adds to each, in records.
+    noise : CountNoise, optional
+        In the counts that an invariant protocol was made for.
 
     Returns
     -------

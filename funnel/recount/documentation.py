@@ -64,13 +64,19 @@ _AS_USUAL = """## How to work with it
 
 Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
 {changing}
-Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square statistic is \
-divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. `funnel estimate` prints \
-it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
-`funnel.load_release(…).variance_ratio` gives it. About these records alone usual errors are long enough.
+Standard errors for the population are the usual ones times √(1 + r){most}, and a chi-square statistic is \
+divided by 1 + r. r is the variance that the random changes add, as a part of the usual one{in_r}. `funnel estimate` \
+prints it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
+`funnel.load_release(…).variance_ratio` gives it. About these records alone usual errors are long enough{few}.
 
 Analyses within records that are selected by something not published, such as records of a register that you link, \
 are not right on average: {instead}"""
+_R_ALONE = {"most": ", at most 1.41", "in_r": "", "few": ""}
+_R_WITH_NOISE = {
+    "most": "",
+    "in_r": "; what is left of the noise is in it, so that it can be above 1 for values of few records",
+    "few": " where r is not above 1",
+}
 _INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.json`."
 _DONORS = """some of them are records of others, as often as `protocol.json` says for their classes.
 
@@ -82,7 +88,7 @@ tables of the secret with another column may be off"""
 _CHANGING = """
 That is so for the people there are, however they changed since the versions before: how many records each value would \
 be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were changed until \
-these agree with the counts. r counts that noise, so that it can be above 1 for values of few records.
+these agree with the counts.
 """
 _UP_TO_LATER = """ up to the noise of `frequencies.json`: about {mean:g} records for a published value by its mean, \
 and about {count:g} by each count of it, and √m times as many for m of these"""
@@ -309,7 +315,8 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         secret = _OR_SECRET if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
         changing = _CHANGING if later else ""
-        work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors)
+        ratio = _R_WITH_NOISE if noisy else _R_ALONE
+        work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors, **ratio)
         return readme_again(package, work, files, drawn)
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))

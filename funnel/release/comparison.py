@@ -8,7 +8,18 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from funnel.planning import PlanRow
-from funnel.release.document import Document, Part
+from funnel.release.document import Document, Part, Probability
+
+
+class CertificatePart(Part):
+    """By how much another protocol could be better at most: `funnel.certificate.Certificate`.
+
+    ``of`` is "kept" where ``gap`` is a share of what there is of the utility, of protocols that read the same;
+    "unchanged" where it is one of the records, as they are weighted, of protocols that keep values as they are.
+    """
+
+    of: Literal["kept", "unchanged"]
+    gap: Probability
 
 
 class ComparedMechanism(Part):
@@ -20,8 +31,7 @@ class ComparedMechanism(Part):
     utility: float | None
     share: float | None
     level: float | None
-    bound: float | None
-    unchanged_gap: float | None
+    certificate: CertificatePart | None
     finished: bool
     seconds: float
     reason: str | None
@@ -45,4 +55,4 @@ def comparison_document(
 
 def _compared(row: PlanRow) -> ComparedMechanism:
     told = row.to_dict()
-    return ComparedMechanism(**{name: told[name] for name in ComparedMechanism.model_fields})
+    return ComparedMechanism.model_validate({name: told[name] for name in ComparedMechanism.model_fields})

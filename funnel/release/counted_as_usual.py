@@ -14,10 +14,9 @@ from funnel.estimation.by_class import whole_records
 from funnel.estimation.counted import output_places
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.variance_ratios import require_invariant
-from funnel.frequencies.means import variances_of_noise
-from funnel.joint import FloatArray, IntArray
+from funnel.joint import IntArray
 from funnel.protocol import Protocol
-from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.count_noise import count_noise
 from funnel.release.layout import ReleaseFolder
 
 
@@ -61,23 +60,6 @@ def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
     )
 
 
-def noise_of_means(folder: ReleaseFolder, protocol: Protocol) -> FloatArray | None:
-    """What noise adds to the variance of the count of every published value, in records, (b,); None without means.
-
-    Later versions about the same people are put right by noisy means and noisy counts: the noise of both is left.
-
-    Raises
-    ------
-    DataError
-        If the public frequencies cannot be read.
-    """
-    public = FrequenciesDocument.read(folder.frequencies).frequencies if folder.frequencies.is_file() else None
-    if public is None or public.means is None:
-        return None
-    found = dict(zip(public.joint.inputs.symbols, variances_of_noise(public.means, public), strict=True))
-    return np.array([found[symbol] for symbol in protocol.outputs.symbols])
-
-
 def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
     """Counts of published values with what becomes of each; and which of them every record has, shape (rows,).
 
@@ -98,9 +80,9 @@ def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
     if not folder.classes.is_file():
         places = output_places(folder.data, protocol)
         counts = np.bincount(places, minlength=len(protocol.outputs))
-        return PlainCounts.of(protocol, counts, noise_of_means(folder, protocol)), places
+        return PlainCounts.of(protocol, counts, count_noise(folder, protocol)), places
     try:
         table = pq.read_table(folder.data)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{folder.data.name} cannot be read as parquet; the release is damaged") from error
-    return whole_records(table, protocol)
+    return whole_records(table, protocol, count_noise(folder, protocol))

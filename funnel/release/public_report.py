@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.release.comparison import CertificatePart
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
 
@@ -254,9 +255,8 @@ class Lifts(Part):
 class Compared(Part):
     """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
 
-    ``most`` is the share that no protocol which reads the same exceeds, where that is certified. Of a protocol that
-    keeps values as they are, ``unchanged_gap`` is the share of records, as they are weighted, that no other one of
-    this kind leaves unchanged besides. ``finished`` is false if a time limit ended the search.
+    ``certificate`` tells by how much another protocol could be better, where that is known. ``finished`` is false if a
+    time limit ended the search.
     """
 
     mechanism: str
@@ -264,8 +264,7 @@ class Compared(Part):
     share: float | None
     level: Level | None
     reason: str | None
-    most: Probability | None = None
-    unchanged_gap: Probability | None = None
+    certificate: CertificatePart | None = None
     finished: bool = True
 
 

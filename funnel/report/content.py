@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from funnel.certificate import Certificate
 from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.findings import Audited, Findings
@@ -19,7 +19,7 @@ from funnel.protocol import Protocol
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
-from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text
+from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import (
@@ -58,6 +58,10 @@ class SourceNote:
     references: tuple[Reference, ...] = ()
 
 
+# To which the optimum of records unchanged is searched for: a smaller gap is chance.
+_FINEST_GAP = 1e-4
+
+
 @dataclass(frozen=True)
 class MechanismNote:
     """How the protocol was made, in one line, and whether it looks at the secret."""
@@ -94,12 +98,10 @@ class PlanLine:
         Exact level, nats, or the best level the mechanism can reach.
     reason : str or None
         Why it may not be used; None if it may.
-    most : float or None
-        The share that no protocol which reads the same exceeds, where that is certified.
+    certificate : Certificate or None
+        By how much another protocol could be better, where that is known.
     finished : bool
         False if a time limit, or what it gave up, ended its search.
-    unchanged_gap : float or None
-        No invariant protocol leaves a share of records unchanged, as they are weighted, that is larger by more.
     """
 
     mechanism: str
@@ -107,17 +109,14 @@ class PlanLine:
     share: float | None
     level: float | None
     reason: str | None
-    most: float | None = None
+    certificate: Certificate | None = None
     finished: bool = True
-    unchanged_gap: float | None = None
 
     @classmethod
     def of(cls, row: PlanRow | ComparedMechanism) -> PlanLine:
         """The line of a row of `funnel.plan`, or of a comparison."""
-        most = None
-        if row.bound is not None and row.utility and row.share is not None:
-            most = min(1.0, max(row.bound, row.utility) / row.utility * row.share)
-        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, most, row.finished, row.unchanged_gap)
+        told = None if row.certificate is None else Certificate(row.certificate.of, row.certificate.gap)
+        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, told, row.finished)
 
     def public(self, laws: PublicDistributions, guarantee: Guarantee) -> PlanLine:
         """The line as it is published, under the declared guarantee."""
@@ -127,27 +126,25 @@ class PlanLine:
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else public_level(self.level, guarantee, self.reason is None),
             None if self.reason is None else public_text(self.reason, laws.step, guarantee),
-            None if self.most is None else laws.share_above(self.most),
+            self._public_certificate(laws),
             self.finished,
-            None if self.unchanged_gap is None else laws.share_above(self.unchanged_gap),
         )
 
+    def _public_certificate(self, laws: PublicDistributions) -> Certificate | None:
+        """Of what is kept the limit is rounded up as shares are; of records unchanged the gap, to one digit."""
+        if self.certificate is None or self.share is None:
+            return None
+        gap = self.certificate.gap
+        if self.certificate.of == "unchanged":
+            return Certificate("unchanged", min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
+        return Certificate("kept", max(0.0, round(laws.share_above(self.share + gap) - laws.nats(self.share), 12)))
+
     @property
-    def certificate(self) -> str | None:
+    def optimum(self) -> str | None:
         """What is known of protocols that are better than this one; None where nothing is."""
-        ended = "" if self.finished else "its search was ended by the time limit"
-        if self.unchanged_gap is not None:
-            points = math.ceil(1e4 * self.unchanged_gap) / 100
-            known = (
-                "no protocol that keeps values as they are and tables right on average leaves more than "
-                f"{points:.2f} points more of the records unchanged, with the weights that it was asked for"
-            )
-        elif self.most is None or self.share is None:
-            return ended or None
-        else:
-            gap = 100 * max(self.most - self.share, 0.0)
-            known = f"no protocol that reads the same keeps more than {self.most:.1%}, {gap:.1f} points more"
-        return f"{ended}; {known}" if ended else known
+        ended = () if self.finished else ("its search was ended by the time limit",)
+        known = () if self.certificate is None or self.share is None else (self.certificate.sentence(self.share),)
+        return "; ".join((*ended, *known)) or None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -336,7 +333,7 @@ class ReportContent(Described):
     def certified(self) -> tuple[PlanLine, ...]:
         """The plan; people with a history keep less than was fitted, so that nothing is certified of what they keep."""
         alone = self.audited.history is None
-        return tuple(line if alone else replace(line, unchanged_gap=None) for line in self.plan)
+        return tuple(line if alone else replace(line, certificate=None) for line in self.plan)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""

@@ -12,8 +12,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from funnel.guarantees import Guarantee
-from funnel.release.public_report import LiftCell
+from funnel.certificate import Certificate
+from funnel.guarantees import Guarantee, Several
+from funnel.release.public_report import Compared, LiftCell
 from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
 from funnel.wording import confidence
@@ -74,6 +75,7 @@ def _environment() -> Environment:
         "plain": number_texts.plain,
         "seconds": number_texts.seconds,
         "probability": number_texts.probability,
+        "optimum": _optimum,
     }
     environment.filters.update(filters)
     environment.globals["confidence"] = confidence
@@ -86,6 +88,13 @@ def _readable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return str(text)
     return "".join(c if c in "\n\t" or not _is_hidden(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _optimum(line: Compared) -> str:
+    """By how much another protocol than this one could be better."""
+    if line.certificate is None or line.share is None:
+        return ""
+    return Certificate(line.certificate.of, line.certificate.gap).sentence(line.share)
 
 
 def _is_hidden(character: str) -> bool:
@@ -125,7 +134,12 @@ _LETTERS = {"epsilon": "ε", "alpha": "α"}
 
 
 def bound(guarantee: Guarantee) -> str:
-    """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name."""
+    """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name.
+
+    Several guarantees are written as a spec writes them.
+    """
+    if isinstance(guarantee, Several):
+        return str(guarantee)
     usual = {field.name: field.default for field in fields(guarantee)}  # type: ignore[arg-type]
     told = [
         (_LETTERS.get(name, name), value if isinstance(value, str) else number_texts.plain(value))

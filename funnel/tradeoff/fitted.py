@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from funnel.certificate import Certificate
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.planning import PlanRow
@@ -39,8 +40,12 @@ class FittedRows:
         if kept is None:
             return None
         content = json.loads(kept[_FILE])
-        protocol = content.pop("protocol")
-        return PlanRow(**content, protocol=None if protocol is None else Protocol.from_dict(protocol))
+        protocol, certificate = content.pop("protocol"), content.pop("certificate")
+        return PlanRow(
+            **content,
+            protocol=None if protocol is None else Protocol.from_dict(protocol),
+            certificate=None if certificate is None else Certificate(**certificate),
+        )
 
     def keep(self, row: PlanRow, joint: Joint, guarantee: Guarantee, work: float, *chosen_by: object) -> None:
         """Keep a row.

@@ -18,13 +18,17 @@ from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.cli import main
 from funnel.errors import DataError, ReleaseRefused, SpecError
+from funnel.estimation.plain_counts import PlainCounts
+from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.pipeline.flows import pipeline
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.classified import make_classes, write_classes
+from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
@@ -99,6 +103,23 @@ def test_tables_of_published_columns_have_the_means_that_follow(folder: ReleaseF
             # Of independent zeros and ones: at most those that leave, and those that come.
             variance = (counts - stays).sum() + brought.sum()
             assert abs(shown[cell] - (stays + brought).sum()) <= 7 * np.sqrt(variance) + 7
+
+
+def test_errors_of_whole_records_have_the_noise_of_their_classes(folder: ReleaseFolder) -> None:
+    plain, _ = counted_as_usual(folder)
+    of = np.array([symbol[-1] for symbol in plain.values.symbols])
+    aims = (of == of[0]).astype(float)[np.newaxis]
+    protocol = ProtocolDocument.read(folder.protocol).protocol
+    alone = PlainCounts.of(protocol, np.array([plain.counts[of == x].sum() for (x,) in protocol.inputs.symbols]))
+    first = (np.array([x for (x,) in protocol.inputs.symbols]) == of[0]).astype(float)
+    added = plain.aimed(aims, False).covariance[0, 0] - alone.aimed(first[np.newaxis], False).covariance[0, 0]
+    if not folder.frequencies.exists():
+        assert added == pytest.approx(0, abs=1e-12)
+        return
+    public = FrequenciesDocument.read(folder.frequencies).frequencies
+    assert public.noise is not None
+    each = len(public.joint.secret) * discrete_laplace_variance(public.noise.scale)
+    assert added == pytest.approx(each * ((first @ protocol.matrix - first) ** 2).sum() / ROWS**2, rel=1e-6)
 
 
 def test_questions_of_the_same_people_fail_an_audit(folder: ReleaseFolder, tmp_path: Path) -> None:

@@ -13,12 +13,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from funnel import load_release
 from funnel.alphabet import Alphabet
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.bounds import Bounds
 from funnel.errors import ReleaseRefused
+from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_shares import plain_shares
 from funnel.frequencies import Frequencies, protect
+from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import pipeline
@@ -26,6 +30,7 @@ from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.run import Run
 from funnel.protocol import Protocol
 from funnel.recount.balance import TOLERANCE
+from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.document import dump
 from funnel.release.documents import JointDocument, ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -106,10 +111,28 @@ def test_balance_is_that_of_the_public_counts(folder: ReleaseFolder) -> None:
 def test_the_readme_gives_no_recipe(folder: ReleaseFolder) -> None:
     text = folder.readme.read_text()
     assert "Count, tabulate and regress as usual." in text
-    assert "at most 1.41" in text
+    assert "random changes add, as a part of the usual one; what is left of the noise is in it" in text
+    assert "at most 1.41" not in text
     assert "estimator.csv" not in text
     assert not folder.estimator.exists()
     assert len(text.split("## Files")[0].splitlines()) <= 24
+
+
+def test_errors_of_counted_records_have_the_noise_of_the_public_counts(folder: ReleaseFolder) -> None:
+    plain, _ = counted_as_usual(folder)
+    protocol = ProtocolDocument.read(folder.protocol).protocol
+    public = FrequenciesDocument.read(folder.frequencies).frequencies
+    assert public.noise is not None
+    women = np.array([symbol[protocol.inputs.columns.index("sex")] == "Female" for symbol in protocol.inputs.symbols])
+    found = plain_shares(plain, ["sex"])
+    without = plain_shares(PlainCounts.of(protocol, plain.counts), ["sex"])
+    # Of every value that the protocol reads, each count that it is the sum of: with the secret published, one.
+    counts = 1 if "income" in protocol.inputs.columns else len(public.joint.secret)
+    moved = protocol.matrix[women].sum(axis=0) - women
+    variance = counts * discrete_laplace_variance(public.noise.scale) * (moved**2).sum() / ROWS**2
+    place = found.cells.index(("Female",))
+    assert found.errors[place] ** 2 - without.errors[place] ** 2 == pytest.approx(variance, rel=1e-9)
+    assert load_release(folder.root).shares("sex").errors[place] == found.errors[place]
 
 
 def test_the_report_begins_with_what_stays(folder: ReleaseFolder) -> None:

@@ -15,9 +15,10 @@ _DIGITS = 2
 _CHANGING = (
     "That is so for the people there are, however they changed since the versions before: how many records each value "
     "would be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were "
-    "changed until these agree with the counts. r counts that noise, so that it can be above 1 for values of few "
-    "records."
+    "changed until these agree with the counts."
 )
+_NOISE_IN_R = "; what is left of the noise is in it, so that it can be above 1 for values of few records"
+_BUT_FOR_FEW = " where r is not above 1"
 # The parts of epsilon that counts and means of a later version have.
 _COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 _OR_SECRET = (
@@ -35,12 +36,13 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
     )
     if (privacy["versions"] or 1) > 1:
         yield _CHANGING
+    noisy = privacy["frequencies"]["protection"] == "noise"
     yield (
-        "Standard errors for the population are the usual ones times √(1 + r), at most 1.41, and a chi-square "
-        "statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the usual one. "
-        "`funnel estimate` prints it for shares, means, odds ratios and tests of independence; for any other "
-        "statistic, such as a regression, `funnel.load_release(…).variance_ratio` gives it. About these records alone "
-        "usual errors are long enough."
+        f"Standard errors for the population are the usual ones times √(1 + r){'' if noisy else ', at most 1.41'}, and "
+        "a chi-square statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the "
+        f"usual one{_NOISE_IN_R if noisy else ''}. `funnel estimate` prints it for shares, means, odds ratios and "
+        "tests of independence; for any other statistic, such as a regression, `funnel.load_release(…).variance_ratio` "
+        f"gives it. About these records alone usual errors are long enough{_BUT_FOR_FEW if noisy else ''}."
     )
     selected = (
         "Analyses within records that are selected by something not published, such as records of a register that you "

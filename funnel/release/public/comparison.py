@@ -25,8 +25,9 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     for name in ("utility", "share", "bound", "unchanged"):
         if told.get(name) is not None:
             told[name] = to_multiple(told[name], nats_step(told[name], step))
-    if told.get("unchanged_gap") is not None:
-        told["unchanged_gap"] = max(step, to_multiple(told["unchanged_gap"] + step / 2, step))
+    if (certificate := told.get("certificate")) is not None:
+        gap = max(step, to_multiple(certificate["gap"] + step / 2, step))
+        told["certificate"] = {**certificate, "gap": min(1.0, gap)}
     if told.get("level") is not None:
         told["level"] = public_level(told["level"], guarantee, told.get("reason") is None)
     if told.get("seconds") is not None:

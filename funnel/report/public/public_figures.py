@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from funnel.release.comparison import CertificatePart
 from funnel.release.document import dump
 from funnel.release.public import count_of_records, in_digits, rounded_up
 from funnel.release.public_accuracy import DIGITS
@@ -87,8 +88,7 @@ def _document(content: PublicContent) -> PublicReport:
                 share=line.share,
                 level=None if line.level is None else level(line.level),
                 reason=line.reason,
-                most=line.most,
-                unchanged_gap=line.unchanged_gap,
+                certificate=None if line.certificate is None else CertificatePart(**vars(line.certificate)),
                 finished=line.finished,
             )
             for line in content.plan

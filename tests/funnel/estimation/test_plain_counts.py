@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from funnel import LIP, Alphabet, DataError, Joint, Protocol, SpecError, estimate, fit
 from funnel.estimation import chi_square_ratio, estimate_numbers, estimate_odds, estimate_weighted, variance_ratio
-from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_counts import CountNoise, PlainCounts
+from funnel.estimation.plain_shares import plain_shares
 from tests.invariant import IntTable, counts_of, exact_channel, flows, invariant_protocol, protocol_of_flow
 
 CELLS = Alphabet(("sex", "job", "age"), tuple(itertools.product("fm", "abc", ["20", "40"])))
@@ -171,6 +172,14 @@ def test_counts_are_what_is_published_and_errors_are_those_of_the_theorem() -> N
     assert "counted as usual" in found.about
     assert [cell["r"] for cell in found.to_dict()["cells"]] == pytest.approx(list(found.r))
     assert str(found).splitlines()[0].split() == ["job", "share", "error", "from", "to", "r"]
+
+
+def test_a_column_that_is_misspelt_is_named_with_the_nearest() -> None:
+    plain = PlainCounts.of(PROTOCOL, COUNTS)
+    with pytest.raises(SpecError, match=r"'jop' is no column; did you mean job\?; the release has sex, job, age"):
+        plain_shares(plain, ["jop"])
+    with pytest.raises(SpecError, match=r"'sx' is no column; did you mean sex\?; the protocol is about sex, job, age"):
+        estimate(COUNTS, PROTOCOL, "sx")
 
 
 def test_values_that_are_published_exactly_have_no_error() -> None:
@@ -382,3 +391,47 @@ def test_protocols_of_wide_tables_are_counted_alike() -> None:
     assert estimate_numbers(COUNTS, sparse, "age").means == pytest.approx(
         estimate_numbers(COUNTS, PROTOCOL, "age").means
     )
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_intervals_have_room_for_the_noise_that_the_protocol_was_made_for(sampling: bool) -> None:
+    """Three hundred records, most of which change: noise is a third of what the shares of the columns are off by."""
+    random, held, told, alone = np.random.default_rng(13), [], [], []
+    counts = np.array([40, 30, 20, 10, 30, 20, 40, 20, 30, 10, 30, 20])
+    variance = 64.0
+    truth = estimate(counts, PROTOCOL, "job").frequencies
+    of = np.array([symbol[1] for symbol in CELLS.symbols])
+    for _ in range(600):
+        sample = random.multinomial(300, counts / 300) if sampling else counts
+        noisy = np.maximum(sample + random.normal(0, math.sqrt(variance), 12), 0.5)
+        protocol = invariant_protocol(swapping(noisy, 0.2), CELLS, counts)
+        shown = random.multinomial(sample, protocol.matrix.T / protocol.matrix.T.sum(axis=1)[:, None]).sum(axis=0)
+        plain = PlainCounts.of(protocol, shown, CountNoise(np.full(12, variance)))
+        found = plain_shares(plain, ["job"], sampling=sampling)
+        held.append((found.lower <= truth) & (truth <= found.upper))
+        without = plain_shares(PlainCounts.of(protocol, shown), ["job"], sampling=sampling)
+        alone.append((without.lower <= truth) & (truth <= without.upper))
+        # τ² Σ_x (W(A|x) - 1[x in A])², as in docs/estimation.md, of the first job.
+        off = protocol.matrix[of == "a"].sum(axis=0) - (of == "a")
+        told.append(300**2 * (found.errors[0] ** 2 - without.errors[0] ** 2) / (variance * (off**2).sum()))
+    assert told == pytest.approx([1.0] * 600)
+    assert 0.93 <= np.mean(held) <= 0.975
+    assert np.mean(held, axis=0).min() > 0.92
+    assert np.mean(alone) < (0.93 if sampling else 0.88)
+
+
+def test_noise_that_puts_counts_right_is_in_them_as_a_whole_and_noise_of_groups_as_their_members_are() -> None:
+    everything = PlainCounts.of(PROTOCOL, COUNTS, CountNoise(np.full(12, 9.0), is_whole=True))
+    aims = np.array([[symbol[1] == "a" for symbol in CELLS.symbols]], dtype=float)
+    plain = PlainCounts.of(PROTOCOL, COUNTS)
+    share, n = float(aims[0] @ COUNTS) / COUNTS.sum(), COUNTS.sum()
+    added = everything.aimed(aims, False).covariance - plain.aimed(aims, False).covariance
+    assert added[0, 0] == pytest.approx(9 * ((aims[0] - share) ** 2).sum() / n**2)
+    # Two groups, the sexes: of each a count with noise, and people of a sex have jobs as its records have them.
+    groups = np.array([int(symbol[0] == "m") for symbol in CELLS.symbols])
+    grouped = PlainCounts.of(PROTOCOL, COUNTS, CountNoise(np.array([9.0, 25.0]), groups))
+    added = grouped.aimed(aims, False).covariance - plain.aimed(aims, False).covariance
+    off = aims[0] @ PROTOCOL.matrix - aims[0]
+    of_group = [off[groups == k] @ COUNTS[groups == k] / COUNTS[groups == k].sum() for k in (0, 1)]
+    assert added[0, 0] == pytest.approx((9 * of_group[0] ** 2 + 25 * of_group[1] ** 2) / n**2)
+    assert grouped.both_variances(aims)[0][0] == pytest.approx(float(grouped.aimed(aims, False).covariance[0, 0]) * n)

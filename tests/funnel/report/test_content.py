@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
+from funnel.certificate import Certificate
 from funnel.planning import PlanRow
+from funnel.release.public import PublicDistributions
 from funnel.report import MechanismNote, PlanLine, ReportContent
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
@@ -39,19 +43,42 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
     assert (content.public().secret, content.public().published) == (("S",), ("X",))
 
 
+def test_a_published_line_never_says_less_than_is_known_of_better_ones(content: ReportContent) -> None:
+    laws = PublicDistributions.of(content.audited.frequencies, content.protocol)
+    row = PlanRow("optimal", False, None, 0.5, 0.0, 1.0, 1.0, None, 0.6)
+    for share, gap in itertools.product(np.linspace(0.011, 0.93, 7) * laws.step, (0.0, 0.3 * laws.step, 0.07)):
+        line = PlanLine.of(dataclasses.replace(row, share=float(share), certificate=Certificate("kept", float(gap))))
+        told = line.public(laws, LIP(1.0))
+        assert told.share is not None
+        assert told.certificate is not None
+        assert told.share + told.certificate.gap >= share + gap - 1e-9
+    # What is certified of records unchanged is no share of the records: it is not rounded as these are.
+    for gap, public in ((0.00001, 1e-4), (0.00042, 0.0005), (0.2, 0.2)):
+        line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap)))
+        assert line.public(laws, LIP(1.0)).certificate == Certificate("unchanged", public)
+
+
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
     row = PlanRow("optimal", False, None, 0.5, 0.25, 1.0, 1.0, None, 0.6, False)
+    row = dataclasses.replace(row, certificate=Certificate.of_utility(0.5, 0.6, 0.25))
     line = PlanLine.of(row)
-    assert line.most == pytest.approx(0.3)
-    assert line.certificate == (
+    assert line.certificate is not None
+    assert line.certificate.gap == pytest.approx(0.05)
+    assert line.optimum == (
         "its search was ended by the time limit; no protocol that reads the same keeps more than 30.0%, 5.0 points more"
     )
-    assert PlanLine.of(dataclasses.replace(row, bound=None)).certificate == "its search was ended by the time limit"
-    assert PlanLine.of(dataclasses.replace(row, bound=None, finished=True)).certificate is None
-    invariant = dataclasses.replace(row, bound=None, finished=True, unchanged=0.7, unchanged_gap=0.00042)
-    assert PlanLine.of(invariant).certificate == (
+    unknown = dataclasses.replace(row, certificate=None)
+    assert PlanLine.of(unknown).optimum == "its search was ended by the time limit"
+    assert PlanLine.of(dataclasses.replace(unknown, finished=True)).optimum is None
+    invariant = dataclasses.replace(row, finished=True, certificate=Certificate("unchanged", 0.00042))
+    assert PlanLine.of(invariant).optimum == (
         "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
         "the records unchanged, with the weights that it was asked for"
     )
     # A bound that rounding leaves below what is kept is taken for as much.
-    assert PlanLine.of(dataclasses.replace(row, bound=0.4999, finished=True)).most == 0.25
+    assert Certificate.of_utility(0.5, 0.4999, 0.25) == Certificate("kept", 0.0)
+    # Of nothing that is kept anything may be possible, and a limit is never rounded down.
+    assert Certificate.of_utility(0.0, 0.1, 0.0) == Certificate("kept", 1.0)
+    assert Certificate("kept", 0.00011).sentence(0.25).endswith("more than 25.1%, 0.1 points more")
+    assert Certificate("unchanged", 0.002).sentence(0.5).startswith("no protocol that keeps values as they are")
+    assert "more than 0.20 points more" in Certificate("unchanged", 0.002).sentence(0.5)

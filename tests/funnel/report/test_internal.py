@@ -147,9 +147,8 @@ def test_hostile_texts_do_nothing(make_content: Builder, read_page: Reader) -> N
     content = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5), title=EVIL, name=EVIL, version=EVIL)
     judged = Judgement(name=EVIL, description=EVIL, passed=True, observed=[EVIL, {EVIL: EVIL}])
     compared = ComparedMechanism(
-        mechanism=EVIL, reads_secret=False, usable=True, utility=0.1, share=0.1, level=0.1, bound=None,
-        unchanged_gap=None, finished=True,
-        seconds=0.1, reason=EVIL,
+        mechanism=EVIL, reads_secret=False, usable=True, utility=0.1, share=0.1, level=0.1, certificate=None,
+        finished=True, seconds=0.1, reason=EVIL,
     )  # fmt: skip
     page = read_page(
         render_internal(
