@@ -14,7 +14,7 @@ from funnel.audit.package import Facts
 from funnel.audit.told import Coming
 from funnel.errors import FunnelError
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
+from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
@@ -22,7 +22,9 @@ from funnel.spec import ReleaseSpec
 _UPWARDS = 4
 
 
-def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None) -> Result:
+def check_versions(
+    folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None, listed: bool = True
+) -> Result:
     """Whether the version says the same everywhere, and ``latest`` names the newest one.
 
     Parameters
@@ -33,6 +35,8 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
         Whether the folder is where the release was published, and not a copy that was fetched.
     coming : Coming or None
         Where the version is about to be published: then it is to be the newest one, and in nobody's place.
+    listed : bool
+        Whether the series index is at hand, by which another check tells whether the version is the newest.
     """
     said, place = str(package.get("version")), folder.root if coming is None else coming.place
 
@@ -55,7 +59,12 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
         elif latest.exists():
             yield f"{LATEST} is no link"
 
-    return judged("versions", complaints(), f"version {said}")
+    open_ = (
+        ""
+        if listed or coming is not None
+        else (f"; whether it is the newest could not be checked without the publisher's {INDEX} (give it with --index)")
+    )
+    return judged("versions", complaints(), f"version {said}{open_}")
 
 
 def check_record(
