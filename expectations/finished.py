@@ -289,8 +289,12 @@ class Finished(FinishedFolder):
 
     def _report(self) -> list[Claim]:
         checks = [(one.judged_name, str(one.description)) for one in self.declared()]
-        return report_claims(
-            json_in(self.folder.numbers),
+        numbers = json_in(self.folder.numbers)
+        before = (
+            [] if self.draws_before is None else [same("earlier draws", numbers["earlier_releases"], self.draws_before)]
+        )
+        return before + report_claims(
+            numbers,
             self.protocol,
             self.laws,
             self.said,

@@ -40,6 +40,8 @@ class FinishedVersion:
         With the release secret, where the spec has a record key.
     previous : str, optional
         The newest version that readers find.
+    draws_before : int, optional
+        Earlier draws about the same people, other than of these rows; None where nobody counted them.
     """
 
     spec: ReleaseSpec
@@ -50,6 +52,7 @@ class FinishedVersion:
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
     previous: str | None = None
+    draws_before: int | None = None
 
     @cached_property
     def said(self) -> Said:

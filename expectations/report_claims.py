@@ -190,10 +190,10 @@ def _share(told: PlainInformation | None) -> float:
 
 
 def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> Iterator[Claim]:
-    """What the comparison says of the mechanism that was chosen; of the others only it knows."""
+    """What is said of the chosen mechanism: the others are not computed again, so none of them may be there."""
     step = share_step(laws.recount.rows)
-    chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
-    yield same("rows about the chosen one", len(chosen), 1)
+    chosen = numbers["compared"]
+    yield same("mechanisms", [row["mechanism"] for row in chosen], [numbers["mechanism"]["name"]])
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         counted = is_invariant({"mechanism": row["mechanism"]})
@@ -202,8 +202,10 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
         if (most := row["most"]) is not None:
             yield claim("most", row["share"] <= most + step, "is less than what the protocol keeps")
+            yield near("digits of most", most, most, step)
         if row["unchanged_gap"] is not None:
             yield claim("unchanged_gap", counted, "is told of a protocol that does not keep values as they are")
+            yield near("digits of unchanged_gap", row["unchanged_gap"], row["unchanged_gap"], step)
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:

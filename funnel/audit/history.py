@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 
 _UPWARDS = 4
+_SERIES = re.compile(r"[a-z0-9-]{1,100}")
 
 
 def check_versions(
@@ -168,7 +170,12 @@ def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
 
 
 def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
-    """The workspace that keeps the records of a series; None if there is none near the release."""
+    """The workspace that keeps the records of a series; None if there is none near the release.
+
+    A name that no series has leads nowhere: it is what a data package says, and may be a path.
+    """
+    if not _SERIES.fullmatch(name):
+        return None
     place = folder.root
     for _ in range(_UPWARDS):
         place = place.parent

@@ -27,6 +27,8 @@ from funnel.release.layout import ReleaseFolder
 
 __all__ = ["CHECKS", "Check", "Coming", "Result", "State", "Told", "overall", "recheck", "require_audited"]
 
+# What computing with forged documents ends in: numbers beyond floats, texts for numbers, keys that are not there.
+_NONSENSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 OF_WRITERS = ("parquet", "drawn numbers table")
 """Checks that another version of pyarrow leaves open, of tables that it wrote."""
 
@@ -350,9 +352,21 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:
 
 
 def _results(known: AuditContext) -> Iterator[Result]:
+    try:
+        has = known.has
+    except _NONSENSE as error:
+        raise DataError(f"the documents of the release say what no release says ({type(error).__name__})") from error
     for check in CHECKS:
-        if check.applies(known.has) and (found := check.verify(known)) is not None:
+        if check.applies(has) and (found := _verified(check, known)) is not None:
             yield found
+
+
+def _verified(check: Check[AuditContext], known: AuditContext) -> Result | None:
+    """What a check finds; a document that it cannot even compute with, whoever wrote it, does not pass."""
+    try:
+        return check.verify(known)
+    except _NONSENSE as error:
+        return judged(check.name, [f"a document says what no release says ({type(error).__name__})"], "")
 
 
 def require_audited(folder: ReleaseFolder, told: Told) -> list[str]:

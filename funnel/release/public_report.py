@@ -252,7 +252,7 @@ class Lifts(Part):
 
 
 class Compared(Part):
-    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
+    """What the comparison of mechanisms says of the chosen one; ``reason`` says why it may not be used, None if it may.
 
     ``most`` is the share that no protocol which reads the same exceeds, where that is certified. Of a protocol that
     keeps values as they are, ``unchanged_gap`` is the share of records, as they are weighted, that no other one of

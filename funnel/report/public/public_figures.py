@@ -91,7 +91,9 @@ def _document(content: PublicContent) -> PublicReport:
                 unchanged_gap=line.unchanged_gap,
                 finished=line.finished,
             )
+            # What the others keep is not computed a second time, and so it is not published.
             for line in content.plan
+            if line.mechanism == mechanism.name
         ),
         estimation=_estimation(content),
         accuracy=report_tables.accuracy(content),
