@@ -85,7 +85,8 @@ def _document(content: PublicContent) -> PublicReport:
                 mechanism=line.mechanism,
                 utility=line.utility,
                 share=line.share,
-                level=None if line.level is None else level(line.level),
+                # That of the release: of a protocol that tells nothing it is 0, whatever the bound is.
+                level=level(content.findings.level),
                 reason=line.reason,
                 most=line.most,
                 unchanged_gap=line.unchanged_gap,

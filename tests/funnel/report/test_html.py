@@ -318,6 +318,16 @@ def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_p
     assert "The mechanism" not in without.text
 
 
+def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places(make_content: Builder) -> None:
+    """It is 0, where every other level within the bound is told as the bound."""
+    for mechanism, bound in (("watchdog", LIP(0.001)), ("grr", LIP(0.5)), ("optimal", LIP(0.5))):
+        rows = plan(JOINT, bound, [mechanism])
+        content = make_content(JOINT, fit(mechanism, JOINT, bound), bound, plan=tuple(PlanLine.of(row) for row in rows))
+        report = public_report(dataclasses.replace(content, mechanism=MechanismNote.of(mechanism)))
+        assert [row.level for row in report.compared] == [report.figures.level]
+        assert report.figures.level == (0 if mechanism == "watchdog" else 0.5)
+
+
 @pytest.mark.parametrize(
     ("consistency", "words"),
     [
