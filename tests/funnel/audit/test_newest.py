@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,8 +19,10 @@ from funnel.audit.check import State
 from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.errors import LeakageExceeded
+from funnel.progress import quiet
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
+from funnel.release.sharing import share_at, whole_release
 from funnel.release.signature import SignatureDocument, signing_key
 from funnel.source import file_digest
 from tests.audits import recheck
@@ -99,6 +103,21 @@ def test_an_old_copy_in_the_place_of_the_newest_fails(project: ReleaseFolder, tm
         funnel.load_release(copy).verify(index=tmp_path / "theirs.json")
     assert audit(copy, "--index", tmp_path / "none.json")[0] == 4
     assert audit(copy, "--index", f"file://{tmp_path}/none.json")[0] == 4
+
+
+def test_at_a_url_the_index_beside_the_versions_tells(project: ReleaseFolder) -> None:
+    url = f"memory://{secrets.token_hex(6)}"
+    share_at(whole_release(project.root), url, quiet)
+    for shown in (f"{url}/people", f"{url}/people/latest", f"{url}/people/1.0.0"):
+        code, said = audit(shown)
+        assert code == 0
+        assert f"version 1.0.0 is the newest of 1 in {INDEX}" in said
+    # What the publisher has there lists a newer one, which somebody took away again.
+    storage, root = fsspec.core.url_to_fs(f"{url}/people")
+    storage.pipe_file(f"{root}/{INDEX}", index_of(project, listed("1.1.0")))
+    assert [audit(f"{url}/people{end}")[0] for end in ("", "/latest", "/1.0.0")] == [7, 7, 0]
+    storage.rm_file(f"{root}/{INDEX}")
+    assert [audit(f"{url}/people{end}")[0] for end in ("", "/latest", "/1.0.0")] == [13, 13, 0]
 
 
 def test_a_series_that_lacks_its_index_is_not_said_to_be_checked(project: ReleaseFolder) -> None:
