@@ -66,6 +66,8 @@ class FinishedFolder:
         With the release secret, where the spec has a record key.
     previous : str, optional
         The newest version that readers find.
+    draws_before : int, optional
+        Earlier draws about the same people, other than of these rows; None where nobody counted them.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
     prepared : Prepared, optional
@@ -83,6 +85,7 @@ class FinishedFolder:
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
     previous: str | None = None
+    draws_before: int | None = None
     followed: Snapshot | None = None
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()

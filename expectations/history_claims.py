@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
 from funnel.pipeline.expectations.history_answers import wrong_answers
+from funnel.pipeline.expectations.unit_places import misplaced_rows
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
 from funnel.recount.frequencies import PublicFrequencies
@@ -132,6 +133,7 @@ class HistoryEvidence:
             self._noise(),
             all_of("people", self._people()),
             self._answers(),
+            self._places(),
             all_of("drawing", self._drawing()),
             _none("channel", tuple(self._channel())),
             _none("bound", self.version.broken),
@@ -226,6 +228,13 @@ class HistoryEvidence:
             return Claim("answers", "cannot be derived: the run hands on no release secret")
         wrong = wrong_answers(self.found.entries, self.key)
         return claim("answers", not wrong, f"of {wrong:,} people are not those that key, history and secret give")
+
+    def _places(self) -> Claim:
+        """That which row of a unit comes first follows from the secret, and not from the source or from its values."""
+        if self.key is None or self.entry.chapter.units is None:
+            return Claim("rows of units")
+        wrong = misplaced_rows(self.entry, self.key, self.snapshot)
+        return claim("rows of units", not wrong, f"are not in the order that the secret gives them: {wrong:,} of them")
 
     def _drawing(self) -> Iterator[Claim]:
         by_output = dict(zip(self.entry.chapter.outputs, self.version.by_output, strict=True))

@@ -60,8 +60,10 @@ def report_claims(finished: Finished) -> list[Claim]:
     before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
     over_versions = OverVersions(finished.versions, finished.alone, before, finished.outside)
     figures = numbers["figures"]
+    drawn = finished.draws_before
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
+        *([] if drawn is None else [same("earlier draws", numbers["earlier_releases"], drawn)]),
         same("unit", numbers["unit"], said.unit),
         same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret)),
         all_of(
@@ -159,10 +161,10 @@ def _share(told: PlainInformation | None) -> float:
 
 
 def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformation) -> Iterator[Claim]:
-    """What the comparison says of the mechanism that was chosen; of the others only it knows."""
+    """What is said of the chosen mechanism: the others are not computed again, so none of them may be there."""
     step = share_step(laws.recount.rows)
-    chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
-    yield same("rows about the chosen one", len(chosen), 1)
+    chosen = numbers["compared"]
+    yield same("mechanisms", [row["mechanism"] for row in chosen], [numbers["mechanism"]["name"]])
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         counted = is_invariant({"mechanism": row["mechanism"]})
@@ -172,6 +174,9 @@ def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformat
         if (certificate := row["certificate"]) is not None:
             kind = "unchanged" if counted else "kept"
             yield claim("certificate", certificate["of"] == kind, f"is not of records {kind}")
+            gap, most = certificate["gap"], round(row["share"] + certificate["gap"], 12)
+            digits = near("digits", most, most, step) if kind == "kept" else same("digits", gap, float(f"{gap:.0e}"))
+            yield digits
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:

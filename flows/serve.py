@@ -15,10 +15,9 @@ from urllib.parse import quote, unquote, urlsplit
 from markupsafe import escape
 
 from funnel.errors import DataError, FunnelError, OutputError
-from funnel.release.layout import Version
+from funnel.release.layout import INDEX, SIGNATURE_FILE, Version
 from funnel.release.signature import SignatureDocument
 
-_SIGNATURE = "signature.json"
 _SERIES = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 # A report needs nothing from elsewhere, and no page here may be framed or run what it did not bring.
 _HEADERS = {
@@ -139,7 +138,9 @@ def versions_in(series: Path) -> list[str]:
     if not series.is_dir():
         return []
     found = [version for path in series.iterdir() if (version := Version.parse(path.name)) is not None]
-    return [str(version) for version in sorted(found, reverse=True) if (series / str(version) / _SIGNATURE).is_file()]
+    return [
+        str(version) for version in sorted(found, reverse=True) if (series / str(version) / SIGNATURE_FILE).is_file()
+    ]
 
 
 def public_file(folder: Path, parts: list[str]) -> Path | None:
@@ -149,8 +150,10 @@ def public_file(folder: Path, parts: list[str]) -> Path | None:
     ----------
     folder : Path
     parts : list of str
-        Series, version or ``latest``, and the path in the version.
+        Series, version or ``latest``, and the path in the version; or series and the name of the series index.
     """
+    if parts[1:] == [INDEX] and parts[0] in series_in(folder):
+        return _plain(folder / parts[0], INDEX)
     if len(parts) < 3 or not _SERIES.fullmatch(parts[0]):
         return None
     versions = versions_in(folder / parts[0])
@@ -159,14 +162,17 @@ def public_file(folder: Path, parts: list[str]) -> Path | None:
     if version not in versions:
         return None
     place = folder / parts[0] / version
+    return _plain(place, name) if name in _listed(place) else None
+
+
+def _plain(place: Path, name: str) -> Path | None:
+    """A file in a folder; None where there is none, or a link leads out of the folder."""
     path = place / name
-    if name not in _listed(place) or not path.resolve().is_relative_to(place.resolve()) or not path.is_file():
-        return None
-    return path
+    return path if path.resolve().is_relative_to(place.resolve()) and path.is_file() else None
 
 
 def _listed(place: Path) -> set[str]:
     try:
-        return {_SIGNATURE, *(file.path for file in SignatureDocument.read(place / _SIGNATURE).manifest.files)}
+        return {SIGNATURE_FILE, *(file.path for file in SignatureDocument.read(place / SIGNATURE_FILE).manifest.files)}
     except FunnelError:
         return set()

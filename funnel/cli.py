@@ -361,8 +361,15 @@ def share_command(release: Path, target: str, ckan: bool, organisation: str | No
     type=click.Path(path_type=Path),
     help="The folder of the register of the people, where it is not in the workspace near RELEASE.",
 )
+@click.option(
+    "--index",
+    metavar="PLACE",
+    help="The publisher's versions.json of the series, a file or a URL, where it is not beside RELEASE.",
+)
 @json_option
-def audit_command(release: str, key: str | None, public: bool, register: Path | None, as_json: bool) -> None:
+def audit_command(
+    release: str, key: str | None, public: bool, register: Path | None, index: str | None, as_json: bool
+) -> None:
     """Check a published RELEASE again, from its files alone.
 
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
@@ -372,39 +379,56 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     from their register, the level of everything published about them. At a URL that folder is not looked for:
     the publisher keeps it.
 
+    The signed index of the series, versions.json beside the versions, says which version is the newest, and which were
+    withdrawn: these fail, and so does an older one, unless RELEASE names it by its number. Without the index that
+    cannot be checked.
+
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
     some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
     public document cannot be read. Without --public-key the signature proves only that no file was changed since.
     """
+    from dataclasses import replace
     from tempfile import TemporaryDirectory
 
     from funnel.audit.check import error_of
+    from funnel.audit.files import read_document
     from funnel.audit.recheck import Told, recheck
-    from funnel.release.fetch import fetch_release
-    from funnel.release.layout import find_release
+    from funnel.release.fetch import fetch_index, fetch_release
+    from funnel.release.layout import find_release, last_part, led_by_latest
     from funnel.release.signature import parse_public_key
     from funnel.rendering import figures_again, page_renderer
-    from funnel.storage import check_address, local_path
+    from funnel.storage import base_name, check_address, local_path
 
     try:
         place = local_path(check_address(release))
     except ValueError as error:
         raise SpecError(f"the address of the release {error}") from None
+    try:
+        listed = None if index is None else local_path(check_address(index))
+    except ValueError as error:
+        raise SpecError(f"the address of the index {error}") from None
     known = None if key is None else parse_public_key(key)
     with Console(as_json) as console, TemporaryDirectory() as folder:
+        given = None
+        if index is not None:
+            given = fetch_index(index, Path(folder)) if listed is None else read_document(listed)
+        told = Told(known, public, render=page_renderer(), figures=figures_again(), register=register)
         if place is None:
             console.progress("fetching the release", 0, None)
             fetched = fetch_release(release, Path(folder))
             root, found = fetched.url, fetched.folder
-            told = Told(
-                known, public, fetched=True, unlisted=fetched.unlisted, render=page_renderer(), figures=figures_again()
+            told = replace(
+                told,
+                fetched=True,
+                unlisted=fetched.unlisted,
+                asked=base_name(release.rstrip("/")),
+                by_latest=fetched.by_latest,
+                index=given or fetched.index,
             )
         else:
             found = find_release(place)
-            root, told = (
-                str(found.root),
-                Told(known, public, render=page_renderer(), figures=figures_again(), register=register),
-            )
+            root = str(found.root)
+            told = replace(told, asked=last_part(place), by_latest=led_by_latest(place, found), index=given)
         console.progress("checking the release", 0, None)
         checks = recheck(found, told)
     console.print_checks(root, checks)

@@ -11,6 +11,7 @@ from funnel.release.decision import Earlier, TakeOver
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict
+from funnel.source import file_digest
 
 
 @step
@@ -59,8 +60,14 @@ def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
         prepared=None if run.register is None or entry is None else Prepared(run.register.root, entry.folder),
         before=there,
         previous=None if previous is None else str(previous),
+        draws_before=_draws_before(earlier, file_digest(draft.folder.data)),
     )
     return Verdict.of(judge(finished).results, files)
+
+
+def _draws_before(earlier: Sequence[Earlier], rows: str) -> int:
+    """Draws that were published, or may have been seen, but for that of these rows; counted again by itself."""
+    return len([one for one in earlier if one.record.fresh and (one.published or one.rows_sha256 != rows)])
 
 
 def _newest(earlier: Sequence[Earlier]) -> Version | None:

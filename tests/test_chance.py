@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,3 +35,66 @@ def test_noise_of_a_seed_is_of_the_law(epsilon: float, sensitivity: int) -> None
         assert stats.binomtest(int(np.sum(drawn == k)), len(drawn), mass).pvalue > 1e-6
     beyond = math.exp(-8 * rate) / (1 + math.exp(-rate))
     assert stats.binomtest(int(np.sum(drawn >= 8)), len(drawn), beyond).pvalue > 1e-6
+
+
+def unseeded(source: str) -> list[str]:
+    """Calls of a test that draw other numbers in every run: generators without a seed, and functions that have none."""
+    tree = ast.parse(source)
+    imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        of, name = ast.unparse(node.func.value), node.func.attr
+        given = bool(node.args or node.keywords)
+        if (
+            (name in ("default_rng", "Random", "RandomState", "PCG64", "Philox") and not given)
+            or (name == "rvs" and "random_state" not in {keyword.arg for keyword in node.keywords})
+            or (of in ("np.random", "numpy.random") and name[:1].islower() and name != "default_rng")
+            or (of == "random" and of in imports and name != "Random")
+            or (of == "secrets" and name in ("randbelow", "choice", "randbits"))
+        ):
+            found.append(f"{of}.{name}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "offender",
+    [
+        "np.random.default_rng()",
+        "np.random.normal(size=3)",
+        "np.random.seed(3)",
+        "numpy.random.default_rng().random()",
+        "import random\nrandom.random()",
+        "import random\nrandom.Random()",
+        "stats.norm.rvs(size=3)",
+        "secrets.randbelow(6)",
+    ],
+)
+def test_an_offender_is_found(offender: str) -> None:
+    assert unseeded(offender)
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        "np.random.default_rng(3).random()",
+        "import random\nrandom.Random(3).random()",
+        "stats.norm.rvs(size=3, random_state=np.random.default_rng(1))",
+        "def test(random): return random.random()",
+        "secrets.token_hex(6)",
+    ],
+)
+def test_what_has_a_seed_is_none(honest: str) -> None:
+    assert not unseeded(honest)
+
+
+def test_no_test_draws_without_a_seed() -> None:
+    """What the library itself draws is of the operating system: tests of that say how likely chance fails them."""
+    folder = Path(__file__).parent
+    found = {
+        path.relative_to(folder).as_posix(): calls
+        for path in folder.rglob("*.py")
+        if (calls := unseeded(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}

@@ -14,7 +14,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.layout import ReleaseFolder, find_release, last_part, led_by_latest
 from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
 
@@ -38,9 +38,12 @@ class Release:
     ----------
     folder : ReleaseFolder
         Where its files are, which are read when they are needed.
+    asked : Path or None
+        The path that it was asked for by, such as that of its series.
     """
 
     folder: ReleaseFolder
+    asked: Path | None = None
 
     @cached_property
     def package(self) -> Mapping[str, Any]:
@@ -89,7 +92,9 @@ class Release:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
 
-    def verify(self, public_key: str | None = None, *, internal: bool = False) -> list[Result]:
+    def verify(
+        self, public_key: str | None = None, *, internal: bool = False, index: str | Path | None = None
+    ) -> list[Result]:
         """Check the release again, from its files alone, as ``funnel audit`` does.
 
         Parameters
@@ -99,6 +104,8 @@ class Release:
             Without it the signature proves only that no file was changed since.
         internal : bool
             Whether to check its internal files, too, which only the publisher has.
+        index : str or Path, optional
+            The publisher's ``versions.json`` of the series, where it is not beside the folder: an old copy fails.
 
         Returns
         -------
@@ -115,12 +122,23 @@ class Release:
             If a public document cannot be read at all.
         """
         from funnel.audit.check import error_of
+        from funnel.audit.files import read_document
         from funnel.audit.recheck import Told, recheck
         from funnel.release.signature import parse_public_key
         from funnel.rendering import figures_again, page_renderer
 
         key = None if public_key is None else parse_public_key(public_key)
-        checks = recheck(self.folder, Told(key, not internal, render=page_renderer(), figures=figures_again()))
+        asked = self.asked or self.folder.root
+        told = Told(
+            key,
+            not internal,
+            render=page_renderer(),
+            figures=figures_again(),
+            asked=last_part(asked),
+            by_latest=led_by_latest(asked, self.folder),
+            index=None if index is None else read_document(Path(index)),
+        )
+        checks = recheck(self.folder, told)
         if (complaint := error_of(str(self.folder.root), checks)) is not None:
             raise complaint
         return checks
@@ -378,7 +396,7 @@ def load_release(path: str | Path) -> Release:
     Traceback (most recent call last):
     funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
-    release = Release(find_release(Path(path)))
+    release = Release(find_release(Path(path)), Path(path))
     # What is damaged is an error here, and not where it is used first.
     _ = release.document, release.privacy
     return release

@@ -16,6 +16,7 @@ from funnel.audit.evidence import Evidence, counted_of, level_of, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
+from funnel.audit.newest import read_index
 from funnel.audit.package import TABLES, Facts
 from funnel.audit.protected import read_frequencies
 from funnel.audit.released_columns import ReleasedColumns
@@ -26,7 +27,7 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel
 from funnel.recount.source import Recount
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.signature import public_key_of
 from funnel.release.verdict import Verdict
@@ -34,8 +35,7 @@ from funnel.release.verdict import Verdict
 T = TypeVar("T")
 
 NEEDED = ("datapackage.json", "protocol.json", "report.html", "report.json", "data/records.parquet", *HANDOUTS)
-_SIGNATURE = "signature.json"
-_POSSIBLE = {*NEEDED, *TABLES, _SIGNATURE, "data/records.csv", "protocol.csv", "estimator.csv"}
+_POSSIBLE = {*NEEDED, *TABLES, SIGNATURE_FILE, "data/records.csv", "protocol.csv", "estimator.csv"}
 
 
 class Missing(DataError):
@@ -100,6 +100,11 @@ class AuditContext:
             return None
 
     @cached_property
+    def index(self) -> bytes | None:
+        """The series index; None where there is none, or the version is not in its place yet."""
+        return None if self.coming is not None else read_index(self.folder, self.told)
+
+    @cached_property
     def document(self) -> ProtocolDocument:
         """The protocol."""
         return ProtocolDocument.from_json(read_document(self.folder.protocol), str(self.folder.protocol))
@@ -117,7 +122,7 @@ class AuditContext:
     @property
     def needed(self) -> tuple[str, ...]:
         """Public files that a version has; one that is not judged yet, or held, is not signed."""
-        return (*NEEDED, *((_SIGNATURE,) if self.coming is None or self.coming.is_signed else ()))
+        return (*NEEDED, *((SIGNATURE_FILE,) if self.coming is None or self.coming.is_signed else ()))
 
     @property
     def possible(self) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +15,18 @@ from funnel.audit.package import Facts
 from funnel.audit.told import Coming
 from funnel.errors import FunnelError
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
+from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 
 _UPWARDS = 4
+_SERIES = re.compile(r"[a-z0-9-]{1,100}")
 
 
-def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None) -> Result:
+def check_versions(
+    folder: ReleaseFolder, package: dict[str, Any], in_place: bool, coming: Coming | None, listed: bool = True
+) -> Result:
     """Whether the version says the same everywhere, and ``latest`` names the newest one.
 
     Parameters
@@ -33,6 +37,8 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
         Whether the folder is where the release was published, and not a copy that was fetched.
     coming : Coming or None
         Where the version is about to be published: then it is to be the newest one, and in nobody's place.
+    listed : bool
+        Whether the series index is at hand, by which another check tells whether the version is the newest.
     """
     said, place = str(package.get("version")), folder.root if coming is None else coming.place
 
@@ -55,7 +61,12 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
         elif latest.exists():
             yield f"{LATEST} is no link"
 
-    return judged("versions", complaints(), f"version {said}")
+    open_ = (
+        ""
+        if listed or coming is not None
+        else (f"; whether it is the newest could not be checked without the publisher's {INDEX} (give it with --index)")
+    )
+    return judged("versions", complaints(), f"version {said}{open_}")
 
 
 def check_record(
@@ -159,7 +170,12 @@ def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
 
 
 def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
-    """The workspace that keeps the records of a series; None if there is none near the release."""
+    """The workspace that keeps the records of a series; None if there is none near the release.
+
+    A name that no series has leads nowhere: it is what a data package says, and may be a path.
+    """
+    if not _SERIES.fullmatch(name):
+        return None
     place = folder.root
     for _ in range(_UPWARDS):
         place = place.parent

@@ -36,7 +36,7 @@ _RANDOM = {
     False: ("AES-256 in counter mode, keyed by the operating system for this run alone", _OF_RECORD),
 }
 _WORDS = (
-    "what the source is and how it was recoded, other mechanisms that were compared, what judged the release and who "
+    "what the source is and how it was recoded, how good the search for the protocol was, what judged the release, who "
     "approved it, how many versions came before, and whose people these are"
 )
 
@@ -266,16 +266,19 @@ def _fits_before(told: PublicReport, catalogued: str | None) -> bool:
 
 
 def _chosen_row(told: PublicReport) -> list[object]:
-    """What the comparison says of the mechanism that was chosen; nothing where it has no row of its own, or two."""
-    rows = [row for row in told.compared if row.mechanism == told.mechanism.name]
-    return [part for row in rows for part in (row.level, row.reason, *_kept(told, row.utility, row.share))]
+    """What is said of the mechanism that was chosen; nothing of another one may be there."""
+    return [
+        part
+        for row in told.compared
+        for part in (row.mechanism, row.level, row.reason, *_kept(told, row.utility, row.share))
+    ]
 
 
 def _chosen(told: PublicReport) -> list[object]:
     """The same by the figures of the release."""
     figures = told.figures
     alone = figures.share if figures.history is None else figures.history.share_alone
-    return [figures.level, None, *_kept(told, figures.utility, alone)]
+    return [told.mechanism.name, figures.level, None, *_kept(told, figures.utility, alone)]
 
 
 def _kept(told: PublicReport, utility: float | None, share: float | None) -> list[object]:

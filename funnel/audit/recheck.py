@@ -14,6 +14,7 @@ from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.histories import check_histories, check_spent
 from funnel.audit.history import check_absent, check_kept, check_record, check_versions
 from funnel.audit.labels import check_labels
+from funnel.audit.newest import check_newest
 from funnel.audit.package import check_package
 from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_noise, check_protected, mean_limits
@@ -26,6 +27,8 @@ from funnel.release.layout import ReleaseFolder
 
 __all__ = ["CHECKS", "Check", "Coming", "Result", "State", "Told", "overall", "recheck", "require_audited"]
 
+# What computing with forged documents ends in: numbers beyond floats, texts for numbers, keys that are not there.
+_NONSENSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 OF_WRITERS = ("parquet", "drawn numbers table")
 """Checks that another version of pyarrow leaves open, of tables that it wrote."""
 
@@ -40,6 +43,13 @@ def _report(known: AuditContext) -> Result:
     promise, rows = known.document.guarantee, known.rows
     named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
     return check_report(known.folder, known.package, named, promise.secret + known.columns.names)
+
+
+def _newest(known: AuditContext) -> Result | None:
+    signature, facts = read_signature(known.folder), known.facts.get(known.folder.signature.name)
+    signed_by = known.told.key or known.own_key or (None if signature is None else signature.public_key)
+    digest = None if facts is None else facts[0]
+    return check_newest(known.index, known.name, known.version, digest, signed_by, known.told, known.folder.root)
 
 
 def _classes(known: AuditContext) -> Result | None:
@@ -127,8 +137,9 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "versions",
         "record",
         "The version is said alike everywhere, and is the newest one.",
-        lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming),
+        lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming, k.index is not None),
     ),
+    Check("newest version", "published", "The signed index of the series lists the version, as the newest.", _newest),
     # May they be believed, and does the bound hold, as far as public files tell it?
     Check(
         "guarantee",
@@ -341,9 +352,21 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:
 
 
 def _results(known: AuditContext) -> Iterator[Result]:
+    try:
+        has = known.has
+    except _NONSENSE as error:
+        raise DataError(f"the documents of the release say what no release says ({type(error).__name__})") from error
     for check in CHECKS:
-        if check.applies(known.has) and (found := check.verify(known)) is not None:
+        if check.applies(has) and (found := _verified(check, known)) is not None:
             yield found
+
+
+def _verified(check: Check[AuditContext], known: AuditContext) -> Result | None:
+    """What a check finds; a document that it cannot even compute with, whoever wrote it, does not pass."""
+    try:
+        return check.verify(known)
+    except _NONSENSE as error:
+        return judged(check.name, [f"a document says what no release says ({type(error).__name__})"], "")
 
 
 def require_audited(folder: ReleaseFolder, told: Told) -> list[str]:

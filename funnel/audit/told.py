@@ -66,6 +66,12 @@ class Told:
         The folder of the register of the people, where it is not in a workspace near the release.
     coming : Coming or None
         Where the version is about to be published.
+    asked : str or None
+        The last part of the address that the release was asked for by; None where that is its folder.
+    by_latest : bool
+        Whether the link or the object ``latest`` of a series led to it.
+    index : bytes or None
+        The series index, where it is not beside the folder.
     """
 
     key: str | None = None
@@ -76,6 +82,9 @@ class Told:
     figures: Compare | None = None
     register: Path | None = None
     coming: Coming | None = None
+    asked: str | None = None
+    by_latest: bool = False
+    index: bytes | None = None
 
 
 _EVIDENCE = frozenset(

@@ -95,7 +95,8 @@ def _least_power(scale: float, factor: int, tail: Fraction) -> int:
         finally:
             ctx.prec = before
 
-    k = max(0, math.ceil(scale * (math.log(factor) - math.log(float(tail)))))
+    # From here on it is a step or two: without the 1 + α it would be .7 scale of them.
+    k = max(0, math.ceil(scale * (math.log(factor) - math.log(float(tail)) - math.log1p(math.exp(-1 / scale)))))
     while not is_enough(k):
         k += 1
     while k > 0 and is_enough(k - 1):

@@ -35,6 +35,12 @@ _MOVES = frozenset(("changes", "rows", "means"))
 _NUMBERS = ("epsilon", "epsilon_counts", "delta", "beta", "spent", "scale")
 
 
+WIDEST = 1e5
+"""The largest scale of noise of a release: the smallest epsilon of a spec is 10^-4, of which counts have a quarter."""
+MOST_RECORDS = 10**12
+"""More than a count of any release is, with its noise."""
+
+
 @dataclass(frozen=True)
 class PublicFrequencies:
     """What a ``frequencies.json`` says: the noisy counts that all other public documents are made from.
@@ -108,6 +114,9 @@ class PublicFrequencies:
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
+        # What is proven of them would take hours.
+        if not 0 < found.scale <= WIDEST or any(abs(count) > MOST_RECORDS for row in noisy for count in row):
+            raise DataError("the public frequencies have wider noise, or more records, than any release")
         if len(noisy) != len(found.secret) or any(len(row) != len(found.inputs) for row in noisy) or not found.inputs:
             raise DataError("the public counts do not fit the values that they are said to be of")
         return found

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from funnel.errors import DataError
-from funnel.release.layout import LATEST, ReleaseFolder, Version
+from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, base_name, filesystem, joined, open_binary
 
 _BLOCK_BYTES = 1 << 22
@@ -36,11 +36,17 @@ class Fetched:
     unlisted : tuple of str
         Files at the URL that are not fetched, since no document of the release lists them; none where the storage
         cannot be listed, such as most web servers.
+    by_latest : bool
+        Whether ``latest`` named the version.
+    index : bytes or None
+        The series index beside the version, where there is one.
     """
 
     url: str
     folder: ReleaseFolder
     unlisted: tuple[str, ...] = ()
+    by_latest: bool = False
+    index: bytes | None = None
 
 
 def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.monotonic) -> Fetched:
@@ -67,19 +73,14 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
     deadline = clock() + LONGEST_SECONDS
 
     def content(address: str) -> bytes | None:
-        target = folder / ".document"
-        if not _exists(address):
-            return None
-        _copy(address, target, LARGEST_DOCUMENT, deadline, clock)
-        read = target.read_bytes()
-        target.unlink()
-        return read
+        return _content(address, folder, deadline, clock)
 
     folder.mkdir(parents=True, exist_ok=True)
     root = url.rstrip("/")
     if base_name(root) == LATEST:
         root = root.removesuffix(f"/{LATEST}")
-    if (latest := content(joined(root, LATEST))) is not None:
+    latest = content(joined(root, LATEST))
+    if latest is not None:
         version = Version.parse(latest.decode("utf-8", "replace").strip())
         if version is None:
             raise DataError(f"{joined(root, LATEST)} does not name a version; the release is damaged")
@@ -115,7 +116,49 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
         _copy(joined(root, name), target, limit, deadline, clock)
     if not local.protocol.is_file():
         raise DataError(f"{root} is not a release: it lacks protocol.json")
-    return Fetched(root, local, _unlisted(root, names | {local.package.name}))
+    unlisted = _unlisted(root, names | {local.package.name})
+    return Fetched(
+        root, local, unlisted, latest is not None, content(beside) if (beside := index_beside(root)) else None
+    )
+
+
+def index_beside(url: str) -> str | None:
+    """Where the series index of the version at a URL would be; None where nothing can be beside it."""
+    parent = url.rstrip("/").rpartition("/")[0]
+    return joined(parent, INDEX) if parent.partition("://")[2].strip("/") else None
+
+
+def fetch_index(url: str, folder: Path, clock: Callable[[], float] = time.monotonic) -> bytes:
+    """The series index at a URL.
+
+    Parameters
+    ----------
+    url : str
+    folder : Path
+        For what is read, which is removed again.
+    clock : callable
+        Seconds.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it cannot be read.
+    """
+    found = _content(url, folder, clock() + LONGEST_SECONDS, clock)
+    if found is None:
+        raise DataError(f"there is no series index at {url}; name the publisher's {INDEX} of the series")
+    return found
+
+
+def _content(address: str, folder: Path, deadline: float, clock: Callable[[], float]) -> bytes | None:
+    """A document at a URL; None where there is none."""
+    target = folder / ".document"
+    if not _exists(address):
+        return None
+    _copy(address, target, LARGEST_DOCUMENT, deadline, clock)
+    read = target.read_bytes()
+    target.unlink()
+    return read
 
 
 def _listed(package: bytes, root: str) -> list[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 from funnel.errors import DataError
 
 LATEST = "latest"
+# The signed list of all versions of a series, beside them.
+INDEX = "versions.json"
+SIGNATURE_FILE = "signature.json"
 INCOMING = ".incoming-"
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
@@ -111,7 +114,7 @@ class ReleaseFolder:
     @property
     def signature(self) -> Path:
         """The manifest of all other public files, signed."""
-        return self.root / "signature.json"
+        return self.root / SIGNATURE_FILE
 
     @property
     def numbers(self) -> Path:
@@ -207,6 +210,16 @@ class ReleaseFolder:
     def record(self) -> Path:
         """Digests of all that the release was made from; internal."""
         return self.audit / "release.json"
+
+
+def last_part(path: Path) -> str:
+    """The name that a path ends with, of a link as it is; of ``.`` that of the folder."""
+    return path.absolute().name
+
+
+def led_by_latest(path: Path, folder: ReleaseFolder) -> bool:
+    """Whether the link ``latest`` of a series led from a path to the folder that `find_release` found."""
+    return last_part(path) != folder.root.name and (folder.root.parent / LATEST).exists()
 
 
 def find_release(path: Path) -> ReleaseFolder:

@@ -69,8 +69,13 @@ class Manifest(Part):
 
     def signed_bytes(self) -> bytes:
         """The bytes that are signed: one line that says what they are, then JSON with sorted keys, ASCII, no spaces."""
-        content = self.model_dump(mode="json")
-        return _PREFIX + json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+        return bytes_to_sign(_PREFIX, self)
+
+
+def bytes_to_sign(prefix: bytes, part: Part) -> bytes:
+    """A line that says what is signed, then the part as JSON with sorted keys, ASCII, no spaces."""
+    content = part.model_dump(mode="json")
+    return prefix + json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
 
 
 def manifest_of(series: str, version: str, created: str, files: Mapping[str, str], folder: ReleaseFolder) -> Manifest:

@@ -253,7 +253,7 @@ class Lifts(Part):
 
 
 class Compared(Part):
-    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may.
+    """What the comparison of mechanisms says of the chosen one; ``reason`` says why it may not be used, None if it may.
 
     ``certificate`` tells by how much another protocol could be better, where that is known. ``finished`` is false if a
     time limit ended the search.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from funnel.errors import LedgerError, OutputError
 from funnel.progress import Progress
-from funnel.release.layout import LATEST, ReleaseFolder, Version
+from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, filesystem, joined
 
 # They have no folders to make, and making one would make the bucket of a misspelt name.
@@ -108,16 +108,28 @@ class RemoteSeries:
     def point_latest(self) -> None:
         """Let ``latest`` name the newest version."""
         published = self.published
-        if not published:
-            return
-        storage, inside = filesystem(joined(self.url, LATEST))
-        wanted = f"{published[-1]}\n".encode()
+        if published:
+            self._put(LATEST, f"{published[-1]}\n".encode())
 
-        def point() -> None:
-            if not storage.exists(inside) or storage.cat_file(inside) != wanted:
-                storage.pipe_file(inside, wanted)
+    def put_index(self, content: bytes | None) -> None:
+        """Put the series index there; nothing where there is none."""
+        if content is not None:
+            self._put(INDEX, content)
 
-        self._attempt(point)
+    def read_index(self) -> bytes | None:
+        """The series index that is there; None where none is."""
+        storage, inside = filesystem(joined(self.url, INDEX))
+        return self._attempt(lambda: bytes(storage.cat_file(inside)) if storage.exists(inside) else None)
+
+    def _put(self, name: str, content: bytes) -> None:
+        """Let an object beside the versions hold this."""
+        storage, inside = filesystem(joined(self.url, name))
+
+        def put() -> None:
+            if not storage.exists(inside) or storage.cat_file(inside) != content:
+                storage.pipe_file(inside, content)
+
+        self._attempt(put)
 
     def _folders(self) -> dict[Version, bool]:
         """Versions of which there is anything, and whether they are whole."""

@@ -17,10 +17,11 @@ from funnel.progress import Progress
 from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.held import HeldVersions
-from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
+from funnel.release.layout import INCOMING, INDEX, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
+from funnel.release.series_index import write_index
 from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
 from funnel.source import file_digest
@@ -43,12 +44,15 @@ class Series:
         ``<output folder>/<name>``.
     records : Records
         What was ever published, in the workspace.
+    workspace : Path
+        Which has the key that the series index is signed with.
     remote : RemoteSeries or None
         Where the public files appear, if not here: then this folder is private and holds the records.
     """
 
     root: Path
     records: Records
+    workspace: Path
     remote: RemoteSeries | None = None
 
     @classmethod
@@ -58,7 +62,7 @@ class Series:
         root, workspace = spec.output_folder / spec.name, spec.workspace_folder
         # Where the series is as seen from the workspace, so that both may be moved together.
         place = hashlib.sha256(os.path.relpath(root, workspace).encode()).hexdigest()[:16]
-        return cls(root, Records(workspace / spec.name / "records" / place), remote)
+        return cls(root, Records(workspace / spec.name / "records" / place), workspace, remote)
 
     @property
     def place(self) -> str:
@@ -170,7 +174,9 @@ class Series:
         progress: Progress,
         signature: str | None = None,
     ) -> None:
-        """Put a version that is complete in its place, and ``latest`` after it; one that was held is so no longer.
+        """Put a version that is complete in its place, then the series index, then ``latest``.
+
+        One that was held is so no longer.
 
         All is forced to disk before the rename: until then nothing is visible, after it everything is.
 
@@ -199,15 +205,13 @@ class Series:
         sync_folder(self.root)
         if self.remote is not None:
             self.remote.upload(version, self.folder(version), progress)
-            self.records.settle(announced)
-            self.remote.point_latest()
+        self.records.settle(announced)
+        self.point_latest()
+        if self.remote is not None:
             rows = file_digest(self.folder(version).data)
             for folder in self.unfinished:
                 if file_digest(ReleaseFolder(folder).data) == rows:
                     remove_tree(folder)
-        else:
-            self.records.settle(announced)
-        self.point_latest()
         if self.held.waiting is not None:
             self.held.put_right(self.records.known)
 
@@ -221,12 +225,12 @@ class Series:
         OutputError
             If versions are published at a URL that cannot be written.
         """
-        leftovers = [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]
+        leftovers = [path for name in (f"{INCOMING}*", f".{LATEST}-*", f".{INDEX}.*") for path in self.root.glob(name)]
         for leftover in leftovers:
             # Before the folder, which alone tells that it was not published.
             for records in (self.records, self.held.records):
                 records.forget(_token(leftover))
-            leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
+            remove_tree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
         if self.remote is not None:
             self._put_right_at(self.remote)
         for announced in self.records.announced:
@@ -256,7 +260,6 @@ class Series:
             if announced.version not in published and any(self.root.glob(f"{UNFINISHED}{announced.version}-*")):
                 self.records.forget(announced.token)
         remote.remove_leftovers()
-        remote.point_latest()
 
     @contextmanager
     def incoming(self) -> Iterator[ReleaseFolder]:
@@ -272,7 +275,11 @@ class Series:
             remove_tree(folder)
 
     def point_latest(self) -> None:
-        """Let ``latest`` name the newest version, at once."""
+        """Bring the series index up to date, then let ``latest`` name the newest version, at once."""
+        index = write_index(self.root, self.records.known, self.published, self.workspace)
+        if self.remote is not None:
+            self.remote.put_index(index)
+            self.remote.point_latest()
         newest = self.newest
         latest = self.root / LATEST
         if newest is None:

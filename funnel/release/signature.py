@@ -35,46 +35,67 @@ _HEX = re.compile(r"[0-9a-fA-F]{64}")
 _LONGEST = 10_000
 
 
-class SignatureDocument(Document):
-    """The manifest of a version, the public half of the key that signed it, and the signature; public.
+class SignedDocument(Document):
+    """A document with the public half of the key that signed what is in it, and the signature; public.
 
-    The signature is of the line ``funnel/manifest/1`` and the manifest as JSON with sorted keys, in ASCII, without
-    spaces. With the key that is inside it proves that nothing was changed by accident; who signed is known only by a
-    key that came another way.
+    With the key that is inside it proves that nothing was changed by accident; who signed is known only by a key that
+    came another way.
 
     Attributes
     ----------
     algorithm : str
     public_key, signature : str
         Hexadecimal: 32 and 64 bytes.
-    manifest : Manifest
     """
 
-    described: ClassVar[str] = "the signature"
-    schema_: Literal["funnel/signature/1"] = Field(default="funnel/signature/1", alias="schema")
     algorithm: Literal["Ed25519"] = "Ed25519"
     # As long as a digest, and written as one.
     public_key: Sha256
     signature: str = Field(pattern=r"^[0-9a-f]{128}$")
-    manifest: Manifest
+
+    def signed_bytes(self) -> bytes:
+        """The bytes that are signed; each child says which."""
+        raise NotImplementedError
 
     def holds(self) -> bool:
-        """Whether the manifest was signed with the key that is inside."""
+        """Whether it was signed with the key that is inside."""
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
-            key.verify(bytes.fromhex(self.signature), self.manifest.signed_bytes())
+            key.verify(bytes.fromhex(self.signature), self.signed_bytes())
         except (InvalidSignature, ValueError):
             return False
         return True
 
 
+class SignatureDocument(SignedDocument):
+    """The manifest of a version, the public half of the key that signed it, and the signature; public.
+
+    The signature is of the line ``funnel/manifest/1`` and the manifest as JSON with sorted keys, in ASCII, without
+    spaces.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    """
+
+    described: ClassVar[str] = "the signature"
+    schema_: Literal["funnel/signature/1"] = Field(default="funnel/signature/1", alias="schema")
+    manifest: Manifest
+
+    def signed_bytes(self) -> bytes:
+        """The bytes that are signed."""
+        return self.manifest.signed_bytes()
+
+
+def sign(content: bytes, key: Ed25519PrivateKey) -> tuple[str, str]:
+    """The public key and the signature (hex) of some bytes."""
+    return key.public_key().public_bytes_raw().hex(), key.sign(content).hex()
+
+
 def signed(manifest: Manifest, key: Ed25519PrivateKey) -> SignatureDocument:
     """Sign a manifest."""
-    return SignatureDocument(
-        public_key=key.public_key().public_bytes_raw().hex(),
-        signature=key.sign(manifest.signed_bytes()).hex(),
-        manifest=manifest,
-    )
+    public_key, signature = sign(manifest.signed_bytes(), key)
+    return SignatureDocument(public_key=public_key, signature=signature, manifest=manifest)
 
 
 def sign_release(

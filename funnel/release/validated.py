@@ -8,12 +8,11 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
 from funnel.errors import ReleaseRefused
+from funnel.release.layout import SIGNATURE_FILE
 from funnel.release.verdict import Verdict
 
 # The folder of internal evidence, which is not published.
 INTERNAL = "audit"
-# Signs the manifest of what was judged, so it can only be written afterwards.
-SIGNATURE = "signature.json"
 
 
 def public_digests(root: Path) -> dict[str, str]:
@@ -74,7 +73,7 @@ def require_validated(root: Path, verdict: Verdict, signature: str | None = None
     if not verdict.files:
         raise ReleaseRefused("nothing was published: the verdict names no file that it is about")
     found = public_digests(root)
-    expected = {**verdict.files, **({} if signature is None else {SIGNATURE: signature})}
+    expected = {**verdict.files, **({} if signature is None else {SIGNATURE_FILE: signature})}
     for name in sorted({*expected, *found}):
         if name not in found:
             what = "is gone"

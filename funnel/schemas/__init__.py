@@ -19,6 +19,7 @@ from funnel.release.internal_report import InternalReport
 from funnel.release.privacy_block import PrivacyBlock
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
+from funnel.release.series_index import SeriesIndex
 from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
 from funnel.release.words_document import WordsDocument
@@ -41,6 +42,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     Record,
     RegisterEntry,
     RegisterHead,
+    SeriesIndex,
     SignatureDocument,
     Verdict,
     WordsDocument,

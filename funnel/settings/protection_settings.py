@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt, model_valida
 from funnel.settings.fields import MAX_LABEL, Positive, Texts
 from funnel.settings.section import Section
 
+# Below this the noise is wider than any table, and its bounds take hours.
+MIN_EPSILON = 1e-4
 # Beyond this the noise is zero for all purposes, and "none" would say so.
 MAX_EPSILON = 20.0
 
@@ -34,7 +36,7 @@ class FrequencySettings(Section):
     """
 
     protection: Literal["none", "threshold", "noise"] = "noise"
-    epsilon: Annotated[Positive, Field(le=MAX_EPSILON)] = 1.0
+    epsilon: Annotated[Positive, Field(ge=MIN_EPSILON, le=MAX_EPSILON)] = 1.0
     beta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.01
     delta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 1e-9
     threshold: Annotated[StrictInt, Field(ge=2)] = 10

@@ -57,11 +57,12 @@ def test_what_is_explained_is_told_by_its_name_everywhere_and_found_again(tmp_pa
     assert explained["numbers"] == [middles[label] for (label,) in protocol["prior"]["symbols"]]
     report = PublicReport.read(folder.numbers)
     assert (report.utility, report.figures.explained) == ("variance", explained["variance_share"])
-    (chosen,) = [row for row in report.compared if row.mechanism == report.mechanism.name]
+    (chosen,) = report.compared
+    assert chosen.mechanism == report.mechanism.name
     assert chosen.share == report.figures.explained
     page = folder.report.read_text()
     assert "Variance explained" in page
-    assert "Variance that each mechanism explains" in page
+    assert "Variance that the mechanism explains" in page
     assert "limits were chosen for what can be told of them under the bound" in page
     assert "Variance explained" in folder.internal_report.read_text()
     assert overall(recheck(folder)) == State.PASSED

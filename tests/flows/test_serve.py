@@ -49,6 +49,8 @@ def test_every_public_file_is_served_and_nothing_else(project: Path, address: st
         else:
             assert (answer.status_code, answer.content) == (404, b"There is no such public file.\n")
     assert httpx.get(f"{address}/people/latest/protocol.json", timeout=None).status_code == 200
+    index = httpx.get(f"{address}/people/versions.json", timeout=None)
+    assert (index.status_code, index.content) == (200, (version.parent / "versions.json").read_bytes())
     head = httpx.head(f"{address}/people/1.0.0/report.html", timeout=None)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-type"] == "text/html; charset=utf-8"

@@ -24,10 +24,13 @@ from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.recount.histories import recount_histories
+from funnel.register import unit_rows
 from funnel.register.forget import digests_of, forget
 from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import find_register_secret
+from funnel.sampling import RecordKey
+from funnel.sampling.unit_order import order_of_rows
 from funnel.spec import ReleaseSpec
 from tests.public import previewed
 
@@ -122,6 +125,29 @@ def test_all_rows_are_one_version_within_the_bound(made: Made) -> None:
         table = pq.read_table(sorted(Path(str(told["folder"])).glob("data/*.parquet"))[0])
         assert table.num_rows == rows
         assert table.column_names == ["ward"]
+
+
+def _in_order_of_source(digests: np.ndarray, of_rows: np.ndarray, record_key: object) -> np.ndarray:
+    return np.arange(len(of_rows), dtype=np.uint64)
+
+
+def _against_order_of_source(digests: np.ndarray, of_rows: np.ndarray, record_key: object) -> np.ndarray:
+    return np.arange(len(of_rows), dtype=np.uint64)[::-1]
+
+
+def _by_number(digests: np.ndarray, of_rows: np.ndarray, record_key: RecordKey) -> np.ndarray:
+    """The same permutation in all units of a size."""
+    return order_of_rows(np.zeros_like(digests), of_rows, record_key)
+
+
+@pytest.mark.parametrize("order", [_in_order_of_source, _against_order_of_source, _by_number])
+def test_rows_of_a_unit_in_an_order_that_the_secret_does_not_give_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: object
+) -> None:
+    monkeypatch.setattr(unit_rows, "order_of_rows", order)
+    with pytest.raises(FunnelError, match=r"rows of units are not in the order that the secret gives them"):
+        go(ReleaseSpec.load(project(tmp_path)), False, False)
+    assert not list(tmp_path.glob("releases/encounters/1*"))
 
 
 def test_a_run_on_the_same_source_does_nothing(made: Made) -> None:

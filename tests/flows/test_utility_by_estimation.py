@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from funnel import Protocol, estimate
 from funnel.joint import Joint
+from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
@@ -22,9 +23,12 @@ def test_what_is_published_is_worth_most_for_estimates(tmp_path: Path) -> None:
     table = adult_rows(0, 4000)
     folder = make_release(make_project(tmp_path, ESTIMATION, table=table))
     told = PublicReport.from_json(folder.numbers.read_bytes())
-    (best, *others) = [line for line in told.compared if line.share is not None]
+    internal = InternalReport.from_json(folder.internal_numbers.read_bytes())
+    (best, *others) = [line for line in internal.compared if line.share is not None]
     assert (told.utility, best.mechanism) == ("estimation", told.mechanism.name)
+    assert [line.mechanism for line in told.compared] == [best.mechanism]
     assert best.share is not None
+    assert others
     assert all(line.share is not None and line.share <= best.share for line in others)
     verdict = json.loads((folder.audit / "verdict.json").read_text())
     assert all(one["passed"] for one in verdict["results"])

@@ -10,9 +10,10 @@ import pytest
 
 from funnel.errors import SpecError
 from funnel.pipeline.flows.pipeline import go
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
+from funnel.release.series_index import SeriesIndex
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 
@@ -48,4 +49,16 @@ def test_the_number_and_the_draw_of_a_version_that_was_withdrawn_count(tmp_path:
     assert run(spec)["status"] == "unchanged"
     kept = {path.stem: Record.read(path) for path in (tmp_path / ".funnel" / "people" / "records").glob("*/*.json")}
     assert sorted(kept) == ["1.0.0", "1.1.0", "1.1.1", "1.1.2"]
+    # Readers find all of them in the signed index, and which of them are gone.
+    index = SeriesIndex.read(series / INDEX)
+    assert index.holds()
+    assert [(one.version, one.withdrawn) for one in index.listed.versions] == [
+        ("1.0.0", True),
+        ("1.1.0", True),
+        ("1.1.1", False),
+        ("1.1.2", False),
+    ]
+    assert {one.version: one.signature for one in index.listed.versions} == {
+        version: record.files["signature.json"] for version, record in kept.items()
+    }
     assert kept["1.1.2"] == Record.read(ReleaseFolder(series / "1.1.2").record)

@@ -86,12 +86,15 @@ def _document(content: PublicContent) -> PublicReport:
                 mechanism=line.mechanism,
                 utility=line.utility,
                 share=line.share,
-                level=None if line.level is None else level(line.level),
+                # That of the release: of a protocol that tells nothing it is 0, whatever the bound is.
+                level=level(content.findings.level),
                 reason=line.reason,
                 certificate=None if line.certificate is None else CertificatePart(**vars(line.certificate)),
                 finished=line.finished,
             )
+            # What the others keep is not computed a second time, and so it is not published.
             for line in content.plan
+            if line.mechanism == mechanism.name
         ),
         estimation=_estimation(content),
         accuracy=report_tables.accuracy(content),

@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from funnel.protocol import Protocol
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.manifest import manifest_of
+from funnel.release.series_index import ListedVersion, VersionList, sign_index
 from funnel.release.signature import signed
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 from funnel.source import file_digest
@@ -141,6 +142,12 @@ class Forger:
         files.pop("signature.json", None)
         manifest = manifest_of(package["name"], package["version"], package["created"], files, self.folder)
         self.folder.signature.write_bytes(signed(manifest, self.key).to_bytes())
+        index = root.parent / INDEX
+        if index.is_file() and root.name == package["version"]:
+            here = ListedVersion(
+                version=package["version"], signature=file_digest(self.folder.signature), withdrawn=False
+            )
+            index.write_bytes(sign_index(VersionList(series=package["name"], versions=(here,)), self.key).to_bytes())
         if self.folder.record.is_file():
             noted = {name: file_digest(root / name) for name in [*files, "signature.json"]}
             self.edit(self.folder.record, lambda content: content.update(files=noted))

@@ -174,7 +174,12 @@ def test_the_library_s_protect_gives_a_law_with_bounds(drawn: list[tuple[int, fl
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"), [({"epsilon": 0}, "epsilon must be above 0"), ({"beta": 1.0}, "beta must be below 1")]
+    ("given_", "said"),
+    [
+        ({"epsilon": 0}, "epsilon must be at least 0.0001"),
+        ({"epsilon": 1e-5}, "epsilon must be at least 0.0001"),
+        ({"beta": 1.0}, "beta must be below 1"),
+    ],
 )
 def test_the_library_s_protect_says_what_is_wrong(given_: dict[str, float], said: str) -> None:
     with pytest.raises(SpecError, match=said):

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.release.files import private_folder
-from funnel.release.layout import Version
+from funnel.release.layout import INDEX, LATEST, Version
 from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
@@ -89,7 +91,7 @@ def record(version: str, rows: int = 10) -> Record:
     origin = Origin(
         spec=digest, source=digest, snapshot=digest, protocol=digest, fields=("x",), guarantee="lip:1.0", shuffle=True
     )
-    files = {"data/records.parquet": digest}
+    files = {"data/records.parquet": digest, "signature.json": digest}
     return Record(
         version=version,
         created="2026-01-01T00:00:00+00:00",
@@ -110,6 +112,13 @@ def put(series: Series, version: str) -> None:
         series.publish(folder, Version(*map(int, version.split("."))), judged(folder), lambda *_: None)
 
 
+def listed(folder: Path) -> list[tuple[str, bool]]:
+    """Versions of the signed index, and whether it says that they were withdrawn."""
+    index = SeriesIndex.read(folder / "out" / "x" / INDEX)
+    assert index.holds()
+    return [(one.version, one.withdrawn) for one in index.listed.versions]
+
+
 def counted(folder: Path) -> list[tuple[str, bool]]:
     """Versions that a run knows of, and whether they were withdrawn."""
     return [(str(one.version), one.withdrawn) for one in opened(folder).earlier]
@@ -126,7 +135,43 @@ def test_versions_that_were_withdrawn_stay_known(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "out" / "x")
     assert counted(tmp_path) == [("1.0.0", True), ("1.1.0", True), ("1.2.0", True)]
     assert all(one.folder is None for one in opened(tmp_path).earlier)
-    assert [path.name for path in (tmp_path / "out" / "x").iterdir()] == []
+    assert [path.name for path in (tmp_path / "out" / "x").iterdir()] == [INDEX]
+    assert listed(tmp_path) == [("1.0.0", True), ("1.1.0", True), ("1.2.0", True)]
+
+
+def test_a_version_that_was_listed_stays_listed(tmp_path: Path) -> None:
+    """An old backup of the workspace, whose records lack a version that was withdrawn since."""
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+        put(series, "1.1.0")
+    shutil.rmtree(tmp_path / "out" / "x" / "1.1.0")
+    (kept,) = (tmp_path / "work").rglob("1.1.0.json")
+    kept.unlink()
+    opened(tmp_path)
+    assert listed(tmp_path) == [("1.0.0", False), ("1.1.0", True)]
+    # What another key signed counts for nothing, and neither does what is no index.
+    key = Ed25519PrivateKey.generate()
+    one = ListedVersion(version="9.0.0", signature="0" * 64, withdrawn=False)
+    for content in (sign_index(VersionList(series="x", versions=(one,)), key).to_bytes(), b"{", b""):
+        (tmp_path / "out" / "x" / INDEX).write_bytes(content)
+        opened(tmp_path)
+        assert listed(tmp_path) == [("1.0.0", False)]
+
+
+def test_the_index_is_complete_before_latest_is_switched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    real = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        if target.name == LATEST:
+            seen.append(listed(tmp_path)[-1])
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+        put(series, "1.1.0")
+    assert seen == [("1.0.0", False), ("1.1.0", False)]
 
 
 def test_a_link_to_a_version_that_is_gone_is_removed(tmp_path: Path) -> None:
@@ -207,7 +252,9 @@ def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_pa
             shutil.rmtree(folder / "out" / "x" / "1.1.0")
         for _ in range(2):
             assert counted(folder) == [("1.0.0", False), *([("1.1.0", bool(moment % 2))] if published else [])], moment
+            assert listed(folder) == counted(folder), moment
             assert not list((folder / "work").rglob(".coming-*"))
+            assert not list((folder / "out" / "x").glob(f".{INDEX}*"))
         if left[0] > 0:
             break
     assert seen == {True, False}

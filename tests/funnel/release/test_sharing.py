@@ -14,12 +14,14 @@ from typing import Any
 import fsspec
 import pytest
 from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.cli import main
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import quiet
 from funnel.release.ckan import open_portal, share_on_portal
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import INDEX, ReleaseFolder
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
 from funnel.release.sharing import share_at, whole_release
 from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running_portal
 
@@ -56,7 +58,9 @@ def test_a_version_appears_at_a_url_whole_and_once(published: ReleaseFolder, tmp
     first = share_at(release, url, quiet)
     assert (first.place, first.changed) == (f"{url}/people/1.0.0", True)
     there = at(f"{url}/people")
-    assert there == {"latest": b"1.0.0\n", **{f"1.0.0/{name}": content for name, content in public(published).items()}}
+    index = (published.root.parent / INDEX).read_bytes()
+    versions = {f"1.0.0/{name}": content for name, content in public(published).items()}
+    assert there == {"latest": b"1.0.0\n", INDEX: index, **versions}
     assert not share_at(release, url, quiet).changed
     assert at(f"{url}/people") == there
     # What a killed run left is no version: the data package is not there yet.
@@ -68,6 +72,30 @@ def test_a_version_appears_at_a_url_whole_and_once(published: ReleaseFolder, tmp
     storage.pipe_file(f"{root}/1.0.0/signature.json", b"another")
     with pytest.raises(OutputError, match=r"people/1\.0\.0 holds another release of this name and version"):
         share_at(release, url, quiet)
+
+
+def test_an_index_is_shared_with_its_version_and_never_an_older_one(published: ReleaseFolder, tmp_path: Path) -> None:
+    """A copy without the index, an index that does not list the copy, and one that lists less than the one there."""
+    root = tmp_path / "people"
+    shutil.copytree(published.root, root / "1.0.0", ignore=shutil.ignore_patterns("audit"))
+    url = f"file://{tmp_path}/out"
+    share_at(whole_release(root / "1.0.0"), url, quiet)
+    assert INDEX not in at(f"{url}/people")
+    theirs = SeriesIndex.read(published.root.parent / INDEX)
+    (root / INDEX).write_bytes(theirs.to_bytes())
+    share_at(whole_release(root / "1.0.0"), url, quiet)
+    assert at(f"{url}/people")[INDEX] == theirs.to_bytes()
+    key = Ed25519PrivateKey.generate()
+    more = (*theirs.listed.versions, ListedVersion(version="1.1.0", signature="ab" * 32, withdrawn=False))
+    newer = sign_index(VersionList(series="people", versions=more), key).to_bytes()
+    (tmp_path / "out" / "people" / INDEX).write_bytes(newer)
+    with pytest.raises(OutputError, match=r"versions\.json lists version 1\.1\.0, which the index here does not"):
+        share_at(whole_release(root / "1.0.0"), url, quiet)
+    assert at(f"{url}/people")[INDEX] == newer
+    for content in (newer, sign_index(VersionList(series="people", versions=more[1:]), key).to_bytes()):
+        (root / INDEX).write_bytes(content)
+        with pytest.raises(DataError, match=r"versions\.json is no signed list with this version of people"):
+            whole_release(root / "1.0.0")
 
 
 def test_what_is_no_version_is_put_nowhere(published: ReleaseFolder, tmp_path: Path) -> None:

@@ -303,18 +303,29 @@ def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_pag
     assert "is proven in exact arithmetic" not in page.text
 
 
-def test_mechanisms_are_compared_with_reasons(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+    """What the others keep is not computed a second time."""
     text = lip_page.sections["utility"]
     assert len(lip.plan) >= 4
-    for line in lip.public().plan:
-        assert line.mechanism in text
-        if line.reason is not None:
-            assert _plain(line.reason) in text
-        if line.share is not None:
-            assert _plain(number_texts.percent(line.share)) in text
+    (row,) = public_report(lip).compared
+    chosen, *none = [line for line in lip.public().plan if line.mechanism == lip.protocol.mechanism]
+    assert (row.mechanism, row.share, none) == (chosen.mechanism, chosen.share, [])
+    assert _plain(number_texts.percent(row.share)) in text
+    for line in lip.plan:
+        assert (line.mechanism in text) is (line.mechanism == row.mechanism), line.mechanism
     assert text.count("used for this release") == 1
     without = read_page(render_public(public_report(dataclasses.replace(lip, plan=()))))
-    assert "Mechanisms compared" not in without.text
+    assert "The mechanism" not in without.text
+
+
+def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places(make_content: Builder) -> None:
+    """It is 0, where every other level within the bound is told as the bound."""
+    for mechanism, bound in (("watchdog", LIP(0.001)), ("grr", LIP(0.5)), ("optimal", LIP(0.5))):
+        rows = plan(JOINT, bound, [mechanism])
+        content = make_content(JOINT, fit(mechanism, JOINT, bound), bound, plan=tuple(PlanLine.of(row) for row in rows))
+        report = public_report(dataclasses.replace(content, mechanism=MechanismNote.of(mechanism)))
+        assert [row.level for row in report.compared] == [report.figures.level]
+        assert report.figures.level == (0 if mechanism == "watchdog" else 0.5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""The newest version: what the signed index of the series says of a version, so that an old copy is known as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.told import Told
+from funnel.errors import DataError
+from funnel.release.layout import INDEX, ReleaseFolder
+from funnel.release.series_index import SeriesIndex
+
+_NAME = "newest version"
+
+
+def read_index(folder: ReleaseFolder, told: Told) -> bytes | None:
+    """The series index that was given, or is beside the folder; None where there is none.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    if told.index is not None or told.fetched:
+        return told.index
+    beside = folder.root.parent / INDEX
+    return read_document(beside) if beside.is_symlink() or beside.exists() else None
+
+
+def check_newest(
+    content: bytes | None,
+    series: str,
+    version: str,
+    signature: str | None,
+    signed_by: str | None,
+    told: Told,
+    place: Path,
+) -> Result | None:
+    """Whether the series index lists the version as it is here, and as the newest one.
+
+    Whoever asks for a version by its number may ask for an older one. Any other address, such as that of the series or
+    of a copy under another name, is held to be the newest.
+
+    Parameters
+    ----------
+    content : bytes or None
+        The index.
+    series, version : str
+        As the data package has them.
+    signature : str or None
+        SHA-256 (hex) of the signature of the version.
+    signed_by : str or None
+        The public key (hex) that has to have signed the index: the publisher's, where it is known, else that of the
+        version.
+    told : Told
+    place : Path
+        The folder that is audited.
+
+    Returns
+    -------
+    Result or None
+        None where nothing says that the version is the newest: then another check says that this could not be checked.
+    """
+    if content is None:
+        if not told.by_latest:
+            return None
+        return unchecked(
+            _NAME, f"{INDEX} is not beside the versions, so that an older one may have taken the place of the newest"
+        )
+    try:
+        index = SeriesIndex.from_json(content, INDEX)
+        difference = canonical_difference(content, Path(INDEX))
+    except DataError as error:
+        return judged(_NAME, [str(error)], "")
+    listed, newest = index.listed.find(version), index.listed.newest
+    by_number = not told.by_latest and (told.asked or place.name) == version
+
+    def complaints() -> Iterator[str]:
+        if difference is not None:
+            yield difference
+        if not index.holds():
+            yield f"the signature of {INDEX} is not of this list"
+        if signed_by is not None and index.public_key != signed_by:
+            yield f"{INDEX} was signed with key {index.public_key}, not with {signed_by}"
+        if index.listed.series != series:
+            yield f"{INDEX} is of another series"
+        elif listed is None:
+            yield f"{INDEX} does not list version {version}"
+        elif listed.signature != signature:
+            yield f"version {version} is not the one that {INDEX} lists"
+        elif listed.withdrawn:
+            yield f"version {version} was withdrawn by its publisher"
+        elif version != newest and not by_number:
+            yield f"version {version} is not the newest one, {newest}; to check an older one name it by its number"
+
+    count = len(index.listed.versions)
+    which = "the newest" if version == newest else f"an older one, for {newest} is the newest,"
+    return judged(_NAME, complaints(), f"version {version} is {which} of {count} in {INDEX}")
