@@ -276,6 +276,7 @@ class FinishedFolder(FinishedVersion):
             promise=self.said.promise,
             reserve=self.said.reserve,
             robust=self.said.robust,
+            observers=self.said.observers,
             name=f"{self.said.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,

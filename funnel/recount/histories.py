@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.recount.chapters import NEW, Chapter, Tree
+from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected
 from funnel.recount.expected_waves import ExpectedWaves, lost_by_version
 from funnel.recount.history_bounds import (
@@ -27,6 +27,7 @@ from funnel.recount.history_bounds import (
     level_above,
     sides_of,
 )
+from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
@@ -93,6 +94,8 @@ class VersionHistories:
         With noise: the same of the people that public tables lead one to expect.
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
+    observers : tuple of ObserverHistories
+        The same for each observer for whom the version is bounded; what stands above is the most of these.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables; of the last version.
     """
@@ -111,8 +114,29 @@ class VersionHistories:
     broken: tuple[str, ...]
     followed: tuple[float, int]
     moved_level: float | None
+    observers: tuple[ObserverHistories, ...]
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
+
+
+@dataclass(frozen=True)
+class ObserverHistories:
+    """What a version tells one observer of people about whom other versions told something before.
+
+    Attributes
+    ----------
+    observer : str
+    level : float
+    moved, outside : int
+    moved_level : float or None
+        As of `VersionHistories`.
+    """
+
+    observer: str
+    level: float
+    moved: int
+    outside: int
+    moved_level: float | None
 
 
 @dataclass(frozen=True)
@@ -226,13 +250,17 @@ class _Judging:
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
+        apart = iter(() if self._apart is None else PathDistributions(self._apart).versions())
         for chapter, laws in PathDistributions(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
+            _, of_movers = next(apart, (None, iter(())))
+            entry = self.entries[chapter.ordinal]
             if self.coming and not last:
                 for _ in laws:
                     pass
+                for _ in of_movers:
+                    pass
                 continue
-            entry = self.entries[chapter.ordinal]
             followed = followed_by(self.database, self.tree, entry)
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
             complaints = [*self._complaints(entry, followed)]
@@ -240,15 +268,32 @@ class _Judging:
             expected = self._attending(entry)
             attending = None if expected is None else expected[0]
             found = self._judged(entry, laws, followed, declared, attending)
+            if MOVER_STAYER in entry.observers:
+                found = _with(found, *self._judged_for_movers(entry, of_movers, followed, declared))
+            else:
+                for _ in of_movers:
+                    pass
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
             before, drawn = self.entries[: chapter.ordinal], followed.by_channel
             noise = noise_of_tables(self.database, before, entry, drawn, missing) if last else ()
-            yield replace(found, complaints=tuple(complaints), noise=noise)
+            yield replace(found, complaints=(*found.complaints, *complaints), noise=noise)
 
     @cached_property
     def _exact(self) -> ExactDistributions:
         return ExactDistributions(self.tree)
+
+    @cached_property
+    def _apart(self) -> Tree | None:
+        """The tree of somebody who knows who changed, of all versions that say so before one that does not."""
+        chapters = [entry.chapter for entry in self.entries]
+        known = next((place for place, one in enumerate(chapters) if one.classes is None), len(chapters))
+        return told_apart(chapters[:known]) if known else None
+
+    @cached_property
+    def _exact_apart(self) -> ExactDistributions:
+        assert self._apart is not None
+        return ExactDistributions(self._apart)
 
     @cached_property
     def _left_open(self) -> OpenHistories:
@@ -277,11 +322,7 @@ class _Judging:
             rows = chapter.channels[chapter.followed[law.node]]
             if attending is not None:
                 attending.add(law, chapter)
-            try:
-                found = judge_history(sides, inner, law, rows, shares[origin])
-            except Undecided:
-                law = _whole(law, self._exact.law(law.node, chapter.ordinal))
-                found = judge_history(sides, inner, law, rows, shares[origin])
+            found = _found(sides, inner, law, rows, shares[origin], self._exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
             every.add(law.node, found, 0)
             if left_open is not None and not left_open.holds(law.node, chapter, sides):
@@ -307,10 +348,33 @@ class _Judging:
             broken=tuple(every.broken()),
             followed=(every.level(promise, sides), len(chapter.followed)),
             moved_level=real.moved_level(promise, sides),
+            observers=(real.observer(TRANSITIONS, promise, sides),),
             expected=None
             if attending is None
             else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
         )
+
+    def _judged_for_movers(
+        self, entry: Entry, laws: Iterator[HistoryDistribution], followed: Followed, promise: Promise
+    ) -> tuple[ObserverHistories | None, float, tuple[str, ...]]:
+        """The same for who knows who changed: of people, the level of all histories, and in what way it is broken."""
+        ordinal, missing = entry.chapter.ordinal, self.missing[entry.chapter.ordinal]
+        if self._apart is None or ordinal >= len(self._apart.chapters):
+            why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
+            return None, 0.0, (why,)
+        tree, chapter = self._apart, self._apart.chapters[ordinal]
+        sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
+        every, real = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(2))
+        had = {*followed.people, *([NEW] if missing else [])}
+        for law in laws:
+            rows = chapter.channels[chapter.followed[law.node]]
+            shares = chapter.shares(tree.origin(law.node, ordinal))
+            found = _found(sides, inner, law, rows, shares, self._exact_apart, ordinal)
+            every.add(law.node, found, 0)
+            if law.node in had:
+                real.add(law.node, found, followed.people.get(law.node, 0))
+        broken = tuple(f"{said}, for who knows who changed" for said in every.broken())
+        return real.observer(MOVER_STAYER, promise, sides), every.level(promise, sides), broken
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -338,6 +402,7 @@ class _Judging:
         yield from order_complaints(self.database, entry)
         if entry.chapter.units is not None:
             yield from unit_complaints(self.database, self.tree, entry)
+        yield from class_complaints(self.database, before, entry)
         wrong, last = unfollowed(self.database, self.tree, before, entry)
         if wrong:
             yield f"{wrong:,} people have a history that does not go on from their own"
@@ -410,6 +475,11 @@ class _Tally:
         """Of histories that are moved; None if there is none."""
         return None if self._moved_worst is None else level_above(promise, sides, self._moved_worst)
 
+    def observer(self, name: str, promise: Promise, sides: Sequence[Side]) -> ObserverHistories:
+        """What was found, for an observer."""
+        level, moved_level = self.level(promise, sides), self.moved_level(promise, sides)
+        return ObserverHistories(name, level, int(self.moved), int(self.outside), moved_level)
+
     def broken(self) -> Iterator[str]:
         """Sentences about histories that break the bound."""
         for what, nodes in self._failed.items():
@@ -418,6 +488,41 @@ class _Tally:
 
     def _length(self, node: int) -> int:
         return len(self._tree.history(node))
+
+
+def _found(
+    sides: Sequence[Side],
+    inner: Sequence[Side],
+    law: HistoryDistribution,
+    rows: Rows,
+    shares: Sequence[int],
+    exact: ExactDistributions,
+    version: int,
+) -> HistoryFinding:
+    """What an observer learns who knows a history; in fractions where limits on its law do not tell."""
+    try:
+        return judge_history(sides, inner, law, rows, shares)
+    except Undecided:
+        return judge_history(sides, inner, _whole(law, exact.law(law.node, version)), rows, shares)
+
+
+def _with(
+    found: VersionHistories, movers: ObserverHistories | None, every: float, broken: tuple[str, ...]
+) -> VersionHistories:
+    """What was found for who knows changes, with what was found for who knows who changed; the most of both."""
+    if movers is None:
+        return replace(found, complaints=broken)
+    levels = [one for one in (found.moved_level, movers.moved_level) if one is not None]
+    return replace(
+        found,
+        level=max(found.level, movers.level),
+        moved=max(found.moved, movers.moved),
+        outside=max(found.outside, movers.outside),
+        moved_level=max(levels, default=None),
+        observers=(*found.observers, movers),
+        followed=(max(found.followed[0], every), found.followed[1]),
+        broken=(*found.broken, *broken),
+    )
 
 
 def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:
