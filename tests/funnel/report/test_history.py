@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from funnel import ALIP, LDP, LIP, Joint, fit
-from funnel.findings.followed import FoundHistory
+from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.history.drift import drift_between
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register
@@ -54,6 +54,10 @@ FOUND = FoundHistory(
     alone=0.7876543,
     bound=0.7876543,
     entropy=0.8765432,
+    observers=(
+        FoundObserver("transitions", 0.41234567, 120, 110, 0.71234567),
+        FoundObserver("mover-stayer", 0.49876543, 137, 133, None),
+    ),
 )
 WAVES = waves(8, 3, 70)
 
