@@ -285,10 +285,7 @@ def page_of(figures: Figures) -> str:
         if name in (SMALL, RELEASED):
             continue
         case, family, kind = name.rsplit(", ", 2)
-        cells = [
-            f"{one['outside'] / found['people']:.1%} ({'∞' if one['worst'] is None else format(one['worst'], '.2f')})"
-            for one in found["by"].values()
-        ]
+        cells = [_outside(one, found["people"]) for one in found["by"].values()]
         kept = f"{found['kept'][-1]:.3f}"
         cells.append(f"{found['by']['trajectories']['beyond'] / found['people']:.1%}")
         lines.append(f"| {case} | {family} | {kind} | {kept} | {found['histories']:,} | {' | '.join(cells)} |")
@@ -342,16 +339,19 @@ def released_table(figures: Figures) -> list[str]:
 
 def short_table(figures: Figures) -> list[str]:
     """The same in a few columns, for the guide: rows that tell most."""
-    lines = ["| panel | rows for | bounded for | kept | transitions | mover-stayer |", "|---|---|---|---|---|---|"]
+    lines = ["| panel | rows for | bounded for | kept | transitions | mover-stayer | fitted |", "|---" * 7 + "|"]
     for name in (one for one in figures if SYNTHETIC.name in one or "information" in one):
         case, family, kind = name.rsplit(", ", 2)
         found = figures[name]
-        cells = [
-            f"{found['by'][one]['outside'] / found['people']:.1%} ({found['by'][one]['worst']:.2f})"
-            for one in OBSERVERS
-        ]
+        cells = [_outside(found["by"][one], found["people"]) for one in (*OBSERVERS, "fitted")]
         lines.append(f"| {case} | {family} | {kind} | {found['kept'][-1]:.3f} | {' | '.join(cells)} |")
     return lines
+
+
+def _outside(one: Figures, people: int) -> str:
+    """The share of the people who are outside for an observer, and the worst level."""
+    worst = "∞" if one["worst"] is None else format(one["worst"], ".2f")
+    return f"{one['outside'] / people:.1%} ({worst})"
 
 
 def quoted(figures: Figures) -> list[str]:
