@@ -176,8 +176,9 @@ def _holds(found: RegisterHistories, history: History) -> str:
     this = found.version(str(history.name))
     if this is None:
         return ""
+    moved = "" if this.moved_level is None else f" (level {this.moved_level:.12g} nats)"
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
         f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers)}, and {this.moved:,} people "
-        "moved before it"
+        f"moved before it{moved}"
     )

@@ -96,8 +96,8 @@ class FoundHistory:
     channels : int
         Different channels that they were drawn from.
     level : float
-        Largest level over all histories that the frequencies alone did not move out of the bound, and over all that
-        could be published; never below the exact one, and within the bound.
+        Largest level over all histories that are not outside the bound by themselves, and over all that could be
+        published; never below the exact one, and within the bound.
     level_ratio : str or None
         The exact ratio at one place where it is attained, as ``"numerator/denominator"``.
     worst : tuple of (str, str)

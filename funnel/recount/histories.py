@@ -76,8 +76,8 @@ class VersionHistories:
     histories : int
         Different histories that people had before it.
     people, moved, outside : int
-        Records of the version; those of its people whose history by itself is outside the bound, as frequencies have
-        moved; and those of them who can get an output that is outside of it.
+        Records of the version; those of its people whose history by itself is outside the bound, as frequencies changed
+        or as earlier values go with a later secret; and those of them who can get an output that is outside of it.
     by_output : tuple of int, length b
         How many people got an output.
     by_channel : mapping of (channel, input) to int
