@@ -16,7 +16,7 @@ import pytest
 
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP
-from funnel.history import drawing_protocol, follow
+from funnel.history import Step, drawing_protocol, follow
 from funnel.history.observers import OBSERVERS, observers_of
 from funnel.joint import Joint
 from funnel.recount.histories import RegisterHistories, recount_histories
@@ -69,7 +69,7 @@ def panel(seed: int, count: int = 4, people: int = PEOPLE) -> list[Wave]:
 WAVES = panel(1)
 
 
-def publish(register: Register, wave: Wave, version: str, folder: Path, asked: tuple[str, ...] | None = None) -> None:
+def publish(register: Register, wave: Wave, version: str, folder: Path, asked: tuple[str, ...] | None = None) -> Step:
     """Publish a wave as a release without noise does."""
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
@@ -89,26 +89,21 @@ def publish(register: Register, wave: Wave, version: str, folder: Path, asked: t
         observers=tuple(one.observer for one in step.by_observer),
     )
     register.settle(prepared)
-    STEPS.append(step)
+    return step
 
 
-STEPS: list = []
-
-
-def published(folder: Path) -> RegisterHistories:
+def published(folder: Path) -> tuple[list[Step], RegisterHistories]:
     """The waves as a register, and what the recount finds in it."""
-    STEPS.clear()
     register = Register.of(folder, REGISTER)
-    for number, wave in enumerate(WAVES):
-        publish(register, wave, f"1.{number}.0", folder)
-    return recount_histories(register.root)
+    steps = [publish(register, wave, f"1.{number}.0", folder) for number, wave in enumerate(WAVES)]
+    return steps, recount_histories(register.root)
 
 
-def complaints(found: RegisterHistories) -> Iterator[str]:
+def complaints(steps: list[Step], found: RegisterHistories) -> Iterator[str]:
     """All that is wrong with it, and all figures that are others than the maker's."""
     yield from found.complaints
     yield from observer_complaints(found.entries, None)
-    for step, version in zip(STEPS, found.versions, strict=True):
+    for step, version in zip(steps, found.versions, strict=True):
         yield from (*version.complaints, *version.broken)
         for told, one in zip(step.by_observer, version.observers, strict=False):
             same = (told.observer, told.moved, told.outside) == (one.observer, one.moved, one.outside)
@@ -117,9 +112,9 @@ def complaints(found: RegisterHistories) -> Iterator[str]:
 
 
 def test_what_is_decided_for_both_observers_is_judged_the_same(tmp_path: Path) -> None:
-    found = published(tmp_path)
-    assert not list(complaints(found))
-    for step, version in zip(STEPS, found.versions, strict=True):
+    steps, found = published(tmp_path)
+    assert not list(complaints(steps, found))
+    for step, version in zip(steps, found.versions, strict=True):
         assert [one.observer for one in version.observers] == list(OBSERVERS)
         assert version.level == max(one.level for one in version.observers)
         assert version.moved == max(one.moved for one in version.observers) == step.moved
@@ -129,7 +124,6 @@ def test_what_is_decided_for_both_observers_is_judged_the_same(tmp_path: Path) -
 
 def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: Path) -> None:
     register = Register.of(tmp_path, REGISTER)
-    STEPS.clear()
     for number, wave in enumerate(WAVES):
         publish(register, wave, f"1.{number}.0", tmp_path, ("transitions",))
     found = recount_histories(register.root)
@@ -142,8 +136,7 @@ def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: P
 
 
 def test_beliefs_in_whole_numbers_are_those_in_doubles(tmp_path: Path) -> None:
-    published(tmp_path)
-    step = STEPS[-1]
+    step = published(tmp_path)[0][-1]
     for observer in observers_of(step.past, step.observed):
         laws = observer.laws(step.followed)
         for place, node in enumerate(step.followed.tolist()):
@@ -244,7 +237,7 @@ LINES = {
 def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
     with patched(Patch(*LINES[name])):
         try:
-            found = published(tmp_path)
+            made = published(tmp_path)
         except FunnelError:
             return
-    assert list(complaints(found))
+    assert list(complaints(*made))
