@@ -20,8 +20,9 @@ from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
 from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
+from funnel.recount.found_histories import RegisterHistories, VersionHistories
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.movers import observer_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows

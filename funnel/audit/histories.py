@@ -10,8 +10,9 @@ from funnel.audit.evidence import Evidence
 from funnel.audit.files import parse_json, read_document
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
+from funnel.recount.found_histories import RegisterHistories, VersionHistories
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints
 from funnel.recount.promise import read_promise
 from funnel.recount.released import ReleasedProtocol

@@ -19,7 +19,8 @@ from funnel.guarantees import LIP
 from funnel.history import Step, drawing_protocol, follow
 from funnel.history.observers import OBSERVERS, observers_of
 from funnel.joint import Joint
-from funnel.recount.histories import RegisterHistories, recount_histories
+from funnel.recount.found_histories import RegisterHistories
+from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints
 from funnel.register.following import drawn_people, follow_snapshot, observe
 from funnel.register.register import Register

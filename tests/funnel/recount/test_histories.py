@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError, SpecError
 from funnel.recount.chapters import Chapter, Tree
-from funnel.recount.histories import RegisterHistories, recount_histories
+from funnel.recount.found_histories import RegisterHistories
+from funnel.recount.histories import recount_histories
 from funnel.recount.history_bounds import judge_history, sides_of
 from funnel.recount.packed import packed, scaled_up, unpacked, width_for
 from funnel.recount.path_laws import BITS, ExactDistributions, HistoryDistribution, PathDistributions
