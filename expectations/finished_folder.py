@@ -332,6 +332,7 @@ class FinishedFolder:
             promise=self.spec_text.promise,
             reserve=self.spec_text.reserve,
             robust=self.spec_text.robust,
+            observers=self.spec_text.observers,
             name=f"{self.spec_text.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,

@@ -21,9 +21,11 @@ from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.pipeline.expectations.unit_places import misplaced_rows
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
+from funnel.recount.found_histories import RegisterHistories, VersionHistories
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.movers import observer_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
@@ -67,6 +69,8 @@ class HistoryEvidence:
         That the text of the spec names.
     robust : bool
         Whether the text of the spec asks for the bound under every set of tables that noise leaves open.
+    observers : list of str or None
+        For whom the text of the spec asks for the bound; None where it does not say.
     name : str
         ``"<series>/<version>"``.
     recount : Recount
@@ -93,6 +97,7 @@ class HistoryEvidence:
     promise: Promise
     reserve: float
     robust: bool
+    observers: list[str] | None
     name: str
     recount: Recount
     public: PublicFrequencies | None
@@ -163,6 +168,7 @@ class HistoryEvidence:
         told_of_means = entry.means == (None if public is None else public.means)
         yield claim("means", told_of_means, "are not those that are published")
         yield _none("what is left open", tuple(open_complaints(entry, public, self.robust)))
+        yield _none("observers", tuple(observer_complaints(self.found.entries, self.observers)))
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
@@ -287,7 +293,16 @@ class HistoryEvidence:
         yield claim("level", close, f"is {level!r}, and it is {version.level!r} over all histories")
         yield same("moved", stated["moved"], version.moved)
         yield same("outside", stated["outside"], version.outside)
-        yield self._moved_level(stated["moved_level"])
+        yield _moved_level("level of the moved", stated["moved_level"], version.moved_level)
+        yield same(
+            "observers", [one["observer"] for one in stated["observers"]], [one.observer for one in version.observers]
+        )
+        for told, one in zip(stated["observers"], version.observers, strict=False):
+            near = math.isclose(told["level"], one.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
+            yield claim(f"level for {one.observer}", near, f"is {told['level']!r}, and it is {one.level!r}")
+            yield same(f"moved for {one.observer}", told["moved"], one.moved)
+            yield same(f"outside for {one.observer}", told["outside"], one.outside)
+            yield _moved_level(f"level of the moved for {one.observer}", told["moved_level"], one.moved_level)
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
         yield from self._expected(stated["expected"])
@@ -295,14 +310,6 @@ class HistoryEvidence:
         yield same("units", stated["units"], None if units is None else sum(units))
         yield same("versions", stated["versions"], len(self.found.entries))
         yield same("register", stated["register"], self.prepared.register.name)
-
-    def _moved_level(self, stated: float | None) -> Claim:
-        """What is told of people who are moved; nothing where nobody is, or where a secret is ruled out."""
-        found = self.version.moved_level
-        if found is None or math.isinf(found):
-            return same("level of the moved", stated, None)
-        close = stated is not None and math.isclose(stated, found, rel_tol=_LEVEL, abs_tol=_LEVEL)
-        return claim("level of the moved", close, f"is {stated!r}, and it is {found!r}")
 
     def _expected(self, stated: Mapping[str, Any] | None) -> Iterator[Claim]:
         """What is told of people who are expected, which alone is public of histories."""
@@ -327,6 +334,14 @@ class HistoryEvidence:
         if left is not None and found_left is not None:
             agree = abs(left - found_left) <= room
         yield claim("expected open", agree, f"is {left!r}, and it is {found_left!r} of the expected people")
+
+
+def _moved_level(name: str, stated: float | None, found: float | None) -> Claim:
+    """What is told of people who are moved; nothing where nobody is, or where a secret is ruled out."""
+    if found is None or math.isinf(found):
+        return same(name, stated, None)
+    close = stated is not None and math.isclose(stated, found, rel_tol=_LEVEL, abs_tol=_LEVEL)
+    return claim(name, close, f"is {stated!r}, and it is {found!r}")
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:

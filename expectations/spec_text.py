@@ -172,6 +172,12 @@ class SpecText:
         return bool(self.section("history").get("robust", False))
 
     @property
+    def observers(self) -> list[str] | None:
+        """For whom everything published about a person is to be bounded; None where that is not said."""
+        found = self.section("history").get("observers")
+        return None if found is None else list(map(str, found))
+
+    @property
     def reserve(self) -> float:
         """The share of the budget that is used while frequencies may still move."""
         return float(self.section("history").get("budget_fraction", 1.0))

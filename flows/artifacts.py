@@ -106,7 +106,8 @@ def _together(findings: PublicFindings) -> list[str]:
     versions = "this and all later versions" if found.versions == 1 else f"all {found.versions:,} versions"
     return [
         f"- **About the same people**: one bound for {versions} together; this one alone would have kept "
-        f"{found.share_alone:.1%}; frequencies alone move at most {found.outside_at_most:.1%} of the people out of it"
+        f"{found.share_alone:.1%}; earlier versions take at most {found.outside_at_most:.1%} of the people out of it, "
+        "as frequencies changed or as earlier values go with a later secret"
     ]
 
 

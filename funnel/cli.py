@@ -161,7 +161,7 @@ def plan_command(
     buys.
 
     Where SPEC says that its versions are about the same people, the register of what was published about them is read:
-    how many histories they have, what can be kept given these, whom the frequencies alone moved out of the bound, and
+    how many histories they have, what can be kept given these, whom earlier versions take out of the bound by now, and
     what a reserve costs and saves; for a first version also what it costs to begin with less of the bound.
 
     What breaks the rules of [disclosure] is told in numbers. With --suggest, the groups of values that mend it and keep

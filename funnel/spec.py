@@ -381,6 +381,12 @@ class ReleaseSpec(Section):
         return self.register is not None and self.history is not None and self.history.robust
 
     @property
+    def asks_for_movers(self) -> bool:
+        """Whether everything published about a person is to be bounded for "mover-stayer" too, by name."""
+        asked = None if self.register is None or self.history is None else self.history.observers
+        return asked is not None and "mover-stayer" in asked
+
+    @property
     def folder(self) -> Path:
         """The folder of the spec file, absolute."""
         return self._folder

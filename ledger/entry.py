@@ -82,7 +82,7 @@ class Event(Part):
     level, joint_level : float or None
         Of the version alone, and over all histories (nats); None where it is not known or not finite.
     histories, moved, outside : int or None
-        Different histories; people whom frequencies alone moved outside the bound; people outside it after this.
+        Different histories; people whom earlier versions took outside the bound; people outside it after this.
     rows : int or None
     digests : Digests
     key : str or None

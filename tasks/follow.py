@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import ReleaseRefused
-from funnel.findings.followed import ExpectedHistory, FoundHistory
+from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
@@ -150,7 +150,8 @@ def follow(
             )
 
         if frequencies.noise is None:
-            found = decided(people.observed)
+            observers = register.observers(spec.history.observers)
+            found = decided(replace(people.observed, observers=observers))
         else:
             who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
             expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
@@ -277,6 +278,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
         left_open=_left_open(frequencies) if found.observed.limits is not None else None,
+        observers=tuple(one.observer for one in found.by_observer),
     )
 
 
@@ -380,9 +382,18 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
         bound=found.bound,
         entropy=found.entropy,
         units=found.opening.joint.n if found.waves else None,
-        moved_level=None if found.moved_level is None or math.isinf(found.moved_level) else found.moved_level,
+        moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(register, people, expected),
+        observers=tuple(
+            FoundObserver(one.observer, one.level, one.moved, one.outside, _finite(one.moved_level))
+            for one in found.by_observer
+        ),
     )
+
+
+def _finite(level: float | None) -> float | None:
+    """A level as findings keep it: None where it is infinite."""
+    return None if level is None or math.isinf(level) else level
 
 
 def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:

@@ -1,6 +1,7 @@
-"""What somebody believes who knows that some people never change: a recursion of its own, by plain loops over people.
+"""What observers believe who know that some people never change: recursions of their own, by plain loops over people.
 
-Nothing of ``funnel.history`` is used. The number of stayers among those who never changed is fitted here, or given.
+Nothing of ``funnel.history`` is used. One counts changes among those who never changed and those who did; the other
+fits, by EM, how many of those who never changed never will.
 """
 
 from __future__ import annotations
@@ -19,6 +20,75 @@ from tests.histories import History, Reader, Table, Wave
 
 @dataclass(frozen=True)
 class MoverStayerReader(Reader):
+    """Knows how common every change is among those who changed before, and among those who never did.
+
+    Cells are places of secret and input, the same in all waves; tables of classes have those who never changed first.
+    """
+
+    def changed(self, t: int) -> dict[Hashable, int]:
+        """Who of a wave was ever something else, in it or before."""
+        cells: dict[Hashable, set[tuple[int, int]]] = {}
+        for wave in self.waves[: t + 1]:
+            for key, cell in wave.people.items():
+                cells.setdefault(key, set()).add(cell)
+        return {key: int(len(cells[key]) > 1) for key in self.waves[t].people}
+
+    def of_classes(self, history: History, t: int) -> Table:
+        """P(class, s, x in t | history), (2, c, a)."""
+        key = ("classes", history, t)
+        if key not in self._known:
+            law = self.law(t)
+            if not history:
+                self._known[key] = np.stack([law, law * self.number(0)])
+            else:
+                v = history[-1][0]
+                went = self._went(v, t)
+                secrets = self.prior(v, t) > 0
+                common = law * secrets[:, None]
+                unseen = np.stack([common / common.sum(), law * self.number(0)])
+                table = unseen * self.number(0)
+                for state, share in np.ndenumerate(self.classes_after(history)):
+                    counts = went.get(state)
+                    if counts is None:
+                        table = table + share * unseen
+                        continue
+                    for now, count in counts.items():
+                        table[now] += share * self.number(count) / self.number(sum(counts.values()))
+                self._known[key] = table
+        return self._known[key]
+
+    def _went(self, v: int, t: int) -> dict[Any, Counter[Any]]:
+        """How many of each class and cell in one wave are of which in another."""
+        key = ("went", v, t)
+        if key not in self._known:
+            before, after, found = self.changed(v), self.changed(t), {}
+            for person, was in self.waves[v].people.items():
+                if person in after:
+                    now = (after[person], *self.waves[t].people[person])
+                    found.setdefault((before[person], *was), Counter())[now] += 1
+            self._known[key] = found
+        return self._known[key]
+
+    def classes_after(self, history: History) -> Table:
+        """P(class, s, x in the last version | history), (2, c, a)."""
+        key = ("classes after", history)
+        if key not in self._known:
+            (t, y), earlier = history[-1], history[:-1]
+            masses = self.of_classes(earlier, t) * self._weights(t, earlier)[y]
+            self._known[key] = masses / masses.sum()
+        return self._known[key]
+
+    def before(self, history: History, t: int) -> Table:
+        """P(s, x in t | history), (c, a)."""
+        return self.of_classes(history, t).sum(axis=0)
+
+    def after(self, history: History) -> Table:
+        """P(s, x in the last version | history), (c, a)."""
+        return self.classes_after(history).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class FittedReader(Reader):
     """Knows all that `Reader` knows, and what share of those who never changed are stayers.
 
     Cells are places of secret and input, the same in all waves.
@@ -27,7 +97,7 @@ class MoverStayerReader(Reader):
     stayers: Mapping[tuple[tuple[int, int], tuple[int, ...]], Any] = field(default_factory=dict)
 
     @classmethod
-    def fitted(cls, waves: tuple[Wave, ...], rows: Any, number: Any, rounds: int = 3000) -> MoverStayerReader:
+    def fitted(cls, waves: tuple[Wave, ...], rows: Any, number: Any, rounds: int = 3000) -> FittedReader:
         """By rounds of EM, from a half."""
         reader = cls(waves, rows, number, stayers={})
         never = Counter(person for person in map(reader.never_changed, reader.somebody()) if person is not None)

@@ -161,6 +161,7 @@ def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = 
         key_columns=KEY.columns,
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
+        observers=("transitions",),
     )
 
 

@@ -20,9 +20,22 @@ WHOLE = 2**63
 SECRETS, VALUES = 2, 3
 TYPES = {
     "forgotten.parquet": {"high": pa.uint64(), "low": pa.uint64()},
-    "people.parquet": {"high": pa.uint64(), "low": pa.uint64(), "cell": pa.int32(), "node": pa.int64()},
+    "people.parquet": {
+        "high": pa.uint64(),
+        "low": pa.uint64(),
+        "cell": pa.int32(),
+        "changed": pa.int8(),
+        "node": pa.int64(),
+    },
     "nodes.parquet": {"parent": pa.int64(), "output": pa.int32()},
-    "changes.parquet": {"version": pa.int32(), "before": pa.int32(), "after": pa.int32(), "records": pa.int64()},
+    "changes.parquet": {
+        "version": pa.int32(),
+        "before": pa.int32(),
+        "after": pa.int32(),
+        "changed_before": pa.int8(),
+        "changed_after": pa.int8(),
+        "records": pa.int64(),
+    },
     "channels.parquet": {"channel": pa.int32(), "input": pa.int32(), "output": pa.int32(), "weight": pa.uint64()},
     "followed.parquet": {"node": pa.int64(), "channel": pa.int32()},
     "effective.parquet": {"input": pa.int32(), "output": pa.int32(), "weight": pa.uint64()},
@@ -54,6 +67,10 @@ class Made:
         P(s, x | h) by history, up to a factor.
     changes : dict
         By earlier version, counts of (cell there, cell here).
+    changed : dict
+        Whether everybody in it ever had other values, in it or before.
+    states : dict
+        By earlier version, counts of (cell there, cell here, changed till there, changed till here).
     """
 
     wave: Wave
@@ -66,6 +83,8 @@ class Made:
     followed: dict[int, int] = field(default_factory=dict)
     laws: dict[int, Law] = field(default_factory=dict)
     changes: dict[int, Counter[tuple[int, int]]] = field(default_factory=dict)
+    changed: dict[int, bool] = field(default_factory=dict)
+    states: dict[int, Counter[tuple[int, int, bool, bool]]] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counter[int]:
@@ -174,9 +193,14 @@ class History:
         first = 1 if not self.made else self.made[-1].first + len(self.made[-1].parents)
         made = Made(wave, f"panel/1.{number}.0", first)
         self.made.append(made)
+        known = [one.wave for one in self.made]
+        made.changed = {p: len({other[p] for other in known if p in other}) > 1 for p in wave}
         for earlier, other in enumerate(self.made[:-1]):
-            pairs = ((cell(*other.wave[p]), cell(*wave[p])) for p in wave if p in other.wave)
-            made.changes[earlier] = Counter(pairs)
+            both = [p for p in wave if p in other.wave]
+            made.changes[earlier] = Counter((cell(*other.wave[p]), cell(*wave[p])) for p in both)
+            made.states[earlier] = Counter(
+                (cell(*other.wave[p]), cell(*wave[p]), other.changed[p], made.changed[p]) for p in both
+            )
         nodes: dict[tuple[int, int], int] = {}
         for person in sorted(wave):
             before = self.last_node(person, number)
@@ -297,10 +321,14 @@ def write_table(path: Path, rows: Sequence[Sequence[int]]) -> None:
 
 def write_entry(folder: Path, number: int, made: Made, guarantee: str, previous: str | None) -> str:
     """The files of one version; the digest of its ``entry.json``."""
-    people = sorted((*person_digest(p), cell(*made.wave[p]), node) for p, node in made.people.items())
+    people = sorted(
+        (*person_digest(p), cell(*made.wave[p]), int(made.changed[p]), node) for p, node in made.people.items()
+    )
     write_table(folder / "people.parquet", people)
     write_table(folder / "nodes.parquet", list(zip(made.parents, made.outputs, strict=True)))
-    changes = sorted((v, *pair, count) for v, table in made.changes.items() for pair, count in table.items())
+    changes = sorted(
+        (v, *map(int, state), count) for v, table in made.states.items() if table for state, count in table.items()
+    )
     write_table(folder / "changes.parquet", changes)
     channels = [
         (k, x, y, weights[y][x])
@@ -327,6 +355,7 @@ def write_entry(folder: Path, number: int, made: Made, guarantee: str, previous:
         "inputs": {"columns": ["value"], "symbols": [[f"x{x}"] for x in range(VALUES)]},
         "outputs": {"columns": ["value"], "symbols": [[f"y{y}"] for y in range(VALUES)]},
         "guarantee": guarantee,
+        "observers": ["transitions"],
         "reserve": 1.0,
         "mechanism": "optimal",
         "channel": "0" * 64,

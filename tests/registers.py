@@ -53,18 +53,39 @@ def write_example(folder: Path) -> Path:
     library = (channel(0.75)[None], np.stack([channel(0.75), channel(0.5), channel(0.625)]))
     # People 10 to 14, by what is their digest here; cells are 2 s + x.
     people = (
-        {"high": [1, 1, 2, 9], "low": [5, 7, 1, 2**64 - 1], "cell": [0, 1, 3, 2], "node": [1, 2, 2, 1]},
-        {"high": [1, 1, 2**64 - 1, 2], "low": [5, 7, 3, 1], "cell": [0, 3, 2, 3], "node": [3, 4, 5, 4]},
+        {
+            "high": [1, 1, 2, 9],
+            "low": [5, 7, 1, 2**64 - 1],
+            "cell": [0, 1, 3, 2],
+            "changed": [0] * 4,
+            "node": [1, 2, 2, 1],
+        },
+        {
+            "high": [1, 1, 2**64 - 1, 2],
+            "low": [5, 7, 3, 1],
+            "cell": [0, 3, 2, 3],
+            "changed": [0, 1, 0, 0],
+            "node": [3, 4, 5, 4],
+        },
     )
     tables = (
         {
             NODES: node_columns(np.array([0, 0]), np.array([0, 1])),
-            CHANGES: {"version": [], "before": [], "after": [], "records": []},
+            CHANGES: {
+                name: [] for name in ("version", "before", "after", "changed_before", "changed_after", "records")
+            },
             FOLLOWED: {"node": [0], "channel": [0]},
         },
         {
             NODES: node_columns(np.array([1, 2, 0]), np.array([0, 1, 0])),
-            CHANGES: {"version": [0, 0, 0], "before": [0, 1, 3], "after": [0, 3, 3], "records": [1, 1, 1]},
+            CHANGES: {
+                "version": [0, 0, 0],
+                "before": [0, 1, 3],
+                "after": [0, 3, 3],
+                "changed_before": [0, 0, 0],
+                "changed_after": [0, 1, 0],
+                "records": [1, 1, 1],
+            },
             FOLLOWED: {"node": [0, 1, 2], "channel": [0, 1, 2]},
         },
     )
@@ -93,6 +114,7 @@ def write_example(folder: Path) -> Path:
             inputs=Symbols.of(INPUTS),
             outputs=Symbols.of(OUTPUTS),
             guarantee="lip:1.0",
+            observers=("transitions", "mover-stayer"),
             reserve=1.0,
             mechanism="optimal",
             channel=effective.digest,

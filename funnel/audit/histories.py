@@ -10,13 +10,16 @@ from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
+from funnel.recount.found_histories import RegisterHistories, VersionHistories
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.histories import recount_histories
+from funnel.recount.movers import observer_complaints
 from funnel.recount.promise import read_promise
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
+from funnel.release.findings import FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History, Record
 
@@ -125,6 +128,9 @@ def _complaints(
         yield f"the published channel {said}"
     for said in open_complaints(entry, public, robust is not None and robust.robust):
         yield f"its entry {said}"
+    place = found.entries.index(entry)
+    for said in observer_complaints(found.entries[: place + 1], None if robust is None else robust.observers):
+        yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
@@ -138,6 +144,7 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
     else:
         told.append((stated.level, stated.histories, stated.moved, stated.outside))
     # Nobody can tell any more what became of people who are forgotten since; who was so before had no history.
+    yield from () if stated is None else _by_observer(this, stated)
     since = this.missing - (0 if stated is None else stated.forgotten)
     # Without noise all histories are known that anybody had.
     most = this.followed if since > 0 else (this.level, this.histories)
@@ -152,11 +159,27 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
                 yield f"{known:,} of its people are {what}, and another number was stated"
 
 
+def _by_observer(this: VersionHistories, stated: FoundHistoryPart) -> Iterator[str]:
+    """What was stated of each observer; of people who were forgotten since nobody can tell any more."""
+    if [one.observer for one in stated.observers] != [one.observer for one in this.observers]:
+        yield "other observers were stated than it is bounded for"
+    since = this.missing - stated.forgotten
+    for told, one in zip(stated.observers, this.observers, strict=False):
+        room = _LEVEL * max(1.0, one.level)
+        if not one.level - room <= told.level <= (this.followed[0] if since > 0 else one.level) + room:
+            yield f"the level for {one.observer} is {one.level:.12g} nats, and another one was stated"
+        for what, number, known in (("moved", told.moved, one.moved), ("outside", told.outside, one.outside)):
+            if not known <= number <= known + since:
+                yield f"{known:,} of its people are {what} for {one.observer}, and another number was stated"
+
+
 def _holds(found: RegisterHistories, history: History) -> str:
     this = found.version(str(history.name))
     if this is None:
         return ""
+    moved = "" if this.moved_level is None else f" (level {this.moved_level:.12g} nats)"
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
-        f"{this.promise.kind}, and {this.moved:,} people moved before it"
+        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers)}, and {this.moved:,} people "
+        f"moved before it{moved}"
     )

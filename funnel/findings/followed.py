@@ -53,6 +53,32 @@ class ExpectedHistory:
 
 
 @dataclass(frozen=True)
+class FoundObserver:
+    """How far a version goes for one observer who keeps all versions; levels in nats.
+
+    Attributes
+    ----------
+    observer : str
+        "transitions" or "mover-stayer".
+    level : float
+        Largest level over all histories that are within the bound by themselves.
+    moved : int
+        People whose history alone is outside the declared bound, as this observer sees people now.
+    outside : int
+        Those of them for whom something that can be published now is outside it too.
+    moved_level : float or None
+        Largest level over all that could be published of people who were moved; None if nobody was, or where a secret
+        is ruled out.
+    """
+
+    observer: str
+    level: float
+    moved: int
+    outside: int
+    moved_level: float | None
+
+
+@dataclass(frozen=True)
 class FoundHistory:
     """The part of the findings that is about all versions of a register together; levels and entropies in nats.
 
@@ -70,8 +96,8 @@ class FoundHistory:
     channels : int
         Different channels that they were drawn from.
     level : float
-        Largest level over all histories that the frequencies alone did not move out of the bound, and over all that
-        could be published; never below the exact one, and within the bound.
+        Largest level over all histories that are not outside the bound by themselves, and over all that could be
+        published; never below the exact one, and within the bound.
     level_ratio : str or None
         The exact ratio at one place where it is attained, as ``"numerator/denominator"``.
     worst : tuple of (str, str)
@@ -93,6 +119,8 @@ class FoundHistory:
         is ruled out.
     expected : ExpectedHistory or None
         With noise, what of this is public: all else is then about who really has which history.
+    observers : tuple of FoundObserver
+        The same for each observer for whom the version is bounded; what stands above is the most of these.
     """
 
     register: str
@@ -116,6 +144,7 @@ class FoundHistory:
     units: int | None = None
     moved_level: float | None = None
     expected: ExpectedHistory | None = None
+    observers: tuple[FoundObserver, ...] = ()
 
     @property
     def share(self) -> float:

@@ -2,7 +2,7 @@
 
 Everything is said in lifts ``λ_s = P(s | h, y) / P(s)``. A guarantee bounds each of them on both sides (LIP, ALIP,
 perfect privacy) or from above (PML), or the ratio of any two (LDP). A history that is within the bound must stay so
-whatever is published. One that the frequencies have moved beyond it must not come to be worse in any respect in which
+whatever is published. One that is beyond it by itself must not come to be worse in any respect in which
 it is: row by row of the cone M, ``M P(S | h, y) <= max(0, M P(S | h))`` (METHOD section 9). Since posteriors average to
 P(S | h) that is an equation where the history is outside, which whole numbers meet up to `TOLERANCE`.
 """
@@ -29,7 +29,7 @@ from funnel.history.exact_distribution import WholeNumbers
 from funnel.joint import FloatArray, IntArray
 
 TOLERANCE: Final = Fraction(1, 10**9)
-"""How much further than before, relatively, a lift may be that the frequencies have moved beyond the bound."""
+"""How much further than before, relatively, a lift may be that is beyond the bound by itself."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
 _SEVERAL = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,11 +15,12 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
+from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import follow
-from funnel.history.mover_stayer import MoverStayer, Trajectories, applies
+from funnel.history.mover_stayer import changes_without_class, class_cells, differs
 from funnel.history.observed import Observed
-from funnel.history.observers import MOVER_STAYER, OBSERVERS, checked_observers
+from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
@@ -71,9 +72,9 @@ class History:
         published releases; see `funnel.history.follow`.
     observers : sequence of str
         For whom everything is bounded: ``"transitions"`` knows how common every change is, and ``"mover-stayer"`` knows
-        besides that some people never change (METHOD section 16). By default both, but the first alone where versions
-        have several rows of a unit or publish different columns: there is no second one then. Every step names
-        those that it is for.
+        how common it is among people who changed before and among people who never did (METHOD section 16). By default
+        both, but the first alone where versions have several rows of a unit: there is no second one then. Every step
+        names those that it is for.
 
     Attributes
     ----------
@@ -220,9 +221,10 @@ class History:
         """Who the people are, what was decided and drawn, the past with it, and the history of everybody after it."""
         people = self._people.numbers_of(rows, key)
         nodes, xs = people.nodes(), cells % len(joint.inputs)
-        changes = people.changes(cells)
-        movers = self._movers(joint, people.everybody(cells), changes) if len(self.past) else None
-        observed = Observed.counted(joint, changes, nodes, xs, movers=movers)
+        laws = [chapter.joint for chapter in self.past.chapters]
+        by_class = people.changes_by_class(cells, joint, laws)
+        changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
+        observed = Observed.counted(joint, changes, nodes, xs, by_class=by_class, observers=self._observers())
         step = follow(
             self.past,
             observed,
@@ -239,16 +241,11 @@ class History:
         step = replace(step, released=_released(step, outputs))
         return people, step, self.past.followed_by(chapter), chapter.first + places
 
-    def _movers(self, joint: Joint, cells: Sequence[IntArray], changes: Mapping[int, Changes]) -> MoverStayer | None:
-        """Who never changed so far, as the version that comes next shows it; None where no observer knows that."""
-        laws = [*(chapter.joint for chapter in self.past.chapters), joint]
-        if MOVER_STAYER not in (self.observers or OBSERVERS):
-            return None
-        if self.observers is None and not (applies(laws) and all(chapter.row == 1 for chapter in self.past.chapters)):
-            return None
-        pairs = {(v, t): one for t, chapter in enumerate(self.past.chapters) for v, one in chapter.changes.items()}
-        pairs |= {(v, len(self.past)): one for v, one in changes.items()}
-        return MoverStayer.fitted(Trajectories.counted(laws, cells), laws, pairs)
+    def _observers(self) -> tuple[str, ...]:
+        """For whom the version that comes next is bounded."""
+        if self.observers is not None:
+            return self.observers
+        return OBSERVERS if self.past.has_classes else (TRANSITIONS,)
 
     def _several_rows(
         self,
@@ -347,6 +344,8 @@ class _People:
         self._kinds: tuple[str | None, ...] | None = None
         self._nodes: IntArray = np.zeros(0, dtype=np.int64)
         self._cells: tuple[IntArray, ...] = ()
+        # Whether they ever changed, up to each version.
+        self._changed: tuple[IntArray, ...] = ()
 
     def numbers_of(self, rows: pa.Table, key: tuple[str, ...]) -> _Present:
         """The people of a version, refused if they cannot be told apart or found again."""
@@ -379,6 +378,10 @@ class _People:
         here = np.full(size, -1, dtype=np.int64)
         here[present.numbers] = cells
         grown._cells = (*_each_once(self._cells, lambda earlier: _padded(earlier, size, -1)), *[here] * chapters)
+        changed: IntArray = np.zeros(size, dtype=np.int64)
+        changed[present.numbers] = present.have_changed
+        known = _each_once(self._changed, lambda earlier: _padded(earlier, size, 0))
+        grown._changed = (*known, *[changed] * chapters)
         return grown
 
 
@@ -390,6 +393,8 @@ class _Present:
     ) -> None:
         self._people = people
         self.numbers, self.fresh, self.kinds = numbers, fresh, kinds
+        # Whether they ever changed, up to this version, as `changes_by_class` finds; (rows,).
+        self.have_changed: BoolArray = np.zeros(len(numbers), dtype=bool)
 
     def nodes(self) -> IntArray:
         """The history of everybody, shape (rows,)."""
@@ -406,12 +411,29 @@ class _Present:
 
         return dict(enumerate(_each_once(self._people._cells, since)))
 
-    def everybody(self, cells: IntArray) -> list[IntArray]:
-        """The cell of everybody in every version and in this one, each (people,); -1 of those who were not in it."""
+    def changes_by_class(self, cells: IntArray, joint: Joint, laws: Sequence[Joint]) -> dict[int, Changes]:
+        """Changes by class from all earlier versions to the cells of people now.
+
+        Parameters
+        ----------
+        cells : ndarray of int64, shape (rows,)
+        joint : Joint
+            Of this version.
+        laws : sequence of Joint
+            Of those before.
+        """
         size = len(self._people._numbers) + len(self.fresh)
-        here = np.full(size, -1, dtype=np.int64)
-        here[self.numbers] = cells
-        return [*(_padded(earlier, size, -1) for earlier in self._people._cells), here]
+        known = []
+        for law, before, changed in zip(laws, self._people._cells, self._people._changed, strict=True):
+            was = _padded(before, size, -1)[self.numbers]
+            both, had = was >= 0, _padded(changed, size, 0)[self.numbers] > 0
+            self.have_changed[both] |= had[both] | differs(law, was[both], joint, cells[both])
+            known.append((was, both, had))
+        now = class_cells(cells, self.have_changed, len(joint.inputs))
+        return {
+            v: Changes.counted(class_cells(was[both], had[both], len(laws[v].inputs)), now[both])
+            for v, (was, both, had) in enumerate(known)
+        }
 
     def published(self, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
         """Everybody once the version is published: their (last) cells, and their histories."""

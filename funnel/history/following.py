@@ -72,8 +72,8 @@ def follow(
 ) -> Step:
     """Decide the next version: a channel for every history that people have, at one bound for all versions together.
 
-    Every history h gets rows R(y|x, h) for which P(S | h, y) is within the guarantee for every y, or, where the
-    frequencies have moved P(S | h) out of it, no worse in any respect than P(S | h). Among them those are chosen for
+    Every history h gets rows R(y|x, h) for which P(S | h, y) is within the guarantee for every y, or, where
+    P(S | h) is outside it by itself, no worse in any respect than P(S | h). Among them those are chosen for
     which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
     separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is gained.
 

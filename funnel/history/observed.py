@@ -10,7 +10,6 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.move_limits import MoveLimits
-from funnel.history.mover_stayer import MoverStayer
 from funnel.joint import IntArray, Joint
 
 
@@ -42,8 +41,11 @@ class Observed:
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, by ordinal. With these the bound is kept under every
         set of tables within them and within the bounds of all counts; without, under the published ones.
-    movers : MoverStayer, optional
-        How many people never change: the bound is then one for an observer who knows that, too.
+    by_class : mapping of int to Changes, optional
+        The same changes over cells of secret and (class, input), as `funnel.history.mover_stayer` has them; where they
+        were counted.
+    observers : tuple of str
+        For whom the version is bounded (`funnel.history.observers`).
 
     Raises
     ------
@@ -61,7 +63,8 @@ class Observed:
     weight: float = 1.0
     row: int = 1
     limits: Mapping[int, MoveLimits] | None = None
-    movers: MoverStayer | None = None
+    by_class: Mapping[int, Changes] | None = None
+    observers: tuple[str, ...] = ("transitions",)
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -112,7 +115,7 @@ class Observed:
 
     def known_by(self, public: Joint, changes: Mapping[int, Changes]) -> Observed:
         """The same people for whoever knows published frequencies, and the law of changes that follows from these."""
-        return replace(self, joint=public, changes=changes, totals=self.counted_joint)
+        return replace(self, joint=public, changes=changes, totals=self.counted_joint, by_class=None)
 
     @classmethod
     def counted(
@@ -122,9 +125,10 @@ class Observed:
         nodes: IntArray,
         inputs: IntArray,
         row: int = 1,
-        movers: MoverStayer | None = None,
+        by_class: Mapping[int, Changes] | None = None,
+        observers: tuple[str, ...] = ("transitions",),
     ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(joint, changes, pairs // a, pairs % a, records, row=row, movers=movers)
+        return cls(joint, changes, pairs // a, pairs % a, records, row=row, by_class=by_class, observers=observers)

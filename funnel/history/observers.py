@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from funnel.errors import SpecError
+from funnel.errors import DataError, SpecError
 from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, Laws, distributions_before
 from funnel.history.exact_distribution import ExactDistributions, WholeNumbers
-from funnel.history.mover_stayer import CLASSES, MoverStayer
+from funnel.history.mover_stayer import CLASSES, of_new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import IntArray, Joint
@@ -26,7 +26,7 @@ TRANSITIONS: Final = "transitions"
 """Knows how common every change between two versions is."""
 
 MOVER_STAYER: Final = "mover-stayer"
-"""Knows besides that some people never change."""
+"""Knows how common it is among people who changed before, and among people who never did."""
 
 OBSERVERS: Final = (TRANSITIONS, MOVER_STAYER)
 
@@ -76,11 +76,15 @@ class Observer:
 
 
 def observers_of(past: Past, observed: Observed) -> tuple[Observer, ...]:
-    """Those for whom the next version is bounded: the one who knows changes first."""
+    """Those for whom the next version is bounded: the one who knows changes first.
+
+    Raises
+    ------
+    DataError
+        If changes by class are asked for and were not counted, of this version or of one before.
+    """
     first = Observer(TRANSITIONS, past, observed.joint, observed.changes)
-    if observed.movers is None:
-        return (first,)
-    return first, _mover_stayer(past, observed, observed.movers)
+    return (first, _mover_stayer(past, observed)) if MOVER_STAYER in observed.observers else (first,)
 
 
 def checked_observers(names: Sequence[str]) -> tuple[str, ...]:
@@ -99,20 +103,19 @@ def checked_observers(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in OBSERVERS if name in names)
 
 
-def _mover_stayer(past: Past, observed: Observed, fitted: MoverStayer) -> Observer:
-    laws = [*(chapter.joint for chapter in past.chapters), observed.joint]
-
-    def moved(changes: Mapping[int, Changes], t: int) -> dict[int, Changes]:
-        return {v: fitted.changes((v, t), one, laws) for v, one in changes.items()}
-
+def _mover_stayer(past: Past, observed: Observed) -> Observer:
+    if observed.by_class is None or not past.has_classes:
+        raise DataError(
+            "changes were not counted by class in all versions, so that movers and stayers cannot be told apart; set "
+            'observers = ["transitions"]'
+        )
     chapters = [
         replace(
             chapter,
-            joint=fitted.law(chapter.joint, laws),
-            changes=moved(chapter.changes, t),
+            joint=of_new_people(chapter.joint),
+            changes=chapter.by_class or {},
             library=np.tile(chapter.library, (1, 1, len(CLASSES))),
         )
-        for t, chapter in enumerate(past.chapters)
+        for chapter in past.chapters
     ]
-    joint, changes = fitted.law(observed.joint, laws), moved(observed.changes, len(past))
-    return Observer(MOVER_STAYER, Past(tuple(chapters)), joint, changes, len(CLASSES))
+    return Observer(MOVER_STAYER, Past(tuple(chapters)), of_new_people(observed.joint), observed.by_class, len(CLASSES))

@@ -43,6 +43,9 @@ class Chapter:
         1; from 2 on, the version is the one before it, and this is about the second, third, … row of its units.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, by ordinal, where the bound holds for all of that.
+    by_class : mapping of int to Changes, optional
+        Changes over cells of secret and (class, input), as `funnel.history.mover_stayer` has them; where they were
+        counted.
     """
 
     version: str
@@ -58,6 +61,7 @@ class Chapter:
     outputs: IntArray
     row: int = 1
     limits: Mapping[int, MoveLimits] | None = None
+    by_class: Mapping[int, Changes] | None = None
 
     def channels_of(self, nodes: IntArray) -> IntArray:
         """Which channel of the library each of these histories was drawn from; shape (k,).
@@ -108,6 +112,11 @@ class Past:
     def size(self) -> int:
         """Number of histories, the empty one included: the next node."""
         return 1 + sum(len(chapter.parents) for chapter in self.chapters)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether changes to all versions were counted by class."""
+        return all(chapter.by_class is not None for chapter in self.chapters)
 
     def ordinal(self, version: str) -> int:
         """The number of a version.

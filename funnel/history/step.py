@@ -218,4 +218,5 @@ class Step:
             np.asarray(outputs, dtype=np.int64),
             self.observed.row,
             self.observed.limits,
+            self.observed.by_class,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -203,7 +204,8 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
     if frequencies.noise is None:
-        return register.past, people.observed
+        asked = None if spec.history is None else spec.history.observers
+        return register.past, replace(people.observed, observers=register.observers(asked))
     return register.past, predicted_people(
         register, _with_changes(spec, preview, register, people), robust=spec.is_robust_over_versions
     )[1]

@@ -17,6 +17,8 @@ WHOLE = 2**63
 NEW = 0
 """The node of the empty history: people about whom nothing was published."""
 
+# A cell, and whether a person with it ever had other values till then.
+State = tuple[int, bool]
 # For every output the inputs that can give it, with their weights of 2^63.
 Rows = tuple[tuple[tuple[int, int], ...], ...]
 
@@ -55,6 +57,8 @@ class Chapter:
         be of the version itself.
     laws : mapping of ordinal to MoveDistribution
         In the place of ``changes``, where these are known with noise alone: the law that stands for them.
+    classes : mapping of ordinal to mapping of (state there, state here) to int, or None
+        The same changes by whether people ever had other values till then, where that is counted.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class Chapter:
     reserve: Fraction = Fraction(1)
     units: tuple[int, ...] | None = None
     laws: Mapping[int, MoveDistribution] = field(default_factory=dict)
+    classes: Mapping[int, Mapping[tuple[State, State], int]] | None = None
 
     def __post_init__(self) -> None:
         wrong = next(self._complaints(), None)

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.recount.chapters import NEW, Chapter, Tree
+from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected
 from funnel.recount.expected_waves import ExpectedWaves, lost_by_version
+from funnel.recount.found_histories import (
+    ExpectedHistories,
+    ObserverHistories,
+    RegisterHistories,
+    VersionHistories,
+)
 from funnel.recount.history_bounds import (
     HistoryFinding,
     Side,
@@ -27,6 +33,7 @@ from funnel.recount.history_bounds import (
     level_above,
     sides_of,
 )
+from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
@@ -57,116 +64,6 @@ from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
     import duckdb
-
-
-@dataclass(frozen=True)
-class VersionHistories:
-    """What a version tells of people about whom other versions told something before.
-
-    Attributes
-    ----------
-    name : str
-        Of the version in the register.
-    promise : Promise
-        The bound on everything published.
-    level : float
-        The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
-        With noise, of those that somebody has.
-    histories : int
-        Different histories that people had before it.
-    people, moved, outside : int
-        Records of the version; those of its people whose history by itself is outside the bound, as frequencies have
-        moved; and those of them who can get an output that is outside of it.
-    by_output : tuple of int, length b
-        How many people got an output.
-    by_channel : mapping of (channel, input) to int
-        How many people drew from a channel with an input.
-    missing : int
-        People who were counted then and are forgotten.
-    complaints : tuple of str
-        In what way files do not agree, as parts of sentences.
-    broken : tuple of str
-        In what way the bound is not kept.
-    followed : (float, int)
-        Level and number of all histories that it has a channel for: with noise, also those that nobody has.
-    expected : ExpectedHistories or None
-        With noise: the same of the people that public tables lead one to expect.
-    moved_level : float or None
-        The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
-    noise : sequence of (float, mapping of str to sequence of int)
-        Scale and noise of tables of changes, of tables of rows and of means, by names of tables; of the last version.
-    """
-
-    name: str
-    promise: Promise
-    level: float
-    histories: int
-    people: int
-    moved: int
-    outside: int
-    by_output: tuple[int, ...]
-    by_channel: Mapping[tuple[int, int], int]
-    missing: int
-    complaints: tuple[str, ...]
-    broken: tuple[str, ...]
-    followed: tuple[float, int]
-    moved_level: float | None
-    expected: ExpectedHistories | None = None
-    noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
-
-
-@dataclass(frozen=True)
-class ExpectedHistories:
-    """What a version tells of people that public tables lead one to expect.
-
-    Attributes
-    ----------
-    histories : int
-        That are predicted.
-    level : float
-        The largest of these, of those that are not moved; nats, rounded up.
-    moved, outside, others : float
-        Shares of the expected people; the last of those with histories that are not predicted.
-    left_open : float or None
-        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
-        where that is not asked.
-    """
-
-    histories: int
-    level: float
-    moved: float
-    outside: float
-    others: float
-    left_open: float | None = None
-
-
-@dataclass(frozen=True)
-class RegisterHistories:
-    """What was found in a register.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-    versions : tuple of VersionHistories
-        In the order of publication; those that were asked for.
-    complaints : tuple of str
-        About the register as a whole.
-    heads : tuple of str
-        SHA-256 of all its heads, the newest last.
-    """
-
-    entries: tuple[Entry, ...]
-    versions: tuple[VersionHistories, ...]
-    complaints: tuple[str, ...]
-    heads: tuple[str, ...]
-
-    def entry(self, name: str) -> Entry | None:
-        """The entry of a version; None if the register does not know it."""
-        return next((one for one in self.entries if one.chapter.name == name), None)
-
-    def version(self, name: str) -> VersionHistories | None:
-        """What was found of a version; None if the register does not know it."""
-        return next((one for one in self.versions if one.name == name), None)
 
 
 def recount_histories(register: Path, coming: Path | None = None, promise: Promise | None = None) -> RegisterHistories:
@@ -226,13 +123,17 @@ class _Judging:
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
+        apart = iter(() if self._apart is None else PathDistributions(self._apart).versions())
         for chapter, laws in PathDistributions(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
+            _, of_movers = next(apart, (None, iter(())))
+            entry = self.entries[chapter.ordinal]
             if self.coming and not last:
                 for _ in laws:
                     pass
+                for _ in of_movers:
+                    pass
                 continue
-            entry = self.entries[chapter.ordinal]
             followed = followed_by(self.database, self.tree, entry)
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
             complaints = [*self._complaints(entry, followed)]
@@ -240,15 +141,32 @@ class _Judging:
             expected = self._attending(entry)
             attending = None if expected is None else expected[0]
             found = self._judged(entry, laws, followed, declared, attending)
+            if MOVER_STAYER in entry.observers:
+                found = _with(found, *self._judged_for_movers(entry, of_movers, followed, declared))
+            else:
+                for _ in of_movers:
+                    pass
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
             before, drawn = self.entries[: chapter.ordinal], followed.by_channel
             noise = noise_of_tables(self.database, before, entry, drawn, missing) if last else ()
-            yield replace(found, complaints=tuple(complaints), noise=noise)
+            yield replace(found, complaints=(*found.complaints, *complaints), noise=noise)
 
     @cached_property
     def _exact(self) -> ExactDistributions:
         return ExactDistributions(self.tree)
+
+    @cached_property
+    def _apart(self) -> Tree | None:
+        """The tree of somebody who knows who changed, of all versions that say so before one that does not."""
+        chapters = [entry.chapter for entry in self.entries]
+        known = next((place for place, one in enumerate(chapters) if one.classes is None), len(chapters))
+        return told_apart(chapters[:known]) if known else None
+
+    @cached_property
+    def _exact_apart(self) -> ExactDistributions:
+        assert self._apart is not None
+        return ExactDistributions(self._apart)
 
     @cached_property
     def _left_open(self) -> OpenHistories:
@@ -277,11 +195,7 @@ class _Judging:
             rows = chapter.channels[chapter.followed[law.node]]
             if attending is not None:
                 attending.add(law, chapter)
-            try:
-                found = judge_history(sides, inner, law, rows, shares[origin])
-            except Undecided:
-                law = _whole(law, self._exact.law(law.node, chapter.ordinal))
-                found = judge_history(sides, inner, law, rows, shares[origin])
+            found = _found(sides, inner, law, rows, shares[origin], self._exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
             every.add(law.node, found, 0)
             if left_open is not None and not left_open.holds(law.node, chapter, sides):
@@ -307,10 +221,33 @@ class _Judging:
             broken=tuple(every.broken()),
             followed=(every.level(promise, sides), len(chapter.followed)),
             moved_level=real.moved_level(promise, sides),
+            observers=(real.observer(TRANSITIONS, promise, sides),),
             expected=None
             if attending is None
             else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
         )
+
+    def _judged_for_movers(
+        self, entry: Entry, laws: Iterator[HistoryDistribution], followed: Followed, promise: Promise
+    ) -> tuple[ObserverHistories | None, float, tuple[str, ...]]:
+        """The same for who knows who changed: of people, the level of all histories, and in what way it is broken."""
+        ordinal, missing = entry.chapter.ordinal, self.missing[entry.chapter.ordinal]
+        if self._apart is None or ordinal >= len(self._apart.chapters):
+            why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
+            return None, 0.0, (why,)
+        tree, chapter = self._apart, self._apart.chapters[ordinal]
+        sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
+        every, real = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(2))
+        had = {*followed.people, *([NEW] if missing else [])}
+        for law in laws:
+            rows = chapter.channels[chapter.followed[law.node]]
+            shares = chapter.shares(tree.origin(law.node, ordinal))
+            found = _found(sides, inner, law, rows, shares, self._exact_apart, ordinal)
+            every.add(law.node, found, 0)
+            if law.node in had:
+                real.add(law.node, found, followed.people.get(law.node, 0))
+        broken = tuple(f"{said}, for who knows who changed" for said in every.broken())
+        return real.observer(MOVER_STAYER, promise, sides), every.level(promise, sides), broken
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -338,6 +275,7 @@ class _Judging:
         yield from order_complaints(self.database, entry)
         if entry.chapter.units is not None:
             yield from unit_complaints(self.database, self.tree, entry)
+        yield from class_complaints(self.database, before, entry)
         wrong, last = unfollowed(self.database, self.tree, before, entry)
         if wrong:
             yield f"{wrong:,} people have a history that does not go on from their own"
@@ -410,6 +348,11 @@ class _Tally:
         """Of histories that are moved; None if there is none."""
         return None if self._moved_worst is None else level_above(promise, sides, self._moved_worst)
 
+    def observer(self, name: str, promise: Promise, sides: Sequence[Side]) -> ObserverHistories:
+        """What was found, for an observer."""
+        level, moved_level = self.level(promise, sides), self.moved_level(promise, sides)
+        return ObserverHistories(name, level, int(self.moved), int(self.outside), moved_level)
+
     def broken(self) -> Iterator[str]:
         """Sentences about histories that break the bound."""
         for what, nodes in self._failed.items():
@@ -418,6 +361,41 @@ class _Tally:
 
     def _length(self, node: int) -> int:
         return len(self._tree.history(node))
+
+
+def _found(
+    sides: Sequence[Side],
+    inner: Sequence[Side],
+    law: HistoryDistribution,
+    rows: Rows,
+    shares: Sequence[int],
+    exact: ExactDistributions,
+    version: int,
+) -> HistoryFinding:
+    """What an observer learns who knows a history; in fractions where limits on its law do not tell."""
+    try:
+        return judge_history(sides, inner, law, rows, shares)
+    except Undecided:
+        return judge_history(sides, inner, _whole(law, exact.law(law.node, version)), rows, shares)
+
+
+def _with(
+    found: VersionHistories, movers: ObserverHistories | None, every: float, broken: tuple[str, ...]
+) -> VersionHistories:
+    """What was found for who knows changes, with what was found for who knows who changed; the most of both."""
+    if movers is None:
+        return replace(found, complaints=broken)
+    levels = [one for one in (found.moved_level, movers.moved_level) if one is not None]
+    return replace(
+        found,
+        level=max(found.level, movers.level),
+        moved=max(found.moved, movers.moved),
+        outside=max(found.outside, movers.outside),
+        moved_level=max(levels, default=None),
+        observers=(*found.observers, movers),
+        followed=(max(found.followed[0], every), found.followed[1]),
+        broken=(*found.broken, *broken),
+    )
 
 
 def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:

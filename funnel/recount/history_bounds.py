@@ -8,7 +8,7 @@ negative (METHOD sections 2 and 9):
     inverse lift of s   A = p_s         B = v_s          e^ε of the lower budget
     odds of s and t     A = v_s / p_s   B = v_t / p_t    ldp
 
-The level is the largest ``ln A/B``. A history that breaks one by itself, as frequencies have moved, is *moved*. Then no
+The level is the largest ``ln A/B``. A history that breaks one by itself is *moved*. Then no
 output may be worse in any respect: ``A - e^ε B <= max(0, A' - e^ε B')`` with A' and B' of the history by itself, which
 whole numbers meet up to `TOLERANCE`, by which a lift may be larger, or an inverse lift smaller, than that.
 """

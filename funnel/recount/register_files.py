@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
-from funnel.recount.chapters import Chapter, Rows
+from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows, read_changes, read_means, read_rows
@@ -28,13 +28,20 @@ PEOPLE, ROWS, FORGOTTEN = "people.parquet", "rows.parquet", "forgotten.parquet"
 EXPECTED = "expected.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
-    "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
+    "changes.parquet": {
+        "version": "INTEGER",
+        "before": "INTEGER",
+        "after": "INTEGER",
+        "changed_before": "TINYINT",
+        "changed_after": "TINYINT",
+        "records": "BIGINT",
+    },
     "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
-    PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
+    PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "changed": "TINYINT", "node": "BIGINT"},
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
@@ -49,6 +56,8 @@ class Entry:
     ----------
     folder : Path
     chapter : Chapter
+    observers : tuple of str
+        For whom it says that it is bounded.
     effective : tuple of tuple of int, b × a
         The channel that was published.
     fingerprint : str
@@ -73,6 +82,7 @@ class Entry:
 
     folder: Path
     chapter: Chapter
+    observers: tuple[str, ...]
     effective: tuple[tuple[int, ...], ...]
     fingerprint: str
     key_columns: tuple[str, ...]
@@ -192,12 +202,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
 def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any, ...]]], digest: str) -> Entry:
     secret, inputs, outputs = (_symbols(said[name]) for name in ("secret", "inputs", "outputs"))
     a, b = len(inputs), len(outputs)
-    changes: dict[int, dict[tuple[int, int], int]] = {}
-    for version, before, after, records in tables["changes.parquet"]:
-        of_version = changes.setdefault(version, {})
-        if (before, after) in of_version:
-            raise ValueError
-        of_version[before, after] = records
+    changes, classes = _changes(tables["changes.parquet"])
     nodes = tables["nodes.parquet"]
     followed = {row[0]: row[1] for row in tables["followed.parquet"]}
     moves, row_moves = read_changes(_floats(said.get("changes"))), read_rows(_floats(said.get("rows")))
@@ -222,10 +227,12 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         guarantee=str(said["guarantee"]),
         reserve=Fraction(str(said["reserve"])),
         units=None if units is None else tuple(_whole(count) for row in units for count in row),
+        classes=None if units is not None or said.get("noise") is not None else classes,
     )
     return Entry(
         folder=folder,
         chapter=chapter,
+        observers=_observers(said["observers"]),
         effective=_effective(tables["effective.parquet"], b, a),
         fingerprint=str(said["fingerprint"]),
         key_columns=tuple(said["key_columns"]),
@@ -241,6 +248,29 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         left_open=_left_open(said, moves),
     )
+
+
+def _changes(
+    rows: Sequence[tuple[int, ...]],
+) -> tuple[dict[int, dict[tuple[int, int], int]], dict[int, dict[tuple[State, State], int]]]:
+    """People in an earlier version and in this one, by cells; and by cells and whether they had changed till then."""
+    by_cell: dict[int, dict[tuple[int, int], int]] = {}
+    by_state: dict[int, dict[tuple[State, State], int]] = {}
+    for version, before, after, was, now, records in rows:
+        pair = (before, bool(was)), (after, bool(now))
+        states, cells = by_state.setdefault(version, {}), by_cell.setdefault(version, {})
+        if pair in states or not {was, now} <= {0, 1}:
+            raise ValueError
+        states[pair] = records
+        cells[before, after] = cells.get((before, after), 0) + records
+    return by_cell, by_state
+
+
+def _observers(said: object) -> tuple[str, ...]:
+    if said not in (["transitions"], ["transitions", "mover-stayer"]):
+        raise ValueError
+    assert isinstance(said, list)
+    return tuple(said)
 
 
 def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel.recount.chapters import NEW, WHOLE, Tree
+from funnel.recount.chapters import NEW, WHOLE, State, Tree
 from funnel.recount.register_files import Entry, damaged, read_entry, require_columns
 from funnel.recount.rows import connect
 
@@ -192,6 +192,20 @@ def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry
     return Counter({(before, after): count for before, after, count in rows})
 
 
+def states_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[State, State]]:
+    """People in both versions, by the cells that they had, and by whether they had changed till then."""
+    rows = asked(
+        database,
+        later.people,
+        """
+        SELECT before.cell, before.changed, after.cell, after.changed, count(*)
+        FROM read_parquet($FILE) AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        """,
+        [str(earlier.people)],
+    )
+    return Counter({((was, had == 1), (now, has == 1)): count for was, had, now, has, count in rows})
+
+
 def unfollowed(
     database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry], entry: Entry
 ) -> tuple[int, set[int]]:
@@ -322,8 +336,13 @@ def counted_complaints(
         if ordinal == chapter.ordinal:
             continue
         exactly = coming or not (gone or missing[ordinal])
+        name = entries[ordinal].chapter.name
         if _differ(table, changes_of(database, entries[ordinal], entry), exactly):
-            yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
+            yield f"its changes from version {name!r} are not those of its people"
+        elif chapter.classes is not None and _differ(
+            chapter.classes[ordinal], states_of(database, entries[ordinal], entry), exactly
+        ):
+            yield f"its changes from version {name!r} are not those of its people who changed before, or never did"
 
 
 def is_further(stated: Sequence[int], counted: Mapping[int, int], epsilon: float, gone: int) -> bool:

@@ -12,8 +12,9 @@ from funnel.errors import FunnelError, SpecError
 from funnel.frequencies.moves import NoisyMoves
 from funnel.history import Changes, Chapter
 from funnel.history.expected import Expected
+from funnel.history.mover_stayer import changes_without_class, class_cells, without_class
 from funnel.history.waves import wave_name
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, NODES, RegisterEntry
 from funnel.register.entry_files import (
@@ -29,7 +30,11 @@ from funnel.register.entry_files import (
 
 
 def write_chapter(
-    folder: Path, chapter: Chapter, since: Mapping[int, Changes], expected: Expected | None = None
+    folder: Path,
+    chapter: Chapter,
+    since: Mapping[int, Changes],
+    laws: Sequence[tuple[str, Joint]],
+    expected: Expected | None = None,
 ) -> dict[str, str]:
     """Write the tables of a chapter, with changes by the ordinals of entries; their SHA-256 (hex), by name.
 
@@ -38,7 +43,9 @@ def write_chapter(
     folder : Path
     chapter : Chapter
     since : mapping of int to Changes
-        Exact ones; none where the entry has noisy tables.
+        Exact ones, by class where the chapter has them so; none where the entry has noisy tables.
+    laws : sequence of (str, Joint)
+        Name and law of every entry before it.
     expected : Expected, optional
         With noise: who is expected to have which history from then on.
     """
@@ -55,28 +62,44 @@ def write_chapter(
             ),
         )
     )
-    ordinals = sorted(since)
-    changes = [since[ordinal] for ordinal in ordinals]
-    none = [np.empty(0, dtype=np.int64)]
     return {
         name: write_table(folder, name, columns)
         for name, columns in (
             (NODES, node_columns(chapter.parents, chapter.outputs)),
-            (
-                CHANGES,
-                {
-                    "version": np.repeat(np.array(ordinals, dtype=np.int64), [len(one.records) for one in changes]),
-                    "before": np.concatenate([one.before for one in changes] or none),
-                    "after": np.concatenate([one.after for one in changes] or none),
-                    "records": np.concatenate([one.records for one in changes] or none),
-                },
-            ),
+            (CHANGES, _change_columns(chapter, since, laws)),
             (CHANNELS, sparse(chapter.library)),
             (FOLLOWED, {"node": chapter.followed, "channel": chapter.drawn_from}),
             (EFFECTIVE, sparse_channel(chapter.channel.weights, chapter.channel.marginal)),
             *of_expected,
         )
     }
+
+
+def _change_columns(
+    chapter: Chapter, since: Mapping[int, Changes], laws: Sequence[tuple[str, Joint]]
+) -> dict[str, IntArray]:
+    """Changes by the ordinals of entries as the columns of their table."""
+    pieces = []
+    for ordinal in sorted(since):
+        one = since[ordinal]
+        before, after = one.before, one.after
+        was = now = np.zeros(len(before), dtype=bool)
+        if chapter.by_class is not None:
+            before, was = without_class(before, len(laws[ordinal][1].inputs))
+            after, now = without_class(after, len(chapter.joint.inputs))
+        pieces.append((np.full(len(before), ordinal, dtype=np.int64), before, after, was, now, one.records))
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)] or [np.empty(0, dtype=np.int64)] * 6
+    names = ("version", "before", "after", "changed_before", "changed_after", "records")
+    return dict(zip(names, columns, strict=True))
+
+
+def _by_class(table: Mapping[str, IntArray], ordinal: int, earlier: Joint, joint: Joint) -> Changes:
+    """The changes since an entry of exact tables, over cells of secret and (class, input)."""
+    here = table["version"] == ordinal
+    before = class_cells(table["before"][here], table["changed_before"][here] > 0, len(earlier.inputs))
+    after = class_cells(table["after"][here], table["changed_after"][here] > 0, len(joint.inputs))
+    order = np.lexsort((after, before))
+    return Changes(before[order], after[order], table["records"][here][order])
 
 
 def read_expected(folder: Path, entry: RegisterEntry) -> Expected | None:
@@ -128,14 +151,20 @@ def read_chapters(
         weights, marginal = dense_channel(tables[EFFECTIVE], b, a)
         channel = Protocol(weights, marginal, inputs, outputs, entry.mechanism, entry.guarantee)
         changes, nodes, followed = tables[CHANGES], tables[NODES], tables[FOLLOWED]
-        of_version = {
-            int(ordinal): Changes(
-                *(changes[name][changes["version"] == ordinal] for name in ("before", "after", "records"))
-            )
-            for ordinal in np.unique(changes["version"])
-        }
-        within = of_version.pop(entry.ordinal, None)
         joint = entry.joint if entry.first_rows is None else entry.first_rows
+        ordinals = np.unique(changes["version"]).tolist()
+        classes: dict[int, Changes] | None = None
+        if entry.first_rows is None:
+            classes = {ordinal: _by_class(changes, ordinal, laws[ordinal][1], joint) for ordinal in ordinals}
+            of_version = {v: changes_without_class(one, laws[v][1], joint) for v, one in classes.items()}
+        else:
+            of_version = {
+                ordinal: Changes(
+                    *(changes[name][changes["version"] == ordinal] for name in ("before", "after", "records"))
+                )
+                for ordinal in ordinals
+            }
+        within = of_version.pop(entry.ordinal, None)
         if entry.changes is not None:
             if of_version:
                 raise SpecError("its changes are told twice, with noise and without")
@@ -144,6 +173,9 @@ def read_chapters(
             if within is not None:
                 raise SpecError("how its rows follow one another is told twice, with noise and without")
             within = entry.rows.rows.changes(joint)
+        by_class = None
+        if classes is not None and entry.noise is None:
+            by_class = {chapter: one for ordinal, one in classes.items() for chapter in before[ordinal]}
         since = {chapter: one for ordinal, one in of_version.items() for chapter in before[ordinal]}
         chapter = Chapter(
             entry.name,
@@ -158,6 +190,7 @@ def read_chapters(
             nodes["parent"].astype(np.int64),
             nodes["output"].astype(np.int64),
             limits=None if entry.limits is None else dict(enumerate(entry.limits)),
+            by_class=by_class,
         )
     except (FunnelError, IndexError) as error:
         raise damaged(folder, f"holds tables that do not fit ({error})") from error

@@ -33,6 +33,7 @@ TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
 
+Observer = Annotated[str, Field(pattern=r"^(transitions|mover-stayer)$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
 
 
@@ -70,6 +71,8 @@ class RegisterEntry(Document):
         What can be secret, what its channels read and what they publish; a cell is ``s * len(inputs) + x``.
     guarantee : str
         The declared bound on everything published, such as ``"lip:1.0"``.
+    observers : tuple of str
+        For whom it holds (`funnel.history.observers`).
     reserve : float
         Share of the budget that was used where the history allowed it.
     mechanism : str
@@ -117,6 +120,7 @@ class RegisterEntry(Document):
     inputs: Symbols
     outputs: Symbols
     guarantee: str = Field(min_length=1)
+    observers: tuple[Observer, ...] = Field(min_length=1)
     reserve: float = Field(gt=0, le=1)
     mechanism: str
     channel: Sha256

@@ -30,16 +30,25 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 # OUTSIDE stands for a record whose input is outside the alphabet.
 OUTSIDE = -1
 SCHEMAS: Mapping[str, pa.Schema] = {
-    # The digest of the record key: its first and its last 64 bits, each little-endian; node: the history afterwards.
-    PEOPLE: _schema(high=pa.uint64(), low=pa.uint64(), cell=pa.int32(), node=pa.int64()),
+    # The digest of the record key: its first and its last 64 bits, each little-endian; node: the history afterwards;
+    # changed: 1 of those who ever changed (`funnel.history.mover_stayer`), 0 too of people who have several rows.
+    PEOPLE: _schema(high=pa.uint64(), low=pa.uint64(), cell=pa.int32(), changed=pa.int8(), node=pa.int64()),
     # All rows of units, in the order in which they were drawn: ``row`` is from 1, ``node`` the history after it.
     ROWS: _schema(high=pa.uint64(), low=pa.uint64(), row=pa.int32(), cell=pa.int32(), node=pa.int64()),
     # Those who are forgotten and still get an answer that depends on nothing.
     FORGOTTEN: _schema(high=pa.uint64(), low=pa.uint64()),
     # Row r is the history ``first + r``: that of its parent and then this output.
     NODES: _schema(parent=pa.int64(), output=pa.int32()),
-    # People in an earlier version and in this one, by what they were and what they are.
-    CHANGES: _schema(version=pa.int32(), before=pa.int32(), after=pa.int32(), records=pa.int64()),
+    # People in an earlier version and in this one, by what they were and what they are, and by whether they had changed
+    # up to each of these; 0 where people have several rows.
+    CHANGES: _schema(
+        version=pa.int32(),
+        before=pa.int32(),
+        after=pa.int32(),
+        changed_before=pa.int8(),
+        changed_after=pa.int8(),
+        records=pa.int64(),
+    ),
     # What was drawn from: weights that are not zero.
     CHANNELS: _schema(channel=pa.int32(), input=pa.int32(), output=pa.int32(), weight=pa.uint64()),
     # Which channel people with a history drew from.

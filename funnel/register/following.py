@@ -24,6 +24,8 @@ from funnel.history import (
     drawing_protocol,
 )
 from funnel.history.decisions import channel_digest
+from funnel.history.distributions import BoolArray
+from funnel.history.mover_stayer import changes_without_class, class_cells, differs
 from funnel.history.unit_rows import MOST_ROWS
 from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
@@ -50,9 +52,13 @@ several rows, of the first; -2 is for the second, and so on, since no word is fo
 FORGOTTEN_CHANNEL = "forgotten"
 """In the place of the number of a channel: of the same people."""
 _SOUGHT = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int64), ("place", np.int64)])
-_PLACED = np.dtype([("place", np.int64), ("node", np.int64)])
-_DRAWN = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
-_NODES = pa.schema([pa.field("node", pa.int64(), nullable=False)])
+_PLACED = np.dtype([("place", np.int64), ("node", np.int64), ("changed", np.int8)])
+_DRAWN = np.dtype(
+    [("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("changed", np.int8), ("node", np.int64)]
+)
+HISTORY_SCHEMA = pa.schema(
+    [pa.field("node", pa.int64(), nullable=False), pa.field("changed", pa.int8(), nullable=False)]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +70,9 @@ class People:
     observed : Observed
         Counts alone; those who are forgotten count as new, they are in no history.
     histories : FileRef
-        Parquet with the column ``node``: of every record of the snapshot, in its order, the history, and
-        `FORGOTTEN_NODE` of those who are forgotten.
+        Parquet with the columns ``node`` and ``changed``: of every record of the snapshot, in its order, the history,
+        and `FORGOTTEN_NODE` of those who are forgotten; and 1 of those who ever changed
+        (`funnel.history.mover_stayer`).
     forgotten : int
         How many those are.
     known : int
@@ -146,20 +153,27 @@ def observe(
             progress("looking up histories", place, 2 * snapshot.rows)
         placed = stack.enter_context(Spill(-(-snapshot.rows // bucket_rows), work))
         before = [SortedFile(*register.people(entry.ordinal)) for entry in entries]
+        laws = [law for _, law in register.laws]
         gone = None if register.forgotten is None else SortedFile(*register.forgotten)
         for sought, limit in zip(people.sorted(), limits(people.buckets), strict=True):
             nodes = np.zeros(len(sought), dtype=np.int64)
-            latest, change = np.full(len(sought), -1, dtype=np.int64), np.zeros(len(sought), dtype=np.int64)
-            for ordinal, file in enumerate(before):
+            latest = np.full(len(sought), -1, dtype=np.int64)
+            had, now = np.zeros(len(sought), dtype=bool), sought["cell"]
+            was = []
+            for ordinal, (file, law) in enumerate(zip(before, laws, strict=True)):
                 earlier = file.below(limit)
                 at = places(earlier, sought)
                 there = np.flatnonzero(at >= 0)
+                cell, had_changed = earlier["cell"][at[there]].astype(np.int64), earlier["changed"][at[there]] > 0
                 nodes[there], latest[there] = earlier["node"][at[there]], ordinal
-                change[there] = earlier["cell"][at[there]].astype(np.int64) * cells + sought["cell"][there]
-                changed[ordinal].add(change[there])
+                had[there] |= had_changed | differs(law, cell, joint, now[there])
+                was.append((there, class_cells(cell, had_changed, len(law.inputs))))
+            now = class_cells(now, had, a)
+            for ordinal, (there, cell) in enumerate(was):
+                change = cell * (2 * cells) + now[there]
+                changed[ordinal].add(change)
+                moved[ordinal].add(change[latest[there] == ordinal])
             last.update(np.unique(latest[latest >= 0]).tolist())
-            for ordinal, tally in enumerate(moved):
-                tally.add(change[latest == ordinal])
             histories.add(nodes * a + sought["cell"] % a)
             present.add(sought["cell"])
             known += int(np.count_nonzero(latest >= 0))
@@ -167,7 +181,7 @@ def observe(
                 among = places(gone.below(limit), sought) >= 0
                 silent += np.bincount(sought["cell"][among] % a, minlength=a)
                 nodes[among] = FORGOTTEN_NODE
-            _place(placed, sought["place"], nodes, bucket_rows)
+            _place(placed, sought["place"], nodes, had, bucket_rows)
             progress("looking up histories", snapshot.rows + known, 2 * snapshot.rows)
         found = _write_nodes(work / HISTORIES, placed, snapshot)
     codes, records = present.counts()
@@ -176,15 +190,20 @@ def observe(
     if not np.array_equal(counted, joint.counts.ravel()):
         raise DataError("the joint law is not that of the snapshot; run the release again")
     codes, records = histories.counts()
+    by_class = {v: _changes(changed[v], 2 * cells) for v in sorted(last)}
     observed = Observed(
         joint,
-        _since(register, {v: _changes(changed[v], cells) for v in sorted(last)}),
+        _since(register, {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}),
         codes // a,
         codes % a,
         records,
         silent,
+        by_class=_since(register, by_class),
     )
-    return People(observed, found, int(silent.sum()), known, tuple(_changes(tally, cells) for tally in moved))
+    of_last = tuple(
+        changes_without_class(_changes(tally, 2 * cells), law, joint) for tally, law in zip(moved, laws, strict=True)
+    )
+    return People(observed, found, int(silent.sum()), known, of_last)
 
 
 def follow_snapshot(
@@ -310,6 +329,7 @@ def drawn_people(
             rows = np.empty(len(kept), dtype=_DRAWN)
             _fill(rows, stored_digests(group)[kept])
             rows["cell"] = cells_of(group, joint)[kept]
+            rows["changed"] = histories.column("changed").to_numpy()[kept]
             # Numbered when all are known.
             rows["node"] = nodes[kept] * b + outputs[kept]
             found.add(rows["node"])
@@ -380,25 +400,26 @@ def _fill(rows: PersonArray, digests: DigestArray) -> None:
     rows["high"], rows["low"] = digests[:, 0], digests[:, 1]
 
 
-def _place(spill: Spill, place: IntArray, nodes: IntArray, bucket_rows: int) -> None:
+def _place(spill: Spill, place: IntArray, nodes: IntArray, changed: BoolArray, bucket_rows: int) -> None:
     bucket = place // bucket_rows
     order = np.argsort(bucket, kind="stable")
     rows = np.empty(len(place), dtype=_PLACED)
-    rows["place"], rows["node"] = place[order], nodes[order]
+    rows["place"], rows["node"], rows["changed"] = place[order], nodes[order], changed[order]
     spill.add(rows, np.bincount(bucket, minlength=len(spill.sizes())))
 
 
 def _write_nodes(path: Path, placed: Spill, snapshot: Snapshot) -> FileRef:
     """Write the history of every record in the order, and the row groups, of the snapshot."""
-    held = np.empty(0, dtype=np.int64)
+    held = np.empty(0, dtype=_PLACED)
     buckets = iter(range(len(placed.sizes())))
-    with Sink(path) as sink, pq.ParquetWriter(sink, _NODES, compression="zstd", use_dictionary=False) as writer:
+    with Sink(path) as sink, pq.ParquetWriter(sink, HISTORY_SCHEMA, compression="zstd", use_dictionary=False) as writer:
         for size in snapshot.sizes:
             while len(held) < size:
                 bucket = next(buckets)
                 rows = placed.rows(bucket, bucket + 1)
-                held = np.concatenate([held, rows["node"][np.argsort(rows["place"])]])
-            batch = pa.RecordBatch.from_arrays([arrow_numbers(held[:size])], schema=_NODES)
+                held = np.concatenate([held, rows[np.argsort(rows["place"])]])
+            columns = [arrow_numbers(np.ascontiguousarray(held[name][:size])) for name in HISTORY_SCHEMA.names]
+            batch = pa.RecordBatch.from_arrays(columns, schema=HISTORY_SCHEMA)
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
             held = held[size:]
     return FileRef(str(path), sink.sha256)

@@ -23,6 +23,7 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
+from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.joint import IntArray, Joint
 from funnel.register.chapters import read_chapters, read_expected, write_chapter
 from funnel.register.entry import (
@@ -274,6 +275,30 @@ class Register:
                 "give the columns the type they had"
             )
 
+    def observers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+        """For whom a version whose changes are counted without noise is bounded.
+
+        Parameters
+        ----------
+        asked : sequence of str or None
+            As the spec names them; None for all for whom that can be proven.
+
+        Raises
+        ------
+        SpecError
+            If one is named for whom it cannot.
+        """
+        if asked is None:
+            return OBSERVERS if self.past.has_classes else (TRANSITIONS,)
+        if MOVER_STAYER in asked and not self.past.has_classes:
+            other = next(one for one in self.entries if one.noise is not None or one.units is not None)
+            raise SpecError(
+                f"version {other.version} of {other.series} was published with noise on its frequencies, or with "
+                "several rows of a unit, so that nobody counted its changes by whether people changed before; write "
+                'observers = ["transitions"] in [history], or begin another register'
+            )
+        return checked_observers(asked)
+
     def require_published(self, series: str, published: Mapping[str, str]) -> None:
         """Make sure that all versions of a series whose records name an entry are here.
 
@@ -332,6 +357,7 @@ class Register:
         rows: NoisyRows | None = None,
         means: NoisyMeans | None = None,
         left_open: tuple[float, IntArray] | None = None,
+        observers: tuple[str, ...],
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -358,6 +384,8 @@ class Register:
             With noise, where values are as they are: what the answers of the version were put right by.
         left_open : (float, ndarray of int64), optional
             Where the bound holds under every set of tables that noise leaves open: beta, and counts with noise (c, a).
+        observers : tuple of str
+            For whom the version is bounded.
 
         Raises
         ------
@@ -372,7 +400,8 @@ class Register:
         joint, channel = chapter.joint, chapter.channel
         numbers = {chapter: one.ordinal for one in self.entries for chapter in self.chapters_of(one.ordinal)}
         exact = noise is None
-        since = {numbers[number]: one for number, one in chapter.changes.items()} if exact else {}
+        counted = chapter.changes if chapter.by_class is None else chapter.by_class
+        since = {numbers[number]: one for number, one in counted.items()} if exact else {}
         earlier = self._with_digests()
         working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
         try:
@@ -385,6 +414,7 @@ class Register:
                 inputs=Symbols.of(joint.inputs),
                 outputs=Symbols.of(channel.outputs),
                 guarantee=chapter.guarantee,
+                observers=observers,
                 reserve=reserve,
                 mechanism=channel.mechanism,
                 channel=channel.digest,
@@ -405,6 +435,7 @@ class Register:
                     working,
                     chapter,
                     since if noted.within is None or not exact else {**since, len(earlier): noted.within},
+                    self.laws,
                     expected,
                 ),
                 previous=earlier[-1][1] if earlier else None,

@@ -22,11 +22,7 @@ from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.register.entry import PEOPLE, ROWS
-from funnel.register.following import (
-    FORGOTTEN_NODE,
-    HISTORIES,
-    People,
-)
+from funnel.register.following import FORGOTTEN_NODE, HISTORIES, HISTORY_SCHEMA, People
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import PersonArray, SortedFile, places, write_people
 from funnel.register.predicting import predicted_people
@@ -41,9 +37,10 @@ from funnel.sampling.row_words import WordKeys, decision_key
 from funnel.solver.budget import Budget
 from funnel.tables import arrow_numbers
 
-_LAST = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
+_LAST = np.dtype(
+    [("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("changed", np.int8), ("node", np.int64)]
+)
 _ROW = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int32), ("cell", np.int32), ("node", np.int64)])
-_NODES = pa.schema([pa.field("node", pa.int64(), nullable=False)])
 _BATCH_ROWS = 1 << 16
 
 
@@ -206,9 +203,11 @@ def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> Peo
     gone = units.nodes[units.rows.units] == FORGOTTEN_NODE
     nodes = np.where(gone, FORGOTTEN_NODE + 1 - units.rows.places, waves.before)
     start = 0
-    with Sink(work / HISTORIES) as sink, pq.ParquetWriter(sink, _NODES, compression="zstd") as writer:
+    with Sink(work / HISTORIES) as sink, pq.ParquetWriter(sink, HISTORY_SCHEMA, compression="zstd") as writer:
         for size in snapshot.sizes:
-            batch = pa.RecordBatch.from_arrays([arrow_numbers(nodes[start : start + size])], schema=_NODES)
+            unchanged = np.zeros(len(nodes[start : start + size]), dtype=np.int8)
+            columns = [arrow_numbers(nodes[start : start + size]), arrow_numbers(unchanged)]
+            batch = pa.RecordBatch.from_arrays(columns, schema=HISTORY_SCHEMA)
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
             start += size
     observed: Observed = waves.step.observed
@@ -241,8 +240,8 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
     rows["row"], rows["cell"], rows["node"] = units.rows.places[spoken], units.cells[spoken], waves.after[spoken]
     rows = rows[np.lexsort((rows["row"], whose))]
     last = np.flatnonzero(np.append(rows["high"][1:] != rows["high"][:-1], True) | _other_low(rows))
-    people = np.empty(len(last), dtype=_LAST)
-    for name in _LAST.names or ():
+    people = np.zeros(len(last), dtype=_LAST)
+    for name in ("high", "low", "cell", "node"):
         people[name] = rows[name][last]
     private_folder(work)
     people_sha256, _ = write_people(work, [people])

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from funnel.findings.followed import ExpectedHistory, FoundHistory
+from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
 from funnel.findings.of_release import Findings
 from funnel.release.document import Count, Document, Part, Probability, dump
 
@@ -60,6 +60,16 @@ class ExpectedHistoryPart(Part):
     open_people: Probability | None = None
 
 
+class FoundObserverPart(Part):
+    """`funnel.findings.followed.FoundObserver`."""
+
+    observer: str = Field(min_length=1)
+    level: float = Field(ge=0)
+    moved: Count
+    outside: Count
+    moved_level: float | None = Field(default=None, ge=0)
+
+
 class FoundHistoryPart(Part):
     """`funnel.findings.FoundHistory`."""
 
@@ -84,6 +94,7 @@ class FoundHistoryPart(Part):
     units: int | None = Field(default=None, ge=1)
     moved_level: float | None = Field(default=None, ge=0)
     expected: ExpectedHistoryPart | None = None
+    observers: tuple[FoundObserverPart, ...] = ()
 
 
 class ExplainedPart(Part):
@@ -139,6 +150,7 @@ class FindingsDocument(Document):
         for level, share in _LEVELS_OF_READERS:
             if expected is not None and expected[level] is None and expected[share] is not None:
                 expected[level] = math.inf
+        content["observers"] = tuple(FoundObserver(**one) for one in content["observers"])
         return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
 
 

@@ -88,7 +88,7 @@ class History(Part):
     histories : int or None
         Different histories that its people had.
     level : float or None
-        Largest level, in nats, over all histories that frequencies alone did not move out of the bound.
+        Largest level, in nats, over all histories that are not outside the bound by themselves.
     moved, outside : int or None
         People whose history alone is outside the bound under the frequencies of this version, and people who may be
         outside after it.

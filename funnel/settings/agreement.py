@@ -85,6 +85,13 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
             f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
             f"kind for {what}; take robust out"
         )
+    if spec.asks_for_movers and (spec.frequencies.protection == "noise" or spec.unit is not None):
+        what = "the rows of a unit" if spec.unit is not None else "frequencies with noise"
+        yield (
+            f'[history] observers names "mover-stayer", for whom changes have to be counted by whether a person '
+            f'changed before, which they are not for {what}; write observers = ["transitions"]'
+            + ("" if spec.unit is not None else ', or [frequencies] protection = "none"')
+        )
     if spec.register is not None and spec.unit is not None and set(spec.unit) != set(spec.record_key or ()):
         yield (
             'the unit is not the record_key, and with [history] people = "same" a person is known again by the '
@@ -283,7 +290,7 @@ def _history(spec: ReleaseSpec) -> Iterator[str]:
     """Settings about the same people where they are others."""
     if spec.history is None or spec.history.people == "same":
         return
-    for name in ("register", "budget_fraction", "robust"):
+    for name in ("register", "budget_fraction", "robust", "observers"):
         if name in spec.history.model_fields_set:
             yield (
                 f'[history] gives a {name}, which is for people = "same"; take it out, or set people if versions are '
@@ -341,7 +348,13 @@ def _disclosure(spec: ReleaseSpec) -> Iterator[str]:
 
 
 RULES = (
-    Rule(("record_key", "record_secret", "unit", "secret", "publish", "[history] people", "[history] robust"), _keys),
+    Rule(
+        (
+            *("record_key", "record_secret", "unit", "secret", "publish"),
+            *("[history] people", "[history] robust", "[history] observers", "[frequencies] protection"),
+        ),
+        _keys,
+    ),
     Rule(("secret", "publish", "[recode]", "[categories]", "[source] missing_label"), columns_agree),
     Rule(("secret", "publish", "guarantee", "mechanism"), _published_secret),
     Rule(("[history] people", "guarantee", "mechanism", "[mechanism] reads_secret"), _over_versions),
@@ -352,7 +365,10 @@ RULES = (
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),
-    Rule(("[history] people", "[history] register", "[history] budget_fraction", "[history] robust"), _history),
+    Rule(
+        tuple(f"[history] {name}" for name in ("people", "register", "budget_fraction", "robust", "observers")),
+        _history,
+    ),
     Rule(("[frequencies] protection", *(f"[frequencies] {name}" for name in _PROTECTION_OF)), _protection),
     Rule(("[mechanism] weights", "mechanism"), _weights_of_values),
     Rule(("[engine] kind", "[engine] scheduler"), _engine),

@@ -53,6 +53,10 @@ with warnings.catch_warnings():
             With noise on the frequencies: whether the bound on everything published holds for whoever knows the true
             counts as well, under every set of tables that the noise does not rule out, and not only for whoever knows
             the published ones. From the first version of a register on.
+        observers : list of "transitions" and "mover-stayer", or None
+            For whom everything that is published about a person is bounded: who knows how common every change is, and
+            who knows how common it is among people who changed before and among people who never did. By default both
+            where changes are counted without noise, else the first.
         """
 
         people: Literal["same", "different"]
@@ -60,8 +64,16 @@ with warnings.catch_warnings():
         budget_fraction: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
         on_drift: Literal["fail", "continue"] = "continue"
         robust: StrictBool = False
+        observers: tuple[Literal["transitions", "mover-stayer"], ...] | None = None
 
         @field_validator("register")
         @classmethod
         def _a_folder(cls, value: str | None) -> str | None:
             return None if value is None else folder_name(value, "household-panel")
+
+        @field_validator("observers")
+        @classmethod
+        def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            if value is not None and ("transitions" not in value or len(set(value)) < len(value)):
+                raise ValueError('must list "transitions", each observer once; write ["transitions", "mover-stayer"]')
+            return None if value is None else tuple(sorted(value, reverse=True))

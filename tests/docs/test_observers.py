@@ -14,7 +14,9 @@ FIGURES = json.loads((RESULTS / "observers.json").read_text(encoding="utf-8"))
 
 def test_pages_say_what_was_found() -> None:
     assert (RESULTS / "observers.md").read_text(encoding="utf-8") == observers.page_of(FIGURES)
-    assert "\n".join(observers.short_table(FIGURES)) in (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    for table in (observers.short_table(FIGURES), observers.released_table(FIGURES)):
+        assert "\n".join(table) in guide
     said = " ".join((ROOT / "docs" / "limitations.md").read_text(encoding="utf-8").split())
     for sentence in observers.quoted(FIGURES):
         assert sentence in said, sentence
@@ -26,3 +28,14 @@ def test_who_is_bounded_finds_nobody_outside_where_people_are_as_their_observer_
         assert [found[name]["outside"] for name in observers.OBSERVERS] == [0, 0]
         alone = FIGURES[f"{observers.SYNTHETIC.name}, {family}, transitions"]["by"]
         assert alone["transitions"]["outside"] == 0 < alone["mover-stayer"]["outside"]
+
+
+def test_releases_of_a_spec_are_within_the_bound_for_all_who_are_not_moved() -> None:
+    for case in (observers.OUTWORK, observers.MARRIED):
+        waves = FIGURES[observers.RELEASED][case.name]
+        assert len(waves) == 5
+        for wave in waves:
+            assert [one["observer"] for one in wave["by"]] == list(observers.OBSERVERS)
+            for one in wave["by"]:
+                assert one["level"] <= case.guarantee.epsilon + 1e-9
+                assert one["outside"] <= one["moved"]

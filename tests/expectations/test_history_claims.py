@@ -173,6 +173,23 @@ def test_another_level_of_people_who_are_moved_is_told(made: Made) -> None:
         assert ("level of the moved" in failures(evidence).get("findings", "")) == wrong
 
 
+def test_another_figure_of_an_observer_is_told(made: Made) -> None:
+    found, stated = made.evidence.found, made.evidence.stated
+    first, *others = stated["observers"]
+    for change, complaint in (
+        ({"level": first["level"] / 2}, "level for transitions"),
+        ({"moved": first["moved"] + 1}, "moved for transitions"),
+        ({"outside": first["outside"] + 1}, "outside for transitions"),
+        ({"moved_level": 9.0}, "level of the moved for transitions"),
+        ({"observer": "stayers"}, "observers"),
+    ):
+        evidence = replace(made.evidence, stated={**stated, "observers": [{**first, **change}, *others]})
+        assert failures(evidence)["findings"].startswith(complaint)
+    # The text of the spec says for whom; an entry for others is none of it.
+    assert failures(replace(made.evidence, observers=list(found.entries[-1].observers))) == {}
+    assert "observers" in failures(replace(made.evidence, observers=["mover-stayer"]))["entry"]
+
+
 def _with_input(drawing: dict[str, Any], symbol: list[str]) -> dict[str, Any]:
     symbols = drawing["inputs"]["symbols"]
     return drawing | {"inputs": drawing["inputs"] | {"symbols": [symbol, *symbols[1:]]}}

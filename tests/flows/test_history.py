@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.audit.check import State
+from funnel.audit.check import Result, State
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
 from funnel.pipeline.flows.audit import audit
@@ -86,6 +86,12 @@ def rows(told: dict[str, Any]) -> bytes:
 def register(spec: ReleaseSpec) -> Register:
     assert spec.register is not None
     return Register.of(spec.workspace_folder, spec.register)
+
+
+def histories_check(told: dict[str, Any]) -> Result:
+    """What the audit says of all versions together."""
+    checks = recheck(ReleaseFolder(Path(told["folder"])), Told(render=page_renderer()))
+    return next(one for one in checks if one.name == "histories")
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +225,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         reserve=0.5,
         utility=found.utility / 2,
         bound=found.bound * 2,
+        observers=found.observers[:1],
     )
     assert PublicHistory.of(found, laws) == PublicHistory.of(other, laws)
     names = {field.name for field in fields(found)} - {"register", "versions", "outside", "alone", "entropy"}
@@ -229,6 +236,61 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         # Only with noise.
         "expected",
     }
+
+
+def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC + 'observers = ["mover-stayer", "transitions"]\n')
+    assert spec.history is not None
+    assert spec.history.observers == ("transitions", "mover-stayer")
+    for year in WAVES[:3]:
+        put(tmp_path, year)
+        told = run(spec)
+    found = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).history
+    assert found is not None
+    assert [one.observer for one in found.observers] == ["transitions", "mover-stayer"]
+    assert found.level == max(one.level for one in found.observers)
+    assert found.moved == max(one.moved for one in found.observers)
+    page = (ReleaseFolder(Path(told["folder"])).internal_report).read_text()
+    assert "who ever changed" in page
+    # One that is for the first observer alone is published as such, and the register keeps what the other one needs.
+    alone = project(tmp_path, SPEC + 'observers = ["transitions"]\n')
+    put(tmp_path, WAVES[3])
+    told = run(alone)
+    assert [len(entry.observers) for entry in register(alone).entries] == [2, 2, 2, 1]
+    assert register(alone).observers(None) == ("transitions", "mover-stayer")
+    assert histories_check(told).state is State.PASSED
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ('observers = ["mover-stayer"]\n', "must list"),
+        ('observers = ["transitions", "transitions"]\n', "must list"),
+        ('observers = ["transitions", "mover-stayer"]\n[frequencies]\nprotection = "noise"\n', "with noise"),
+        ('observers = ["transitions", "mover-stayer"]\n', "rows of a unit"),
+    ],
+)
+def test_observers_for_whom_nothing_can_be_proven_are_refused(tmp_path: Path, settings: str, why: str) -> None:
+    text = SPEC + settings
+    if why == "with noise":
+        text = text.replace('frequencies.protection = "none"\n', "")
+    if why == "rows of a unit":
+        text = text.replace('record_key = ["id"]', 'unit = ["id"]')
+    with pytest.raises(SpecError, match=why):
+        project(tmp_path, text)
+
+
+def test_a_register_with_noise_in_it_leaves_the_first_observer(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC.replace('protection = "none"', "epsilon = 20.0"))
+    put(tmp_path, WAVES[0])
+    run(spec)
+    put(tmp_path, WAVES[1])
+    asked = project(tmp_path, SPEC + 'observers = ["transitions", "mover-stayer"]\n')
+    with pytest.raises(SpecError, match="published with noise"):
+        run(asked)
+    told = run(project(tmp_path))
+    assert [entry.observers for entry in register(spec).entries] == [("transitions",), ("transitions",)]
+    assert histories_check(told).state is State.PASSED
 
 
 def test_a_second_series_about_the_same_people_is_one_more_version(tmp_path: Path) -> None:

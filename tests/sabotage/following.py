@@ -135,8 +135,8 @@ FOLLOWING = [
                 "a person in the tables of two versions",
                 "one person moves tables by more than the noise is for",
                 "funnel.register.following",
-                "tally.add(change[latest == ordinal])",
-                "tally.add(change[latest >= ordinal])",
+                "moved[ordinal].add(change[latest[there] == ordinal])",
+                "moved[ordinal].add(change[latest[there] >= ordinal])",
                 CAUGHT,
             ),
             (

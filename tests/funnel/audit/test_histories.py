@@ -146,7 +146,34 @@ def other(part: str, **changes: object) -> Callable[[Evidence], Evidence]:
     return changed
 
 
+def first_observer(**changes: object) -> Callable[[Evidence], Evidence]:
+    """Evidence whose findings say something else of the first observer."""
+
+    def changed(evidence: Evidence) -> Evidence:
+        assert evidence.findings.history is not None
+        first, *others = evidence.findings.history.observers
+        return other("findings", observers=(first.model_copy(update=changes), *others))(evidence)
+
+    return changed
+
+
+def asked_for(*observers: str) -> Callable[[Evidence], Evidence]:
+    """Evidence whose spec names these observers."""
+
+    def changed(evidence: Evidence) -> Evidence:
+        assert evidence.spec.history is not None
+        history = evidence.spec.history.model_copy(update={"observers": observers})
+        return replace(evidence, spec=evidence.spec.model_copy(update={"history": history}))
+
+    return changed
+
+
 STATED = {
+    "level for an observer": (first_observer(level=0.1), "the level for transitions"),
+    "people moved for an observer": (first_observer(moved=1), "moved for transitions"),
+    "people outside for an observer": (first_observer(outside=1), "outside for transitions"),
+    "no observers": (other("findings", observers=()), "other observers were stated"),
+    "observers of the spec": (asked_for("mover-stayer"), "and the spec asks for mover-stayer"),
     "level of the record": (other("record", level=0.1), "another one was stated"),
     "level of the findings": (other("findings", level=0.1), "another one was stated"),
     "people moved": (other("findings", moved=1), "moved before it"),

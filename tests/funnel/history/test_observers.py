@@ -12,12 +12,12 @@ import pytest
 
 import funnel
 from funnel import LIP
-from funnel.errors import SpecError
+from funnel.errors import DataError, SpecError
 from funnel.history.conditions import Conditions, stacked
-from funnel.history.mover_stayer import SCALE, MoverStayer, Trajectories
+from funnel.history.mover_stayer import changes_without_class, class_cells, differs, without_class
 from funnel.protocol import INVARIANT
 from tests.histories import History, Wave, level
-from tests.movers import MoverStayerReader
+from tests.movers import FittedReader, MoverStayerReader
 
 BUDGET, C, A = 0.6, 2, 3
 LAW = np.array([0.25, 0.15, 0.1, 0.05, 0.15, 0.3])
@@ -57,30 +57,16 @@ def published(waves: list[People], mechanism: str | None = None, **settings: Any
 
 
 def reader_of(book: funnel.History, waves: list[People], upto: int, number: Any) -> MoverStayerReader:
-    """Who believes what the book fitted before version ``upto``; with long doubles, what is fitted here."""
-    known = tuple(Wave({i: divmod(cell, A) for i, cell in one.items()}, C, A) for one in waves[: upto + 1])
+    """Who counts changes by class in these waves, up to version ``upto``."""
 
     def rows(t: int, history: History) -> np.ndarray:
         return book.steps[t].rows_for(tuple((f"v{v}", y) for v, y in history))
 
-    if number is not Fraction:
-        return MoverStayerReader.fitted(known, rows, number)
-    fitted = book.steps[upto].observed.movers
-    assert fitted is not None
-    return MoverStayerReader(known, rows, Fraction, stayers=by_cell(fitted))
+    return MoverStayerReader(known(waves[: upto + 1]), rows, number)
 
 
-def by_cell(fitted: MoverStayer) -> dict[Any, Fraction]:
-    """Stayers by what they are and the versions they are in."""
-    there = fitted.people
-    found = {}
-    for cell, versions, changed, stayers in zip(
-        there.cells.tolist(), there.versions.tolist(), there.changed.tolist(), fitted.stayers.tolist(), strict=True
-    ):
-        assert not (changed and stayers)
-        if not changed:
-            found[divmod(cell, A), tuple(t for t in range(60) if versions >> t & 1)] = Fraction(stayers, SCALE)
-    return found
+def known(waves: list[People]) -> tuple[Wave, ...]:
+    return tuple(Wave({i: divmod(cell, A) for i, cell in one.items()}, C, A) for one in waves)
 
 
 def histories(book: funnel.History, upto: int) -> Counter[History]:
@@ -132,48 +118,105 @@ def test_who_knows_that_some_never_change_is_bounded_only_where_that_is_asked(me
             law, prior = reader.before(history, 2), reader.prior(1, 2)
             said = [(law * (row / 2.0**63)).sum(axis=1) for row in reader.rows(2, history)]
             levels[history] = max(level(reader.lifts(row / row.sum(), prior)) for row in said if row.sum())
-        # Fitted here by rounds of its own, so that stayers are a little more or less than the book's.
-        outside[observers] = sum(n for h, n in histories(book, 2).items() if levels[h] > BUDGET + 1e-3)
+        outside[observers] = sum(n for h, n in histories(book, 2).items() if levels[h] > BUDGET + 1e-9)
     assert outside["transitions",] > 1_000
     assert outside[BOTH] == 0
 
 
-def test_stayers_are_those_that_another_fit_finds() -> None:
-    waves = panel(4_000, seed=3, staying=0.4)
+def test_every_fit_of_movers_and_stayers_has_as_many_who_never_change_as_are_counted() -> None:
+    waves = known(panel(3_000, waves=4, seed=3, here=1.0, staying=0.4))
+    fit, last = FittedReader.fitted(waves, None, float), len(waves) - 1
+    begun = Counter(waves[0].people.values())
+    never = Counter(cell for key, cell in waves[0].people.items() if len({wave.people[key] for wave in waves}) == 1)
+    everywhere = tuple(range(len(waves)))
+    for cell, people in begun.items():
+        staying = float(fit.stayers[cell, everywhere]) / people
+        moving = 1 - staying
+        for t in range(last):
+            moving *= float(fit.movers(t, t + 1)[(*cell, *cell)])
+        assert 0 < staying < 1
+        assert staying + moving == pytest.approx(never[cell] / people, abs=1e-6)
+    # Counted, these are a product of shares; the last factor of every one is that of all who never changed till then.
+    rows = np.eye(A, dtype=np.uint64) * np.uint64(2**63)
+    same = MoverStayerReader(waves, lambda t, history: rows, Fraction)
+    for s, x in begun:
+        table = same.of_classes((), 0)
+        for t in range(1, len(waves)):
+            went = same._went(t - 1, t)
+            state = (0, s, x)
+            table = table * 0 + table[state] * Fraction(went[state][state], went[state].total())
+        assert table[0, s, x] == Fraction(never[s, x], len(waves[0].people))
+
+
+def test_changes_by_class_are_those_of_all_people_told_apart() -> None:
+    waves = panel(500, waves=4, here=0.7, seed=8)
     book = published(waves)
-    fitted = book.steps[-1].observed.movers
-    assert fitted is not None
-    other = reader_of(book, waves, 2, float).stayers
-    mine = by_cell(fitted)
-    assert mine.keys() == other.keys()
-    assert max(abs(float(mine[key]) - other[key]) for key in mine) < 0.5
-    # Four in ten never move; of those who are in one wave nothing is known.
-    assert sum(map(float, mine.values())) / fitted.people.records.sum() == pytest.approx(0.4, abs=0.05)
+    other = reader_of(book, waves, 3, Fraction)
+    for t, chapter in enumerate(book.past.chapters):
+        assert sorted(chapter.by_class or {}) == list(range(t))
+        for v, changes in (chapter.by_class or {}).items():
+            counted = {
+                (cell(was), cell(now)): count for was, went in other._went(v, t).items() for now, count in went.items()
+            }
+            columns = (changes.before.tolist(), changes.after.tolist(), changes.records.tolist())
+            assert {(was, now): count for was, now, count in zip(*columns, strict=True)} == counted
+            both = [(waves[v][i], waves[t][i]) for i in waves[v] if i in waves[t]]
+            of_all = changes_without_class(changes, book.steps[v].joint, book.steps[t].joint)
+            assert Counter(both) == {
+                (was, now): count
+                for was, now, count in zip(
+                    of_all.before.tolist(), of_all.after.tolist(), of_all.records.tolist(), strict=True
+                )
+            }
+            assert len({was for was, _ in counted} & set(range(C * 2 * A))) > C * A or v == 0
 
 
-def test_of_nobody_who_changed_anything_is_said_by_stayers() -> None:
-    cells = [np.array([0, 1, 2, -1]), np.array([0, 3, -1, 1]), np.array([-1, 1, 2, 1])]
-    law = funnel.Joint.from_counts(np.ones((2, 2), dtype=np.int64))
-    found = Trajectories.counted([law] * 3, cells)
-    said = zip(found.cells.tolist(), found.versions.tolist(), found.changed.tolist(), strict=True)
-    assert sorted(said) == [(0, 0b011, False), (1, 0b110, False), (1, 0b111, True), (2, 0b101, False)]
-    assert found.records.tolist() == [1] * 4
-    assert found.first[found.versions == 0b110].tolist() == [1]
+def cell(state: tuple[int, int, int]) -> int:
+    changed, s, x = state
+    return s * 2 * A + changed * A + x
 
 
-def test_other_columns_leave_the_first_observer_alone_or_are_refused() -> None:
+def test_cells_of_classes_go_there_and_back() -> None:
+    cells, changed = np.repeat(np.arange(C * A), 2), np.tile([False, True], C * A)
+    there = class_cells(cells, changed, A)
+    assert sorted(there.tolist()) == list(range(2 * C * A))
+    assert [one.tolist() for one in without_class(there, A)] == [cells.tolist(), changed.tolist()]
+
+
+def test_who_has_another_value_in_a_column_of_both_versions_changed() -> None:
+    columns = {
+        "id": [1, 2, 3, 4],
+        "ill": ["y", "n", "y", "n"],
+        "size": ["s", "m", "s", "s"],
+        "town": ["a", "a", "b", "b"],
+    }
+    earlier = funnel.Joint.from_table(pa.table(columns), ["ill"], ["size", "town"])
+    later = funnel.Joint.from_table(pa.table({**columns, "job": ["p", "q", "p", "q"]}), ["ill"], ["job", "town"])
+
+    def at(law: funnel.Joint, s: str, x: tuple[str, str]) -> int:
+        return law.secret.symbols.index((s,)) * len(law.inputs) + law.inputs.symbols.index(x)
+
+    # The size is no column of the later version: who has the town and the secret of before has not changed.
+    before = np.array([at(earlier, "y", ("s", "a")), at(earlier, "y", ("s", "a")), at(earlier, "n", ("s", "b"))])
+    after = np.array([at(later, "y", ("p", "a")), at(later, "y", ("p", "b")), at(later, "y", ("p", "b"))])
+    assert differs(earlier, before, later, after).tolist() == [False, True, True]
+
+
+def test_units_have_the_first_observer_alone_or_are_refused() -> None:
     rows = table(panel(100)[0])
-    other = rows.append_column("town", rows["size"])
-    first = {"key": ["id"], "secret": ["ill"]}
-    book = funnel.History(LIP(BUDGET))
-    book.extend(rows, **first, inputs=["size"], version="a")
-    assert [one.observer for one in book.extend(other, **first, inputs=["town"], version="b").by_observer] == [BOTH[0]]
+    names = {"key": ["id"], "secret": ["ill"], "inputs": ["size"]}
     asked = funnel.History(LIP(BUDGET), observers=BOTH)
-    asked.extend(rows, **first, inputs=["size"], version="a")
-    with pytest.raises(SpecError, match="publish the same columns"):
-        asked.extend(other, **first, inputs=["town"], version="b")
     with pytest.raises(SpecError, match="one row each"):
-        asked.extend(rows, **first, inputs=["size"], version="b", unit=["id"])
+        asked.extend(rows, **names, version="a", unit=["id"])
+    book = funnel.History(LIP(BUDGET))
+    book.extend(rows, **names, version="a", unit=["id"])
+    # Rows of a unit were not counted by class, and so neither are versions after them.
+    assert [one.observer for one in book.extend(rows, **names, version="b").by_observer] == [BOTH[0]]
+    late = funnel.History(LIP(BUDGET), observers=["transitions"])
+    late.extend(rows, **names, version="a", unit=["id"])
+    late.observers = BOTH
+    with pytest.raises(DataError, match="not counted by class"):
+        late.extend(rows, **names, version="b")
 
 
 @pytest.mark.parametrize("names", [["mover-stayer"], ["transitions", "stayers"], ["transitions", "transitions"]])

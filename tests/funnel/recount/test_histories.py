@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError, SpecError
 from funnel.recount.chapters import Chapter, Tree
-from funnel.recount.histories import RegisterHistories, recount_histories
+from funnel.recount.found_histories import RegisterHistories
+from funnel.recount.histories import recount_histories
 from funnel.recount.history_bounds import judge_history, sides_of
 from funnel.recount.packed import packed, scaled_up, unpacked, width_for
 from funnel.recount.path_laws import BITS, ExactDistributions, HistoryDistribution, PathDistributions
@@ -407,8 +408,8 @@ def said(folder: Path, **changes: object) -> None:
 
 
 def exchange_nodes(rows: list[list[int]]) -> None:
-    other = next(k for k, row in enumerate(rows) if row[3] != rows[0][3])
-    rows[0][3], rows[other][3] = rows[other][3], rows[0][3]
+    other = next(k for k, row in enumerate(rows) if row[4] != rows[0][4])
+    rows[0][4], rows[other][4] = rows[other][4], rows[0][4]
 
 
 def one_more(rows: list[list[int]]) -> None:
@@ -425,6 +426,17 @@ def other_order(rows: list[list[int]]) -> None:
 
 def other_secret(rows: list[list[int]]) -> None:
     rows[0][2] = (rows[0][2] + VALUES) % (2 * VALUES)
+
+
+def other_class(rows: list[list[int]]) -> None:
+    rows[0][3] = 1 - rows[0][3]
+
+
+def another_class_moves(rows: list[list[int]]) -> None:
+    before, after = next((k, k + 1) for k, row in enumerate(rows[:-1]) if row[:3] == rows[k + 1][:3])
+    rows[before][-1] += 1
+    rows[after][-1] -= 1
+    rows[:] = [row for row in rows if row[-1]]
 
 
 def moved_weight(rows: list[list[int]]) -> None:
@@ -444,6 +456,8 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another secret": (lambda f: rewritten(f, "people.parquet", other_secret), "counts of secret"),
     "a change more": (lambda f: rewritten(f, "changes.parquet", one_more), "its changes from version"),
     "a change less": (lambda f: rewritten(f, "changes.parquet", lambda rows: rows.pop()), "its changes from version"),
+    "who changed and did not": (lambda f: rewritten(f, "people.parquet", other_class), "said to have changed"),
+    "changes of another class": (lambda f: rewritten(f, "changes.parquet", another_class_moves), "changed before"),
     "another channel published": (lambda f: rewritten(f, "effective.parquet", moved_weight), "not the mean"),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from funnel import ALIP, LDP, LIP, Joint, fit
-from funnel.findings.followed import FoundHistory
+from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.history.drift import drift_between
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register
@@ -54,6 +54,10 @@ FOUND = FoundHistory(
     alone=0.7876543,
     bound=0.7876543,
     entropy=0.8765432,
+    observers=(
+        FoundObserver("transitions", 0.41234567, 120, 110, 0.71234567),
+        FoundObserver("mover-stayer", 0.49876543, 137, 133, None),
+    ),
 )
 WAVES = waves(8, 3, 70)
 
@@ -231,6 +235,13 @@ def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: 
     assert "1,304 different histories" in text
     assert "89 different channels" in text
     assert "137 people were moved" in text
+    # Both observers, and a level without limit.
+    assert "transitions how common every change is 0.412346 120 of" in text
+    assert (
+        "mover-stayer besides, how common it is among people who ever changed, and among people who never did" in text
+    )
+    assert "0.498765 137 of" in text
+    assert "133 ∞" in text
     assert "0.49876543" in text
     assert "panel/1.0.0: “fifth 3” → panel/1.1.0: “fifth 4” → now: “fifth 5”" in text
     assert "7 whose earlier answers were erased on request" in text

@@ -1,0 +1,244 @@
+"""A register of versions that are bounded for both observers: decided by funnel, and judged by the recount.
+
+And lines of what makes and keeps it changed, each of which is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from funnel.errors import FunnelError
+from funnel.guarantees import LIP
+from funnel.history import Step, drawing_protocol, follow
+from funnel.history.observers import OBSERVERS, observers_of
+from funnel.joint import Joint
+from funnel.recount.found_histories import RegisterHistories
+from funnel.recount.histories import recount_histories
+from funnel.recount.movers import observer_complaints
+from funnel.register.following import drawn_people, follow_snapshot, observe
+from funnel.register.register import Register
+from funnel.sampling.row_words import KeyedWords, WordKeys
+from tests.panels import KEY, REGISTER, SECRET, Wave
+from tests.sabotage.patching import Patch, patched
+
+GUARANTEE = LIP(0.5)
+PEOPLE = 1_000
+# What the second version publishes; the others publish the town.
+JOB = 1
+
+
+@dataclass(frozen=True)
+class OtherColumn(Wave):
+    """A version that publishes the job."""
+
+    def table(self) -> pa.Table:
+        table = super().table()
+        return table.append_column("job", pa.array(self.people["job"].tolist(), pa.string()).dictionary_encode())
+
+    def joint(self) -> Joint:
+        return Joint.from_table(self.table(), SECRET, ["job"])
+
+
+def panel(seed: int, count: int = 4, people: int = PEOPLE) -> list[Wave]:
+    """A half never change; the others are drawn anew in every wave, and nine in ten are in a wave."""
+    random = np.random.default_rng(seed)
+
+    def drawn() -> dict[str, np.ndarray]:
+        town = random.choice(list("abc"), people, p=[0.5, 0.3, 0.2])
+        ill = random.random(people) < np.select([town == "a", town == "b"], [0.2, 0.5], 0.8)
+        poor = random.choice(["no", "yes"], people, p=[0.9, 0.1])
+        job = np.where(random.random(people) < 0.7, np.where(ill, "none", "some"), "part")
+        return {"ill": np.where(ill, "yes", "no"), "poor": poor, "town": town, "job": job}
+
+    stays, values, made = random.random(people) < 0.5, drawn(), []
+    for number in range(count):
+        if number:
+            values = {name: np.where(stays, values[name], column) for name, column in drawn().items()}
+        here = random.random(people) < 0.9
+        frame = pd.DataFrame({"id": np.arange(people)[here], **{name: one[here] for name, one in values.items()}})
+        made.append(OtherColumn(frame) if number == JOB else Wave(frame))
+    return made
+
+
+WAVES = panel(1)
+
+
+def publish(register: Register, wave: Wave, version: str, folder: Path, asked: tuple[str, ...] | None = None) -> Step:
+    """Publish a wave as a release without noise does."""
+    snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
+    people = observe(register, snapshot, joint, work, bucket_rows=64)
+    observed = replace(people.observed, observers=register.observers(asked))
+    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True)
+    followed = follow_snapshot(snapshot, people, step, KEY, work)
+    words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
+    noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
+    prepared = register.prepare(
+        noted,
+        series="panel",
+        version=version,
+        reserve=0.9,
+        key_columns=KEY.columns,
+        key_kinds=("number",),
+        fingerprint=KEY.fingerprint,
+        observers=tuple(one.observer for one in step.by_observer),
+    )
+    register.settle(prepared)
+    return step
+
+
+def published(folder: Path) -> tuple[list[Step], RegisterHistories]:
+    """The waves as a register, and what the recount finds in it."""
+    register = Register.of(folder, REGISTER)
+    steps = [publish(register, wave, f"1.{number}.0", folder) for number, wave in enumerate(WAVES)]
+    return steps, recount_histories(register.root)
+
+
+def complaints(steps: list[Step], found: RegisterHistories) -> Iterator[str]:
+    """All that is wrong with it, and all figures that are others than the maker's."""
+    yield from found.complaints
+    yield from observer_complaints(found.entries, None)
+    for step, version in zip(steps, found.versions, strict=True):
+        yield from (*version.complaints, *version.broken)
+        for told, one in zip(step.by_observer, version.observers, strict=False):
+            same = (told.observer, told.moved, told.outside) == (one.observer, one.moved, one.outside)
+            if not same or abs(told.level - one.level) > 1e-7:
+                yield f"{version.name} is otherwise for {one.observer}"
+
+
+def test_what_is_decided_for_both_observers_is_judged_the_same(tmp_path: Path) -> None:
+    steps, found = published(tmp_path)
+    assert not list(complaints(steps, found))
+    for step, version in zip(steps, found.versions, strict=True):
+        assert [one.observer for one in version.observers] == list(OBSERVERS)
+        assert version.level == max(one.level for one in version.observers)
+        assert version.moved == max(one.moved for one in version.observers) == step.moved
+    # The two are not one and the same: from three versions on it matters who changed.
+    assert len({one.level for one in found.versions[3].observers}) == 2
+
+
+def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: Path) -> None:
+    register = Register.of(tmp_path, REGISTER)
+    for number, wave in enumerate(WAVES):
+        publish(register, wave, f"1.{number}.0", tmp_path, ("transitions",))
+    found = recount_histories(register.root)
+    assert not any(version.broken or version.complaints for version in found.versions)
+    assert [one.observer for version in found.versions for one in version.observers] == ["transitions"] * 4
+    assert list(observer_complaints(found.entries, None))
+    assert not list(observer_complaints(found.entries, ["transitions"]))
+    # Whatever it was bounded for, who changed is kept: it can be for both from the next version on.
+    assert register.observers(None) == register.observers(("mover-stayer", "transitions")) == OBSERVERS
+
+
+def test_beliefs_in_whole_numbers_are_those_in_doubles(tmp_path: Path) -> None:
+    step = published(tmp_path)[0][-1]
+    for observer in observers_of(step.past, step.observed):
+        laws = observer.laws(step.followed)
+        for place, node in enumerate(step.followed.tolist()):
+            exact = observer.exact_law(node)
+            total = sum(exact.reshape(-1).tolist())
+            shares = np.array([[value / total for value in row] for row in exact.tolist()])
+            assert laws.values[place] == pytest.approx(shares, rel=1e-12, abs=1e-300)
+
+
+LINES = {
+    "who kept their values changed": (
+        "funnel.history.mover_stayer",
+        "names(earlier)[before] != names",
+        "names(earlier)[before] == names",
+    ),
+    "only the secret is compared": (
+        "funnel.history.mover_stayer",
+        "for s in law.secret.symbols for x in values",
+        "for s in law.secret.symbols for x in [()] * len(values)",
+    ),
+    "one class alone": ("funnel.history.mover_stayer", "+ changed * inputs +", "+ 0 * changed * inputs +"),
+    "new people have changed": (
+        "funnel.history.mover_stayer",
+        "[joint.counts, np.zeros_like(joint.counts)]",
+        "[np.zeros_like(joint.counts), joint.counts]",
+    ),
+    "changed before, or just now alone": (
+        "funnel.register.following",
+        "had[there] |= had_changed | differs",
+        "had[there] = differs",
+    ),
+    "the last version decides": (
+        "funnel.register.following",
+        "had[there] |= had_changed | differs",
+        "had[there] = had_changed | differs",
+    ),
+    "changed before alone": (
+        "funnel.register.following",
+        "had[there] |= had_changed | differs(law, cell, joint, now[there])",
+        "had[there] |= had_changed",
+    ),
+    "who changed is forgotten": (
+        "funnel.register.following",
+        'rows["changed"] = histories.column("changed").to_numpy()[kept]',
+        'rows["changed"] = 0',
+    ),
+    "who changed is of other people": (
+        "funnel.register.following",
+        'histories.column("changed").to_numpy()[kept]',
+        'histories.column("changed").to_numpy()[kept][::-1]',
+    ),
+    "classes before are of now": (
+        "funnel.register.following",
+        "was.append((there, class_cells(cell, had_changed,",
+        "was.append((there, class_cells(cell, had[there],",
+    ),
+    "classes are not kept": ("funnel.history.step", "            self.observed.by_class,", "            None,"),
+    "classes written the other way": (
+        "funnel.register.chapters",
+        "after, now = without_class(after",
+        "after, was = without_class(after",
+    ),
+    "classes read the other way": (
+        "funnel.register.chapters",
+        'table["changed_before"][here] > 0',
+        'table["changed_after"][here] > 0',
+    ),
+    "channels of other inputs": (
+        "funnel.history.observers",
+        "np.tile(chapter.library, (1, 1, len(CLASSES)))",
+        "np.repeat(chapter.library, len(CLASSES), axis=2)",
+    ),
+    "beliefs of one class": (
+        "funnel.history.observers",
+        "inputs // self.classes).sum(axis=2)",
+        "inputs // self.classes)[:, :, 0]",
+    ),
+    "the second observer left out": ("funnel.history.observers", "if MOVER_STAYER in observed.observers", "if False"),
+    "the second observer not asked for": (
+        "funnel.register.register",
+        "OBSERVERS if self.past.has_classes else",
+        "OBSERVERS if not self.past.has_classes else",
+    ),
+    "conditions of the first observer alone": (
+        "funnel.history.history_status",
+        "return (self, *self.others)",
+        "return (self,)",
+    ),
+    "changes of the last version for all": (
+        "funnel.history.observers",
+        "changes=chapter.by_class or {},",
+        "changes=dict.fromkeys(chapter.by_class or {}, next(iter((chapter.by_class or {0: 0}).values()))),",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
+    with patched(Patch(*LINES[name])):
+        try:
+            made = published(tmp_path)
+        except FunnelError:
+            return
+    assert list(complaints(*made))
