@@ -90,7 +90,8 @@ def public_changes(
     if spec.frequencies.protection != "noise" or not exact:
         return protected
     tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
-    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in versions]
+    joints = (*versions, protected.frequencies.joint)
+    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in joints]
 
     def draw(epsilon: float, secret: NoiseSecret) -> ChangesPart:
         return ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
