@@ -92,4 +92,5 @@ class Estimating:
         for place, members in enumerate(cells):
             aims[list(members), place] = np.sqrt(self.shares[list(members)])
         found, *_ = np.linalg.lstsq(self._scaled, aims, rcond=_CUT)
-        return found, ((self._scaled @ found - aims) ** 2).sum(axis=0)
+        missed: Floats = ((self._scaled @ found - aims) ** 2).sum(axis=0, dtype=np.float64)
+        return np.asarray(found, dtype=np.float64), missed
