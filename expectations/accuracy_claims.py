@@ -40,7 +40,7 @@ class _Counting:
             found.append(math.sqrt(spread / whole / self._n))
         return found
 
-    def can_be_estimated(self, members: Sequence[int]) -> bool:
+    def can_be_estimated(self, members: Sequence[int], others: int) -> bool:
         """Every share is."""
         return bool(members)
 
@@ -169,7 +169,9 @@ def _table(
     yield claim(f"sums of {name}", sorted(in_sums) == sorted(untold), "are not of the values that cannot be told")
     for group in table["sums"]:
         members = [x for value in group for x in cells.get((value,), [])]
-        yield claim(f"sum in {name}", bool(members) and estimating.can_be_estimated(members), "cannot be told either")
+        yield claim(
+            f"sum in {name}", bool(members) and estimating.can_be_estimated(members, len(told)), "cannot be told either"
+        )
 
 
 def _near(name: str, stated: object, exact: float | None, least: float) -> Claim:

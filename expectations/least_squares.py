@@ -57,11 +57,7 @@ class Estimating:
 
     def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
         """Of the shares of cells, each a list of values: what drawing adds; None where it cannot be told."""
-        aims = np.zeros((len(self.shares), len(cells)))
-        for place, members in enumerate(cells):
-            aims[members, place] = np.sqrt(self.shares[members])
-        found, *_ = np.linalg.lstsq(self._scaled, aims, rcond=_CUT)
-        missed = ((self._scaled @ found - aims) ** 2).sum(axis=0)
+        found, missed = self._solved(cells)
         told: list[float | None] = []
         for place, members in enumerate(cells):
             share = float(self.shares[members].sum())
@@ -73,6 +69,28 @@ class Estimating:
                 told.append(float(np.sqrt(added / self._n)) if added >= _NOTHING_ADDED * share else 0.0)
         return told
 
-    def can_be_estimated(self, members: Sequence[int]) -> bool:
-        """Whether the share of all these values together can be told."""
-        return self.errors([members])[0] is not None
+    def can_be_estimated(self, members: Sequence[int], others: int) -> bool:
+        """Whether the share of all these values together can be told.
+
+        The share of all values can be, so that of these lies as far outside of what is told as that of all others. Of a
+        cell that can be told a part of at most ``_MISSED`` does, and the parts of m cells add up to at most m times
+        their sum (Cauchy and Schwarz).
+
+        Parameters
+        ----------
+        members : sequence of int
+        others : int
+            m, how many cells can be told alone.
+        """
+        _, (missed,) = self._solved([members])
+        share = float(self.shares[list(members)].sum())
+        return bool(missed <= _MISSED * max(share, others * (1 - share)))
+
+    def _solved(self, cells: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
+        """Weights (b, cells) for outputs, in units of the roots of their shares, and what they miss of each cell."""
+        aims = np.zeros((len(self.shares), len(cells)))
+        for place, members in enumerate(cells):
+            aims[list(members), place] = np.sqrt(self.shares[list(members)])
+        found, *_ = np.linalg.lstsq(self._scaled, aims, rcond=_CUT)
+        missed: Floats = ((self._scaled @ found - aims) ** 2).sum(axis=0, dtype=np.float64)
+        return np.asarray(found, dtype=np.float64), missed

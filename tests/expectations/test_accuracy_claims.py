@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
+from funnel.estimation import ShareInformation
 from funnel.estimation.estimation_utility import utility_of_estimates
 from funnel.pipeline.expectations import least_squares
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
+from funnel.pipeline.expectations.least_squares import Estimating
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicDistributions, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
@@ -163,3 +165,35 @@ def test_a_small_error_is_no_error_of_nothing(power: int) -> None:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setitem(row, "error", float(f"{false:.1e}"))
                 assert len(failures(numbers, protocol, FEW)) == 1
+
+
+def test_values_that_are_told_only_together_are_so_for_the_second_computation() -> None:
+    """Channels with columns that differ by about as much as what is taken for nothing, where the two could disagree."""
+    random = np.random.default_rng(29)
+    sums = 0
+    for _ in range(1500):
+        a = int(random.integers(3, 12))
+        kinds = random.dirichlet(np.full(a, 0.7), int(random.integers(1, 4)))
+        channel = kinds[random.integers(0, len(kinds), a)].T
+        least = random.uniform(-8, -1)
+        channel = channel + 10 ** random.uniform(least, least + 2, a) * random.normal(size=channel.shape)
+        channel = np.maximum(channel, 1e-12)
+        channel /= channel.sum(axis=0)
+        shares = random.dirichlet(np.full(a, 0.3)) + 1e-5
+        shares /= shares.sum()
+        made = ShareInformation.of(channel, shares, 1000)
+        assert made is not None
+        again = Estimating(channel.T.tolist(), shares.tolist(), 1000)
+        told = [error for error in again.errors([[x] for x in range(a)]) if error is not None]
+        for group in made.only_in_sum(np.arange(a), a):
+            sums += 1
+            assert again.can_be_estimated(group, len(told))
+    assert sums > 500
+
+
+def test_a_part_of_what_is_told_only_together_is_not_told() -> None:
+    channel = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.2, 0.8]]
+    again = Estimating(channel, [0.3, 0.3, 0.4], 1000)
+    assert again.can_be_estimated([0, 1], 1)
+    assert not again.can_be_estimated([0], 1)
+    assert not again.can_be_estimated([0, 2], 1)
