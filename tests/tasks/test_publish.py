@@ -129,7 +129,9 @@ def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
     with monkeypatch.context() as patch:
         patch.setattr(module, "recheck", heard)
         told, _ = go(small(tmp_path), False, False)
-    assert recheck(ReleaseFolder(Path(told["folder"])), Told(render=publishing.page_renderer())) == seen[0]
+    after = recheck(ReleaseFolder(Path(told["folder"])), Told(render=publishing.page_renderer()))
+    # The index of the series has the version once it is in its place.
+    assert [check for check in after if check.name != "newest version"] == seen[0]
     assert {check.state for check in seen[0]} == {State.PASSED}
     assert {"signature", "versions", "kept record", "record"} <= {check.name for check in seen[0]}
 
