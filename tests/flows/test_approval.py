@@ -102,7 +102,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     assert others == ["another run is making the release people; wait until it has ended"]
     assert (told["status"], told["version"], told["approved_by"]) == ("published", "1.0.0", OFFICER)
     assert (told["fresh"], told["drawn"]) == (True, False)
-    assert seen(spec) == ["1.0.0", "latest"]
+    assert seen(spec) == ["1.0.0", "latest", "versions.json"]
     assert not folder.exists()
     released = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0")
     # The rows that were looked at, and no others.
@@ -162,7 +162,11 @@ def test_a_held_version_gives_way_to_what_is_newer(tmp_path: Path) -> None:
     assert (back["status"], back["version"]) == ("unchanged", "1.0.0")
     assert back["warnings"][0].startswith("version 1.1.1, which was held for approval, is superseded")
     assert "warnings" not in run(spec)
-    assert sorted(path.name for path in (tmp_path / "releases" / "people").iterdir()) == ["1.0.0", "latest"]
+    assert sorted(path.name for path in (tmp_path / "releases" / "people").iterdir()) == [
+        "1.0.0",
+        "latest",
+        "versions.json",
+    ]
 
 
 def test_a_rejected_version_is_removed_and_not_drawn_again(tmp_path: Path) -> None:
@@ -232,7 +236,11 @@ def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path, stage: Stage)
     done = funnel("approve", spec, "--approver", "A. Okafor")
     assert done.stdout.startswith("Published version 1.0.0: 3,000 records by grr"), done.output
     assert done.stdout.splitlines()[0].endswith(", approved by A. Okafor.")
-    assert sorted(path.name for path in (tmp_path / "releases" / "people").iterdir()) == ["1.0.0", "latest"]
+    assert sorted(path.name for path in (tmp_path / "releases" / "people").iterdir()) == [
+        "1.0.0",
+        "latest",
+        "versions.json",
+    ]
 
 
 def test_a_version_that_waits_is_not_at_the_url(tmp_path: Path) -> None:

@@ -313,4 +313,4 @@ def taken_up(spec: Path, expected: dict[str, str]) -> None:
     assert {name: found[name] for name in kept} == kept
     assert digests(spec) == expected
     assert not rows_folder(spec).exists()
-    assert sorted(path.name for path in series.iterdir()) == ["1.0.0", "latest"]
+    assert sorted(path.name for path in series.iterdir()) == ["1.0.0", "latest", "versions.json"]

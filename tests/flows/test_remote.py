@@ -143,12 +143,13 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
     assert set(after) == {*before, *(f"1.1.0/{name}" for name in public)}
     assert after["1.1.0/data/records.parquet"] == torn["1.1.0/data/records.parquet"]
     assert after["latest"] == b"1.1.0\n"
-    assert {name: after[name] for name in before if name != "latest"} == {
-        name: content for name, content in before.items() if name != "latest"
+    moved = {"latest", "versions.json"}
+    assert {name: after[name] for name in before if name not in moved} == {
+        name: content for name, content in before.items() if name not in moved
     }
     described = ReleaseSpec.load(spec)
     kept = described.output_folder / "people"
-    assert sorted(path.name for path in kept.iterdir()) == ["1.0.0", "1.1.0", "latest"]
+    assert sorted(path.name for path in kept.iterdir()) == ["1.0.0", "1.1.0", "latest", "versions.json"]
     assert json.loads((kept / "1.1.0" / "audit" / "release.json").read_text())["fresh"] is True
 
     # Another workspace knows nothing of what was published: the run stops before it reads anything.

@@ -110,7 +110,9 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
         ReleaseRefused, match=r"version 1\.0\.0 was made from another source than the one that is there"
     ):
         pipeline.go(spec, False, False)
-    assert [one.name for one in (tmp_path / "releases" / "people").iterdir() if one.is_dir() and not one.is_symlink()] == ["1.0.0"]
+    assert [
+        one.name for one in (tmp_path / "releases" / "people").iterdir() if one.is_dir() and not one.is_symlink()
+    ] == ["1.0.0"]
 
 
 def test_a_look_that_takes_another_source_for_the_same_is_refused(

@@ -86,7 +86,7 @@ def test_a_held_version_is_there_and_nobody_sees_it(tmp_path: Path) -> None:
             assert series.held.require_waiting() == series.held.require_waiting(TWO) == TWO
             series.held.check(TWO)
         assert (root / "latest").readlink() == Path("1.0.0")
-        assert sorted(path.name for path in root.iterdir()) == [".held-1.1.0", "1.0.0", "latest"]
+        assert sorted(path.name for path in root.iterdir()) == [".held-1.1.0", "1.0.0", "latest", "versions.json"]
 
 
 def test_only_what_passed_and_is_as_it_was_judged_is_held(tmp_path: Path) -> None:
