@@ -107,7 +107,7 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
         "dcat.jsonld",
     }
     before = objects(s3)
-    assert set(before) == {"latest", *(f"1.0.0/{name}" for name in public)}
+    assert set(before) == {"latest", "versions.json", *(f"1.0.0/{name}" for name in public)}
     assert before["latest"] == b"1.0.0\n"
     assert json.loads(before["1.0.0/datapackage.json"])["version"] == "1.0.0"
     assert pq.read_table("bucket/out/people/1.0.0/data/records.parquet", filesystem=s3).num_rows == 3000

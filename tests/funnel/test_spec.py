@@ -607,7 +607,7 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
 
     with pytest.raises(ValidationError) as caught:
         ReleaseSpec.model_validate(unknown)
-    said = complaints.complaint(Error(caught.value), ReleaseSpec)
+    said = complaints.validation_sentence(Error(caught.value), ReleaseSpec)
     assert said.startswith("k0: unknown setting; unknown as well: k1, k2, ")
     assert re.search(r"k19; and name is missing; .* \(and 298[0-9] more: [a-z\[\], ]+\)$", said)
     assert len(compared) == 0

@@ -167,7 +167,7 @@ PUBLISHING = [
         "funnel.release.public.findings",
         "level=levels.told(findings.level),",
         "level=levels.told(findings.level) / 2,",
-        "report figures",
+        "guarantee",
     ),
     Mutant(
         "records doubled in the report",

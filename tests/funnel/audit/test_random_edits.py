@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from funnel.audit.check import State, complaint_of, overall
+from funnel.audit.check import State, error_of, overall
 from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError
 from funnel.release.document import dump
@@ -72,7 +72,7 @@ def audited(folder: ReleaseFolder) -> State:
     except DataError as error:
         return State.FAILED if str(error).isprintable() else State.PASSED
     assert all(check.detail.isprintable() for check in checks)
-    complaint = complaint_of("here", checks)
+    complaint = error_of("here", checks)
     assert complaint is None or isinstance(complaint, FunnelError)
     return overall(checks)
 

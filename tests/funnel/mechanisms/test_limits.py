@@ -17,7 +17,7 @@ from funnel.measures import mutual_information
 from funnel.mechanisms import mechanism, names
 from funnel.mechanisms.memory import LARGEST, check_size, largest_table
 from funnel.solver.budget import Budget
-from funnel.solver.greedy import _way, partition_weights
+from funnel.solver.greedy import _merged, partition_weights
 from tests.strategies import joints
 
 ONE = Joint.from_counts(np.random.default_rng(1).integers(1, 90, (2, 11)))
@@ -134,7 +134,7 @@ def test_the_greedy_way_merges_what_hides_most_for_what_it_costs(joint: Joint) -
         ratio = np.divide(law, prior[:, None] * mass, out=np.ones_like(law), where=law > 0)
         return float((law * np.log(ratio)).sum()), float(-(mass * np.log(mass)).sum())
 
-    for first, second in _way(joint.counts[:, seen].astype(np.float64), Budget.of(None))[0]:
+    for first, second in _merged(joint.counts[:, seen].astype(np.float64), Budget.of(None))[0]:
         now = told(list(groups.values()))
         gains = {}
         for one in groups:
@@ -151,7 +151,7 @@ def test_the_greedy_way_merges_what_hides_most_for_what_it_costs(joint: Joint) -
 def test_a_way_cut_short_still_ends_at_one_output() -> None:
     joint = Joint.from_counts(np.random.default_rng(3).integers(1, 40, (3, 120)))
     for limit in (1e-9, 3e-3):
-        way, whole = _way(joint.counts.astype(np.float64), Budget.of(limit))
+        way, whole = _merged(joint.counts.astype(np.float64), Budget.of(limit))
         assert not whole
         assert sorted(second for _, second in way) == sorted(set(range(120)) - {way[-1][0]})
     short = mechanism("agglomeration").fitted(joint, LIP(0.3), Budget.of(0.03))
@@ -165,7 +165,7 @@ def test_agglomeration_stops_at_the_first_partition_on_the_way_that_holds(joint:
     seen = [int(x) for x in np.flatnonzero(joint.counts.any(axis=0))]
     subsets = [(x,) for x in seen]
     table = dict(enumerate(subsets))
-    way, whole = _way(joint.counts[:, seen].astype(np.float64), Budget.of(None))
+    way, whole = _merged(joint.counts[:, seen].astype(np.float64), Budget.of(None))
     assert whole
     number = len(seen)
     for first, second in [(0, 0), *way]:

@@ -24,6 +24,7 @@ from funnel.release.publication import require_drawn, write_documents, write_pac
 from funnel.release.series import Series, open_series
 from funnel.settings.publication import OutputSettings
 from funnel.spec import ReleaseSpec
+from tests.funnel.release.test_series import record
 from tests.projects import make_project, spec_of
 from tests.public import UNPROTECTED, counted, public_of
 from tests.releases import judged, make_release
@@ -121,7 +122,7 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
     with open_series(spec) as series, series.incoming() as folder:
         (folder.root / "data").mkdir()
         folder.audit.mkdir(mode=0o700)
-        folder.record.write_text("{}")
+        folder.record.write_bytes(record("1.0.0").to_bytes())
         for name in ("data/rows", "protocol.json"):
             (folder.root / name).write_text("x")
         with monkeypatch.context() as patch:

@@ -32,7 +32,7 @@ def test_what_is_said_is_kept() -> None:
     ("changes", "said"),
     [
         ({"frequencies": {"protection": "nois"}}, "[frequencies] protection must be"),
-        ({"frequencies": {"protection": "noise", "epsilon": 0}}, "[frequencies] epsilon must be above 0"),
+        ({"frequencies": {"protection": "noise", "epsilon": 0}}, "[frequencies] epsilon must be at least 0.0001"),
         ({"frequencies": {"protection": "noise", "epsilon": 21}}, "[frequencies] epsilon must be at most 20"),
         ({"frequencies": {"protection": "noise", "epsilon": "1"}}, "[frequencies] epsilon must be a number"),
         ({"frequencies": {"protection": "noise", "beta": 1.0}}, "[frequencies] beta must be below 1"),
