@@ -6,7 +6,7 @@ movers and stayers, by `funnel.History` for the observer who knows changes and f
 `tests.movers`, which share no code with what decides and draws. Three more observers are measured who are not bounded:
 one who fits stayers and movers by greatest likelihood (EM), one who knows the distribution of largest entropy among
 those with the table of every pair of waves, and one who knows how common every whole trajectory is. The health panel is
-released by a spec besides, and the recount tells what both observers find in the register.
+released by a spec besides, and the independent recomputation tells what both observers find in the register.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def measured(panel: Path, finished: Figures, path: Path) -> Figures:
 
 
 def released(waves: Sequence[tuple[str, pa.Table]], case: Case) -> list[Figures]:
-    """The waves released by a spec without noise: what each keeps, and what the recount finds in the register."""
+    """The waves released by a spec without noise: what each keeps, and what the second computation finds."""
     found = []
     with TemporaryDirectory(prefix="observers-") as name:
         folder = Path(name)
@@ -301,7 +301,7 @@ def page_of(figures: Figures) -> str:
         "## Released by a spec",
         "",
         'Five waves with `[history] observers = ["transitions", "mover-stayer"]` and no noise on the frequencies.',
-        "Levels, people moved and people outside are those that the recount finds in the register.",
+        "Levels, people moved and people outside are those that the independent recomputation finds in the register.",
         "",
         *released_table(figures),
     ]

@@ -126,10 +126,11 @@ class Composition:
                     own, come[:, k] = come[:, k].copy(), 0.0
                     moved = float(come.sum(axis=0) @ known)
                     # Of a class in which all have the value all are as likely to come to any record.
-                    whole = come[:, known == sizes]
-                    sure, unsure = whole @ sizes[known == sizes], come * (known < sizes)
-                    apart = _largest(unsure * sizes, sure, prior) if known[k] < sizes[k] else 0.0
-                    alike = _largest(unsure * sizes, sure + own * sizes[k], prior) if known[k] else 0.0
+                    whole, some = known == sizes, (known < sizes) & (come.sum(axis=0) > _HARDLY)
+                    come = come * (sizes / sizes[k])
+                    sure, unsure = come[:, whole].sum(axis=1), come[:, some]
+                    apart = _largest(unsure, sure, prior) if known[k] < sizes[k] else 0.0
+                    alike = _largest(unsure, sure + own, prior) if known[k] else 0.0
                     level = max(level, apart, alike)
                     beyond = budget * (1 + _HAIR) + _HAIR
                     outside += moved if max(apart, alike) > beyond else 0.0
@@ -155,7 +156,7 @@ def _largest(come: FloatArray, own: FloatArray, prior: FloatArray) -> float:
 
     A share of it is extreme where those θ_g are 1 of which that share is most extreme, and the others 0.
     """
-    masses = come = come[:, come.sum(axis=0) > _HARDLY]
+    masses = come
     if own.sum() > _HARDLY:
         shares, one = come / come.sum(axis=0), own[:, np.newaxis]
         further = [one + np.cumsum(come[:, np.argsort(-share)], axis=1) for share in (*shares, *-shares)]

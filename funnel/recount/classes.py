@@ -359,7 +359,7 @@ def _seen_by(
         for name, of in come.items():
             ratio = sizes[name] / sizes[y[-1]]
             if known[name] < sizes[name]:
-                parts.append((of, ratio))
+                parts += [(of, ratio)] if sum(of.values()) > _HARDLY else []
                 continue
             for secret, share in of.items():
                 sure[secret] += share * ratio  # type: ignore[assignment]
@@ -378,7 +378,8 @@ def _seen_by(
 
 def _most(own: Masses, come: Sequence[tuple[Masses, float]], prior: Masses) -> float:
     """The largest change (nats) of a belief by masses of which any part of those that come may be missing."""
-    parts = [(of, size * sum(of.values())) for of, size in come if sum(of.values()) > _HARDLY]
+    parts = [(of, size * sum(of.values())) for of, size in come if of]
+    own = own if sum(own.values()) > _HARDLY else {}
     start = sum(own.values())
     most = 0.0
     for secret, before in prior.items():

@@ -11,6 +11,7 @@ from hypothesis import given
 
 import funnel
 from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, SpecError
@@ -18,6 +19,9 @@ from funnel.guarantees import LIP, SRLIP, Several
 from funnel.guarantees.published import meaning_for
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of
+from funnel.recount.released import ReleasedProtocol
+from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from funnel.solver import optimal
@@ -61,7 +65,7 @@ def largest_change(joint: Joint, classes: RecordClasses, protocol: Protocol, kno
     for members in groups.values():
         prior = belief[:, members].sum(axis=1)
         after = belief[:, members] @ channel[:, members].T
-        seen = after.sum(axis=0) > 1e-9
+        seen = after.sum(axis=0) > 1e-7
         there = prior > 0
         with np.errstate(divide="ignore"):
             changes = (
@@ -84,6 +88,27 @@ def test_observers_of_any_known_columns_are_within_the_bound(joint: Joint, epsil
     for size in range(len(KNOWN) + 1):
         for some in combinations(KNOWN, size):
             assert largest_change(joint, classes, protocol, some) <= epsilon + 1e-6
+
+
+@given(joints(), st.floats(0.3, 1.5))
+def test_what_is_stated_of_observers_of_one_column_is_no_less_than_what_they_conclude(
+    joint: Joint, epsilon: float
+) -> None:
+    """By what makes a report, and by the independent recomputation; of known columns both are within the bound."""
+    classes, protocol = solved(joint, KNOWN, epsilon)
+    true = {
+        (joint.secret.symbols[s], joint.inputs.symbols[x]): int(joint.counts[s, x])
+        for s, x in zip(*np.nonzero(joint.counts), strict=True)
+    }
+    plain = PlainClasses.parse(classes_document(classes).to_bytes())
+    moves = moves_of(ReleasedProtocol.parse(protocol.to_json()), len(KNOWN))
+    stated = PublishedByClass(plain, true, {}, moves).observed(epsilon)
+    changes = {column: largest_change(joint, classes, protocol, (column,)) for column in COLUMNS}
+    for column, change in changes.items():
+        assert stated[column][0] >= change - 1e-6
+        assert column not in KNOWN or (stated[column][0] <= epsilon + 1e-6 and stated[column][1] == 0)
+    found = Composition.of(joint, classes).concluded(protocol, epsilon)
+    assert found.level == pytest.approx(stated[found.column][0], rel=1e-6, abs=1e-9)
 
 
 @given(joints())
