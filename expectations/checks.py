@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Check, Result, State, judged
+from funnel.audit.check import Check, Result, State, judged, sentence_of
 from funnel.audit.context import AuditContext
 from funnel.audit.recheck import CHECKS
 from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
+from funnel.pipeline.expectations.class_claims import class_claims
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
+from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.frequency_claims import frequency_claims
+from funnel.pipeline.expectations.keyed_answers import answer_claims
+from funnel.pipeline.expectations.package_claims import package_claims
+from funnel.pipeline.expectations.protocol_claims import protocol_claims
+from funnel.pipeline.expectations.public_files import files_claims
+from funnel.pipeline.expectations.report_claims import report_claims
+from funnel.pipeline.expectations.source_claims import count_claims, source_claims
 from funnel.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -19,86 +29,68 @@ if TYPE_CHECKING:
 _ALWAYS = {"public", "table", "counted", "figures", "asked", "folder", "internal"}
 
 
-def _by_claims(name: str, needs: str, says: str) -> Check[Finished]:
-    return Check(name, needs, says, lambda finished: result_of(name, finished.claims(name)))
+def _disclosure(finished: FinishedFolder) -> list[Claim]:
+    """The frequencies keep the rules of disclosure control, unless the spec asks to report only."""
+    return disclosure_claims(finished.public.counts, finished.spec_text)
 
 
-SOURCE_CHECKS: tuple[Check[Finished], ...] = (
-    _by_claims("declared files", "public", "The folder holds exactly the declared public files, as plain files."),
-    _by_claims(
-        "record classes",
-        "classes",
-        "Every published record is one of the source, of its class, and in every class records are as in the source.",
-    ),
-    _by_claims(
-        "answers by key",
-        "keyed",
-        "Every record has the answer that its key and the release secret give it, derived again.",
-    ),
-    _by_claims(
-        "drawn by input",
-        "public",
-        "Every record drew once; among those with the same input, outputs look drawn without regard to the secret.",
-    ),
-    _by_claims(
-        "random order",
-        "shuffled",
-        "The order of the rows looks random: it follows neither the source nor inputs or secrets.",
-    ),
-    _by_claims(
-        "order of the source",
-        "unshuffled",
-        "Rows are not shuffled, as the spec asks: they stand in the order of the source.",
-    ),
-    _by_claims(
-        "random words",
-        "public",
-        "The random words that rows were drawn with and ordered by look uniform, and none was ever used twice.",
-    ),
-    _by_claims(
-        "sampler",
-        "public",
-        "The sampler gives every output exactly the share of words that its weight says.",
-    ),
-    _by_claims(
-        "source", "public", "The release was made from the source as it is now, by what the text of its spec says."
-    ),
-    _by_claims(
-        "counted again",
-        "public",
-        "The counts that it was made from are those counted again from the source by another reader.",
-    ),
-    _by_claims(
-        "noisy counts",
-        "noise",
-        "The public counts are the recounted ones with noise as the spec asks for it, over values that tell nothing.",
-    ),
-    _by_claims(
-        "disclosure rules",
-        "public",
-        "The frequencies keep the rules of disclosure control, unless the spec asks to report only.",
-    ),
-    _by_claims(
-        "protocol and spec",
-        "public",
-        "Bound, columns and protection in protocol.json are as the spec asks.",
-    ),
-    _by_claims(
-        "package and spec",
-        "public",
-        "Version, columns, numbers and rules in the data package are those that the spec asks for.",
-    ),
-    _by_claims(
-        "register",
-        "followed",
-        "Everything published about a person, in all versions together, keeps the bound, by the register.",
-    ),
-    _by_claims(
-        "report and counts",
-        "public",
-        "Shares, lifts, errors and the comparison in the report follow from the public counts and the spec.",
-    ),
-)
+def _register(finished: FinishedFolder) -> list[Claim]:
+    """Everything published about a person, in all versions together, keeps the bound, by the register."""
+    evidence = finished.history_evidence
+    return [Claim("register", "cannot be judged: no register is handed on")] if evidence is None else evidence.claims()
+
+
+def _drawn_by_input(finished: FinishedFolder) -> list[Claim]:
+    """Every record drew once; among those with the same input, outputs look drawn without regard to the secret."""
+    return finished.drawing.independence()
+
+
+def _random_order(finished: FinishedFolder) -> list[Claim]:
+    """The order of the rows looks random: it follows neither the source nor inputs or secrets."""
+    return finished.drawing.random_order()
+
+
+def _source_order(finished: FinishedFolder) -> list[Claim]:
+    """Rows are not shuffled, as the spec asks: they stand in the order of the source."""
+    return finished.drawing.source_order()
+
+
+def _random_words(finished: FinishedFolder) -> list[Claim]:
+    """The random words that rows were drawn with and ordered by look uniform, and none was ever used twice."""
+    return finished.drawing.random_words()
+
+
+def _sampler(finished: FinishedFolder) -> list[Claim]:
+    """The sampler gives every output exactly the share of words that its weight says."""
+    return finished.drawing.sampler()
+
+
+CLAIMS: Mapping[str, tuple[str, Callable[[Any], list[Claim]]]] = {
+    "declared files": ("public", files_claims),
+    "record classes": ("classes", class_claims),
+    "answers by key": ("keyed", answer_claims),
+    "drawn by input": ("public", _drawn_by_input),
+    "random order": ("shuffled", _random_order),
+    "order of the source": ("unshuffled", _source_order),
+    "random words": ("public", _random_words),
+    "sampler": ("public", _sampler),
+    "source": ("public", source_claims),
+    "counted again": ("public", count_claims),
+    "noisy counts": ("noise", frequency_claims),
+    "disclosure rules": ("public", _disclosure),
+    "protocol and spec": ("public", protocol_claims),
+    "package and spec": ("public", package_claims),
+    "register": ("followed", _register),
+    "report and counts": ("public", report_claims),
+}
+"""What a version states that is held against its source, its spec, keys and the register; with what that needs."""
+
+
+def _by_claims(name: str, needs: str, claims: Callable[[Any], list[Claim]]) -> Check[Finished]:
+    return Check(name, needs, sentence_of(claims), lambda finished: result_of(name, claims(finished)))
+
+
+SOURCE_CHECKS = tuple(_by_claims(name, *needs_and_claims) for name, needs_and_claims in CLAIMS.items())
 """Checks that need more than the files of a version: its source, its spec, keys and the register."""
 
 
@@ -136,7 +128,7 @@ def made_checks(finished: Finished, has: Collection[str], context: AuditContext)
     try:
         known = context.has
     except Exception as error:
-        yield from (Result(one.name, State.FAILED, sentence_of(error)) for one in CHECKS if one.applies(has))
+        yield from (Result(one.name, State.FAILED, reason_of(error)) for one in CHECKS if one.applies(has))
         return
     for check in CHECKS:
         if check.applies(known):
@@ -147,7 +139,7 @@ def _made(check: Check[Any], known: object) -> Iterator[Result]:
     try:
         found = check.verify(known)
     except Exception as error:
-        found = Result(check.name, State.FAILED, sentence_of(error))
+        found = Result(check.name, State.FAILED, reason_of(error))
     if found is not None:
         yield found
 
@@ -157,7 +149,7 @@ def result_of(name: str, claims: Iterable[Claim]) -> Result:
     return judged(name, [f"{one.name} {one.failure}" for one in claims if one.failure is not None], "all of it holds")
 
 
-def sentence_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Why evidence is missing; only errors of this package are quoted, since others may hold a row."""
     if isinstance(error, FunnelError):
         return f"its evidence could not be gathered: {error}"

@@ -26,7 +26,7 @@ _ROUNDED = 1e-9
 
 
 def class_claims(finished: FinishedFolder) -> list[Claim]:
-    """What holds of classes and published records, where records are drawn by class."""
+    """Every published record is one of the source, of its class, and in every class records are as in the source."""
     classes, said, given = finished.classes, finished.spec_text, finished.given_classes
     if classes is None:
         return [Claim("classes", "cannot be judged: there is no classes.json")]

@@ -5,18 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Any, ClassVar
 
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
-    ExpectationValidationResult,
-    LegacyDiagnosticRendererType,
     MetricDomainTypes,
     PandasExecutionEngine,
     TableMetricProvider,
     metric_value,
-    renderer,
 )
 from funnel.pipeline.expectations.evidence import ROWS
 
@@ -79,21 +75,6 @@ class ReleaseExpectation(BatchExpectation):
                 "details": {"expected": finding.expected, "failure": failure},
             },
         }
-
-    @classmethod
-    @renderer(renderer_type=LegacyDiagnosticRendererType.OBSERVED_VALUE)
-    def _diagnostic_observed_value_renderer(
-        cls,
-        configuration: Any = None,
-        result: ExpectationValidationResult | None = None,
-        runtime_configuration: dict[str, Any] | None = None,
-        **_: Any,
-    ) -> str:
-        """What pages say was observed: by how much it fails, or what was found."""
-        found = (result.result if result is not None else None) or {}
-        failure = found.get("details", {}).get("failure")
-        # Pages take it for markup, and names in a file may be anything.
-        return escape(str(failure if failure is not None else found.get("observed_value")))
 
     @abstractmethod
     def find(self, value: Lines) -> Finding:

@@ -24,8 +24,6 @@ with warnings.catch_warnings():
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-    from great_expectations.render.components import LegacyDiagnosticRendererType
-    from great_expectations.render.renderer.renderer import renderer
     from great_expectations.validator.v1_validator import Validator
 
 
@@ -46,12 +44,10 @@ __all__ = [
     "ExpectationSuite",
     "ExpectationSuiteValidationResult",
     "ExpectationValidationResult",
-    "LegacyDiagnosticRendererType",
     "MetricDomainTypes",
     "PandasExecutionEngine",
     "TableMetricProvider",
     "Validator",
     "context",
     "metric_value",
-    "renderer",
 ]

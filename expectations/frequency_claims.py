@@ -55,7 +55,7 @@ class Before:
 
 
 def frequency_claims(finished: FinishedFolder) -> list[Claim]:
-    """What holds of the content of a ``frequencies.json`` by the source and the spec; an audit checks it by itself.
+    """The public counts are the recounted ones with noise as the spec asks for it, over values that tell nothing.
 
     Raises
     ------

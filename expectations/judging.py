@@ -6,12 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from funnel.pipeline.expectations.checks import sentence_of, traits
+from funnel.pipeline.expectations.checks import reason_of, traits
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -50,37 +49,17 @@ def judge(evidence: Validatable) -> Verdict:
     -----
     The first call imports Great Expectations, which takes some seconds. Nothing is written, printed or sent.
     """
-    return Verdict.of(evaluate(evidence).judgements)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluated:
-    """What was judged, and the results as Great Expectations has them.
-
-    Attributes
-    ----------
-    judgements : tuple of Judgement
-    results : mapping of table name to ExpectationSuiteValidationResult
-        Of tables that could be gathered.
-    """
-
-    judgements: tuple[Judgement, ...]
-    results: Mapping[str, ExpectationSuiteValidationResult]
-
-
-def evaluate(evidence: Validatable) -> Evaluated:
-    """As `judge`, with the results of Great Expectations."""
     try:
         declared = evidence.declared()
     except Exception as error:
-        return Evaluated((_undeclarable(sentence_of(error)),), {})
+        return Verdict.of((_undeclarable(reason_of(error)),))
     tables: dict[str, pd.DataFrame] = {}
     without: dict[str, str] = {}
     for name in dict.fromkeys(expectation.evidence_table for expectation in declared):
         try:
             tables[name] = evidence.table(name)
         except Exception as error:
-            without[name] = sentence_of(error)
+            without[name] = reason_of(error)
     results = _evaluate(declared, tables)
     evaluated: dict[Key, list[ExpectationValidationResult]] = defaultdict(list)
     for result in (one for suite in results.values() for one in suite.results):
@@ -95,7 +74,7 @@ def evaluate(evidence: Validatable) -> Evaluated:
                 _judgement(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation)
             )
     judgements += [_undeclared(key) for key, left in evaluated.items() for _ in left]
-    return Evaluated(tuple(judgements), results)
+    return Verdict.of(tuple(judgements))
 
 
 def announced(evidence: Evidence, asked: Collection[str]) -> tuple[tuple[str, str], ...]:

@@ -41,7 +41,7 @@ Texts = tuple[str | None, ...]
 
 
 def answer_claims(finished: FinishedFolder) -> list[Claim]:
-    """That the snapshot's digests are of the records' keys, and the draws those of the digests, under this secret.
+    """Every record has the answer that its key and the release secret give it, derived again.
 
     What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged then.
 

@@ -25,7 +25,7 @@ from funnel.recount.published import in_csv
 
 
 def package_claims(finished: FinishedFolder) -> list[Claim]:
-    """What holds of the content of a ``datapackage.json``."""
+    """Version, columns, numbers and rules in the data package are those that the spec asks for."""
     content, laws, said = read_json(finished.folder.package), finished.laws, finished.spec_text
     previous = previous_version(finished.folder, content, [finished.folder.catalogue.name])
     privacy = content["funnel:privacy"]

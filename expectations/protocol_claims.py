@@ -16,7 +16,7 @@ from funnel.recount.plain_distributions import Distributions, Symbol
 
 
 def protocol_claims(finished: FinishedFolder) -> list[Claim]:
-    """What holds of the content of a ``protocol.json`` by the spec; its figures are those of an audit.
+    """Bound, columns and protection in protocol.json are as the spec asks.
 
     Where people have histories the channel is that of their register, rounded, which `HistoryEvidence` and an audit
     hold it to.

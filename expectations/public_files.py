@@ -31,7 +31,7 @@ def declared_files(finished: FinishedFolder) -> frozenset[str]:
 
 
 def files_claims(finished: FinishedFolder) -> list[Claim]:
-    """What holds of the files in a folder by the spec; that they are plain files of a release is seen by the audit."""
+    """The folder holds exactly the declared public files, as plain files."""
     root, declared = finished.folder.root, declared_files(finished)
     found = set(list_folder(root).public)
     # The other name of it could be written to later.

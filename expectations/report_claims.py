@@ -53,7 +53,7 @@ class OverVersions:
 
 
 def report_claims(finished: Finished) -> list[Claim]:
-    """What holds of the figures of a public report by the public counts and the spec."""
+    """Shares, lifts, errors and the comparison in the report follow from the public counts and the spec."""
     numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
     laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
     checks = [(one.check_name, str(one.description)) for one in finished.declared()]

@@ -32,7 +32,7 @@ def _bins(finished: FinishedFolder) -> Claim:
 
 
 def source_claims(finished: FinishedFolder) -> list[Claim]:
-    """What the run was made from, by the source as it is now and the text of the spec."""
+    """The release was made from the source as it is now, by what the text of its spec says."""
     said, spec, found = finished.spec_text, finished.spec, finished.recount
     bound = said.guarantee == finished.handed_on
     return [
@@ -55,7 +55,7 @@ def source_claims(finished: FinishedFolder) -> list[Claim]:
 
 
 def count_claims(finished: FinishedFolder) -> list[Claim]:
-    """That the counts that it was made from are those of the source."""
+    """The counts that it was made from are those counted again from the source by another reader."""
     stored = JointDocument.read(finished.folder.joint).joint
     found = finished.recount
     counts = counts_of(stored)

@@ -82,6 +82,11 @@ class Check(Generic[Known]):
         return set(self.needs.split()) <= set(has)
 
 
+def sentence_of(function: Callable[..., object]) -> str:
+    """What the docstring of a function says first."""
+    return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+
+
 def judged(name: str, complaints: Iterable[str], holds: str) -> Result:
     """A check that fails with all its complaints, or passes with a sentence about what holds."""
     said = list(complaints)

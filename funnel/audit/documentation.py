@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
-from funnel.audit.package import FREE, Facts
+from funnel.audit.package import FREE
 from funnel.recount.balance import is_invariant
 from funnel.recount.documentation import documentation_again
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.promise import read_settings
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
-def check_documentation(
-    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
-) -> Result:
-    """Whether the handouts are, to the byte, what follows.
-
-    Parameters
-    ----------
-    folder : ReleaseFolder
-    document : ProtocolDocument
-    package : JSON object
-    facts : mapping
-        The files that are there.
-    """
-    return judged("handouts", _complaints(folder, document, package, facts), "what the two documents make of them")
+def check_documentation(known: AuditContext) -> Result:
+    """Whether the handouts are, to the byte, what follows."""
+    return judged("handouts", _complaints(known), "what the two documents make of them")
 
 
-def _complaints(
-    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], facts: Facts
-) -> Iterator[str]:
+def _complaints(known: AuditContext) -> Iterator[str]:
+    folder, document, package, facts = known.folder, known.document, known.package, known.facts
     tables = [folder.channel.name, *([] if is_invariant(document.content()) else [folder.estimator.name])]
     needed = (*HANDOUTS, *(tables if "data/records.csv" in facts else ()))
     missing = [name for name in needed if name not in facts]

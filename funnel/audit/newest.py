@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.signing import read_signature
 from funnel.audit.told import Told
 from funnel.errors import DataError
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.series_index import SeriesIndex
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 _NAME = "newest version"
 
@@ -29,40 +34,15 @@ def read_index(folder: ReleaseFolder, told: Told) -> bytes | None:
     return read_document(beside) if beside.is_symlink() or beside.exists() else None
 
 
-def check_newest(
-    content: bytes | None,
-    series: str,
-    version: str,
-    signature: str | None,
-    signed_by: str | None,
-    told: Told,
-    place: Path,
-) -> Result | None:
+def check_newest(known: AuditContext) -> Result | None:
     """Whether the series index lists the version as it is here, and as the newest one.
 
     Whoever asks for a version by its number may ask for an older one. Any other address, such as that of the series or
-    of a copy under another name, is held to be the newest.
-
-    Parameters
-    ----------
-    content : bytes or None
-        The index.
-    series, version : str
-        As the data package has them.
-    signature : str or None
-        SHA-256 (hex) of the signature of the version.
-    signed_by : str or None
-        The public key (hex) that has to have signed the index: the publisher's, where it is known, else that of the
-        version.
-    told : Told
-    place : Path
-        The folder that is audited.
-
-    Returns
-    -------
-    Result or None
-        None where nothing says that the version is the newest: then another check says that this could not be checked.
+    of a copy under another name, is held to be the newest. The index has to be signed by the publisher's key, where it
+    is known, else by that of the version. None where nothing says that the version is the newest: then another check
+    says that this could not be checked.
     """
+    content, told, version, facts = known.index, known.told, known.version, known.facts
     if content is None:
         if not told.by_latest:
             return None
@@ -74,8 +54,11 @@ def check_newest(
         difference = canonical_difference(content, Path(INDEX))
     except DataError as error:
         return judged(_NAME, [str(error)], "")
+    signature = read_signature(known.folder)
+    signed_by = told.key or known.own_key or (None if signature is None else signature.public_key)
+    digest, _ = facts.get(known.folder.signature.name, (None, 0))
     listed, newest = index.listed.find(version), index.listed.newest
-    by_number = not told.by_latest and (told.asked or place.name) == version
+    by_number = not told.by_latest and (told.asked or known.folder.root.name) == version
 
     def complaints() -> Iterator[str]:
         if difference is not None:
@@ -84,11 +67,11 @@ def check_newest(
             yield f"the signature of {INDEX} is not of this list"
         if signed_by is not None and index.public_key != signed_by:
             yield f"{INDEX} was signed with key {index.public_key}, not with {signed_by}"
-        if index.listed.series != series:
+        if index.listed.series != known.name:
             yield f"{INDEX} is of another series"
         elif listed is None:
             yield f"{INDEX} does not list version {version}"
-        elif listed.signature != signature:
+        elif listed.signature != digest:
             yield f"version {version} is not the one that {INDEX} lists"
         elif listed.withdrawn:
             yield f"version {version} was withdrawn by its publisher"

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import gammaincinv
 
 from funnel.audit.check import Result, judged
-from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.published import meaning_for
@@ -20,6 +19,9 @@ from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.recount.published import in_csv
 from funnel.release.documents import ProtocolDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
@@ -77,46 +79,20 @@ _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _MOST_SECRETS = 1 << 20
 
 
-def check_package(
-    package: dict[str, Any],
-    document: ProtocolDocument,
-    columns: ReleasedColumns,
-    facts: Facts,
-    rows: int | None,
-    told_of: int | None,
-) -> Result:
-    """Compare the data package with what follows from everything else that is public.
-
-    Parameters
-    ----------
-    package : JSON object
-    document : ProtocolDocument
-    columns : ReleasedColumns
-    facts : mapping
-    rows : int or None
-        Records in the table; None where they could not be told.
-    told_of : int or None
-        Records that public figures are of: those of the public counts.
-    """
-    complaints = _complaints(package, document, columns, facts, rows, told_of)
-    return judged("package", complaints, "every key follows from the other files")
+def check_package(known: AuditContext) -> Result:
+    """Compare the data package with what follows from everything else that is public."""
+    return judged("package", _complaints(known), "every key follows from the other files")
 
 
-def _complaints(
-    package: dict[str, Any],
-    document: ProtocolDocument,
-    columns: ReleasedColumns,
-    facts: Facts,
-    rows: int | None,
-    told_of: int | None,
-) -> Iterator[str]:
+def _complaints(known: AuditContext) -> Iterator[str]:
+    package, told_of = known.package, known.public_rows
     name, privacy = package.get("name"), package.get("funnel:privacy")
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
         return
-    yield from differences(package, _expected(name, package, document, columns, facts, rows), "")
+    yield from differences(package, _expected(name, known), "")
     yield from unfit(package, privacy)
-    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
+    if told_of and not _is_radius(privacy.get("confidence"), len(known.document.prior.symbols), told_of):
         yield "funnel:privacy.confidence does not follow from the number of records"
 
 
@@ -145,15 +121,9 @@ def _is_time(stated: object) -> bool:
     return _FIRST <= time <= datetime.now(UTC) + timedelta(days=1)
 
 
-def _expected(
-    name: str,
-    package: dict[str, Any],
-    document: ProtocolDocument,
-    columns: ReleasedColumns,
-    facts: Facts,
-    rows: int | None,
-) -> dict[str, Any]:
+def _expected(name: str, known: AuditContext) -> dict[str, Any]:
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
+    package, document, columns, facts, rows = known.package, known.document, known.columns, known.facts, known.rows
     privacy = package["funnel:privacy"]
     promise, inputs, explained = document.guarantee, document.inputs.columns, document.utility.explained
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
@@ -162,17 +132,17 @@ def _expected(
     texts = columns.texts
     invariant = is_invariant({"mechanism": document.mechanism})
     meaning, recipe = (_PLAIN_FIELD, _PLAIN_RECIPE) if invariant else (_FIELD, _RECIPE)
-    known = {
+    values = {
         column: {symbol[j] for symbol in document.prior.symbols} for j, column in enumerate(document.prior.columns)
     }
     if columns.classes is not None:
         # Whole records are true ones, so their values are.
-        known |= {column: set(texts[column]) for column in columns.classes.columns}
+        values |= {column: set(texts[column]) for column in columns.classes.columns}
     return {
         **given,
         "$schema": PROFILE,
         "name": name,
-        "resources": [resource_of(name, path, facts[path], texts, meaning, package, known) for path in tables],
+        "resources": [resource_of(name, path, facts[path], texts, meaning, package, values) for path in tables],
         "funnel:privacy": {
             "schema": "funnel/privacy/1",
             "meaning": meaning_for(parse_guarantee(promise.declared), inputs, promise.secret),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.documentation import previous_version
@@ -16,6 +16,9 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
 from funnel.release.public_report import Contact, Licence, PublicReport, Weighted
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 Render = Callable[[bytes], str]
 """Makes the page from the bytes of the document of its numbers."""
@@ -101,20 +104,11 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
                 yield entry[key]
 
 
-def check_report(
-    folder: ReleaseFolder, package: dict[str, Any], named: Sequence[str], columns: Sequence[str]
-) -> Result:
-    """Whether the report is there, needs nothing else, and is about this release.
-
-    Parameters
-    ----------
-    folder : ReleaseFolder
-    package : JSON object
-    named : sequence of str
-        Guarantee, mechanism and number of records, as far as they are known.
-    columns : sequence of str
-        Of the secret, and published ones.
-    """
+def check_report(known: AuditContext) -> Result:
+    """Whether the report is there, needs nothing else, and is about this release."""
+    folder, package, promise, rows = known.folder, known.package, known.document.guarantee, known.rows
+    named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
+    columns = promise.secret + known.columns.names
     try:
         page = read_document(folder.report).decode("utf-8")
     except (DataError, UnicodeDecodeError) as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from funnel.audit import arithmetic, evidence
 from funnel.audit.balance import check_balance, check_exact_balance
-from funnel.audit.check import Check, Result, State, judged, overall
+from funnel.audit.check import Check, Result, State, judged, overall, sentence_of
 from funnel.audit.context import AuditContext
 from funnel.audit.documentation import check_documentation, check_texts, declared_texts
 from funnel.audit.encoding import check_csv
@@ -19,7 +19,7 @@ from funnel.audit.package import check_package
 from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_noise, check_protected, mean_limits
 from funnel.audit.released_columns import check_classes
-from funnel.audit.signing import check_signature, read_signature
+from funnel.audit.signing import check_signature
 from funnel.audit.told import Coming, Told, check_documents, check_listing
 from funnel.audit.unchanged import check_exact_unchanged, check_unchanged, check_whole
 from funnel.errors import DataError, FunnelError, ReleaseRefused
@@ -33,299 +33,326 @@ OF_WRITERS = ("parquet", "drawn numbers table")
 """Checks that another version of pyarrow leaves open, of tables that it wrote."""
 
 
+_Verify = Callable[[AuditContext], "Result | None"]
+CHECKS: list[Check[AuditContext]] = []
+"""Every check of an audit with what it needs, in the order of a reader's questions."""
+
+
+def _check(name: str, needs: str) -> Callable[[_Verify], _Verify]:
+    """Note a check: its docstring is what holds where it passes."""
+
+    def noted(verify: _Verify) -> _Verify:
+        CHECKS.append(Check(name, needs, sentence_of(verify), verify))
+        return verify
+
+    return noted
+
+
+def _computed(name: str, make: Callable[[], Result]) -> Result:
+    """A check that fails where what it computes cannot be computed."""
+    try:
+        return make()
+    except FunnelError as error:
+        return judged(name, [f"it cannot be computed: {error}"], "")
+
+
+# Are these the files, and do they say what they hold?
+@_check("files", "public")
+def _files(known: AuditContext) -> Result:
+    """All files are there that a release has, and no others."""
+    return check_listing(known.listing, known.told, known.needed, known.possible, known.workspace is not None)
+
+
+@_check("signature", "signature")
+def _signature(known: AuditContext) -> Result:
+    """The files are those that were signed."""
+    return check_signature(known)
+
+
+@_check("documents", "public")
+def _documents(known: AuditContext) -> Result:
+    """Every JSON document is to the byte what funnel writes, with nothing else in it."""
+    return check_documents(known.folder.root, known.listing)
+
+
+@_check("values", "public")
+def _values(known: AuditContext) -> Result:
+    """Every record is an output of the protocol."""
+    return known.read_table[0]
+
+
+@_check("parquet", "public")
+def _parquet(known: AuditContext) -> Result:
+    """The parquet file is to the byte what funnel writes."""
+    return known.read_table[1]
+
+
+@_check("csv", "csv")
 def _csv(known: AuditContext) -> Result:
+    """The csv holds the rows of the parquet file, in their order, and nothing else."""
     if "table" not in known.has:
         return judged("csv", ["the parquet file that it has to say the same as cannot be read"], "")
     return check_csv(known.folder.data, known.folder.csv)
 
 
-def _report(known: AuditContext) -> Result:
-    promise, rows = known.document.guarantee, known.rows
-    named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
-    return check_report(known.folder, known.package, named, promise.secret + known.columns.names)
+@_check("drawn numbers", "numbers")
+def _drawn_numbers(known: AuditContext) -> Result:
+    """Every drawn number is the one that the published records and the declared intervals make."""
+    return known.drawn_numbers[0]
 
 
-def _newest(known: AuditContext) -> Result | None:
-    signature, facts = read_signature(known.folder), known.facts.get(known.folder.signature.name)
-    signed_by = known.told.key or known.own_key or (None if signature is None else signature.public_key)
-    digest = None if facts is None else facts[0]
-    return check_newest(known.index, known.name, known.version, digest, signed_by, known.told, known.folder.root)
+@_check("drawn numbers table", "numbers")
+def _drawn_numbers_table(known: AuditContext) -> Result | None:
+    """The table of drawn numbers is to the byte what funnel writes."""
+    return next(iter(known.drawn_numbers[1:]), None)
 
 
+@_check("package", "public")
+def _package(known: AuditContext) -> Result:
+    """Every key of the data package follows from the other files."""
+    return check_package(known)
+
+
+@_check("handouts", "public")
+def _handouts(known: AuditContext) -> Result:
+    """README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol."""
+    return check_documentation(known)
+
+
+@_check("versions", "record")
+def _versions(known: AuditContext) -> Result:
+    """The version is said alike everywhere, and is the newest one."""
+    return check_versions(known)
+
+
+@_check("newest version", "published")
+def _newest_version(known: AuditContext) -> Result | None:
+    """The signed index of the series lists the version, as the newest."""
+    return check_newest(known)
+
+
+# May they be believed, and does the bound hold, as far as public files tell it?
+@_check("guarantee", "public")
+def _guarantee(known: AuditContext) -> Result:
+    """Kind, title, text and level of the guarantee are those of one guarantee."""
+    return arithmetic.check_guarantee(known.document)
+
+
+@_check("labels", "public")
+def _labels(known: AuditContext) -> Result:
+    """The name of every output lists the values that it comes from."""
+    return check_labels(known.document)
+
+
+@_check("classes", "classes")
 def _classes(known: AuditContext) -> Result | None:
+    """The classes of whole records are those of the protocol."""
     classes = known.columns.classes
     return None if classes is None else check_classes(classes, known.document)
 
 
+@_check("balance", "invariant counted")
+def _balance(known: AuditContext) -> Result:
+    """Outputs are the inputs, and have their distribution, as far as public files tell it."""
+    return check_balance(known.document, known.public, known.public_rows)
+
+
+@_check("protected frequencies", "noise")
+def _protected_frequencies(known: AuditContext) -> Result:
+    """What the public counts say of their noise fits together, and is said alike everywhere."""
+    return check_protected(known.noisy, known.document, known.package)
+
+
+@_check("leakage", "noise")
+def _leakage_noisy(known: AuditContext) -> Result:
+    """The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly."""
+    return _computed("leakage", lambda: evidence.check_leakage(known.level, known.counts, known.document))
+
+
+@_check("law", "noise")
+def _law_noisy(known: AuditContext) -> Result:
+    """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
+    return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
+
+
+@_check("prior", "table counted")
+def _prior(known: AuditContext) -> Result:
+    """Public shares are multiples of their step and add up to one."""
+    return arithmetic.check_prior(known.document, known.public_rows)
+
+
+@_check("posterior", "table counted plain")
+def _posterior(known: AuditContext) -> Result:
+    """Posteriors follow from the weights and the public shares."""
+    return arithmetic.check_posterior(known.document, known.public_rows)
+
+
+@_check("marginal", "table counted")
+def _marginal(known: AuditContext) -> Result:
+    """The marginal is the distribution of the output, as far as public shares tell it."""
+    return arithmetic.check_marginal(known.document, known.public_rows)
+
+
+@_check("utility", "table counted")
+def _utility(known: AuditContext) -> Result:
+    """Entropy and mutual information follow from the weights and the public shares."""
+    return arithmetic.check_utility(known.document, known.public_rows)
+
+
+@_check("frequencies", "table counted")
 def _frequencies(known: AuditContext) -> Result:
+    """The released counts can have been drawn from the public shares by the protocol."""
     limits = None if known.public is None else mean_limits(known.public, known.document, known.table.rows)
     return check_frequencies(known.document, known.table.counts, limits)
 
 
-def _computed(name: str, make: Callable[[AuditContext], Result]) -> Callable[[AuditContext], Result]:
-    """A check that fails where what it computes cannot be computed."""
-
-    def verify(known: AuditContext) -> Result:
-        try:
-            return make(known)
-        except FunnelError as error:
-            return judged(name, [f"it cannot be computed: {error}"], "")
-
-    return verify
+@_check("order", "table counted shuffled")
+def _order(known: AuditContext) -> Result:
+    """Rows are not sorted."""
+    return check_order(known.table.alike, known.table.repeats)
 
 
-_leakage = _computed("leakage", lambda k: evidence.check_leakage(k.level, k.counts, k.document))
-_law = _computed("law", lambda k: evidence.check_figures(k.counts, k.document))
-_findings = _computed(
-    "findings",
-    lambda k: evidence.check_findings(k.counted_level, k.level if k.public else None, k.evidence, k.document),
-)
-_UNDER_COUNTS = "The bound holds for the counts of the source, in exact arithmetic."
-_UNDER_NOISE = (
-    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly."
-)
-_FOLLOWS = "Prior, posteriors, utility and marginal of the protocol follow from these counts."
+@_check("report", "public")
+def _report(known: AuditContext) -> Result:
+    """The report stands by itself and is about this version."""
+    return check_report(known)
 
-CHECKS: tuple[Check[AuditContext], ...] = (
-    # Are these the files, and do they say what they hold?
-    Check(
-        "files",
-        "public",
-        "All files are there that a release has, and no others.",
-        lambda k: check_listing(k.listing, k.told, k.needed, k.possible, k.workspace is not None),
-    ),
-    Check(
-        "signature",
-        "signature",
-        "The files are those that were signed.",
-        lambda k: check_signature(read_signature(k.folder), k.package, k.facts, k.told.key, k.own_key),
-    ),
-    Check(
-        "documents",
-        "public",
-        "Every JSON document is to the byte what funnel writes, with nothing else in it.",
-        lambda k: check_documents(k.folder.root, k.listing),
-    ),
-    Check("values", "public", "Every record is an output of the protocol.", lambda k: k.read_table[0]),
-    Check("parquet", "public", "The parquet file is to the byte what funnel writes.", lambda k: k.read_table[1]),
-    Check("csv", "csv", "The csv holds the rows of the parquet file, in their order, and nothing else.", _csv),
-    Check(
-        "drawn numbers",
-        "numbers",
-        "Every drawn number is the one that the published records and the declared intervals make.",
-        lambda k: k.drawn_numbers[0],
-    ),
-    Check(
-        "drawn numbers table",
-        "numbers",
-        "The table of drawn numbers is to the byte what funnel writes.",
-        lambda k: next(iter(k.drawn_numbers[1:]), None),
-    ),
-    Check(
-        "package",
-        "public",
-        "Every key of the data package follows from the other files.",
-        lambda k: check_package(k.package, k.document, k.columns, k.facts, k.rows, k.public_rows or None),
-    ),
-    Check(
-        "handouts",
-        "public",
-        "README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol.",
-        lambda k: check_documentation(k.folder, k.document, k.package, k.facts),
-    ),
-    Check(
-        "versions",
-        "record",
-        "The version is said alike everywhere, and is the newest one.",
-        lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming, k.index is not None),
-    ),
-    Check("newest version", "published", "The signed index of the series lists the version, as the newest.", _newest),
-    # May they be believed, and does the bound hold, as far as public files tell it?
-    Check(
-        "guarantee",
-        "public",
-        "Kind, title, text and level of the guarantee are those of one guarantee.",
-        lambda k: arithmetic.check_guarantee(k.document),
-    ),
-    Check(
-        "labels",
-        "public",
-        "The name of every output lists the values that it comes from.",
-        lambda k: check_labels(k.document),
-    ),
-    Check("classes", "classes", "The classes of whole records are those of the protocol.", _classes),
-    Check(
-        "balance",
-        "invariant counted",
-        "Outputs are the inputs, and have their distribution, as far as public files tell it.",
-        lambda k: check_balance(k.document, k.public, k.public_rows),
-    ),
-    Check(
-        "protected frequencies",
-        "noise",
-        "What the public counts say of their noise fits together, and is said alike everywhere.",
-        lambda k: check_protected(k.noisy, k.document, k.package),
-    ),
-    Check("leakage", "noise", _UNDER_NOISE, _leakage),
-    Check("law", "noise", _FOLLOWS, _law),
-    Check(
-        "prior",
-        "table counted",
-        "Public shares are multiples of their step and add up to one.",
-        lambda k: arithmetic.check_prior(k.document, k.public_rows),
-    ),
-    Check(
-        "posterior",
-        "table counted plain",
-        "Posteriors follow from the weights and the public shares.",
-        lambda k: arithmetic.check_posterior(k.document, k.public_rows),
-    ),
-    Check(
-        "marginal",
-        "table counted",
-        "The marginal is the distribution of the output, as far as public shares tell it.",
-        lambda k: arithmetic.check_marginal(k.document, k.public_rows),
-    ),
-    Check(
-        "utility",
-        "table counted",
-        "Entropy and mutual information follow from the weights and the public shares.",
-        lambda k: arithmetic.check_utility(k.document, k.public_rows),
-    ),
-    Check(
-        "frequencies",
-        "table counted",
-        "The released counts can have been drawn from the public shares by the protocol.",
-        _frequencies,
-    ),
-    Check(
-        "order",
-        "table counted shuffled",
-        "Rows are not sorted.",
-        lambda k: check_order(k.table.alike, k.table.repeats),
-    ),
-    Check("report", "public", "The report stands by itself and is about this version.", _report),
-    Check(
-        "report figures",
-        "figures",
-        "The figures of the report are those of the protocol and the data package.",
-        lambda k: check_numbers(k.folder, k.document, k.columns.names, k.package, k.rows),
-    ),
-    Check(
-        "report page",
-        "figures",
-        "The page of the report is to the byte what its figures make.",
-        lambda k: check_rendered(k.folder, k.told.render),
-    ),
-    # Of a coming version the figures were computed a second time before.
-    Check(
-        "followed figures",
-        "figures noise published",
-        "All figures of the report follow from the public counts.",
-        lambda k: check_followed(k.folder, k.told.figures),
-    ),
-    Check(
-        "unchanged",
-        "invariant table counted",
-        "Shares of records unchanged follow from the protocol and the public shares or counts.",
-        lambda k: check_unchanged(k.folder, k.document, k.public, k.table, k.public_rows),
-    ),
-    Check(
-        "whole records",
-        "invariant table counted classes",
-        "Shares of whole records unchanged, by column, follow from the records and the protocol.",
-        lambda k: check_whole(k.folder, k.document, k.columns, k.public_rows),
-    ),
-    # The same from what is kept in audit/.
-    Check(
-        "evidence",
-        "asked",
-        "The internal evidence is whole, and only its owner may read it.",
-        lambda k: check_absent(k.folder, k.workspace) or k.read_evidence[0],
-    ),
-    Check("leakage", "internal exact", _UNDER_COUNTS, _leakage),
-    Check("law", "internal exact", _FOLLOWS, _law),
-    Check(
-        "exact balance",
-        "internal exact invariant",
-        "Outputs have the distribution of the inputs, by the exact counts.",
-        lambda k: check_exact_balance(k.document, k.evidence.joint),
-    ),
-    Check(
-        "noise",
-        "internal noise",
-        "Public and exact counts differ by noise as it is said to have been drawn.",
-        lambda k: check_noise(k.noisy, k.evidence.first_rows or k.evidence.joint),
-    ),
-    Check("findings", "internal", "What was found of the bound is found again.", _findings),
-    Check(
-        "verdict",
-        "internal record",
-        "The version was published because all that was expected of it is met.",
-        lambda k: evidence.check_verdict(k.verdict),
-    ),
-    Check(
-        "records",
-        "internal table",
-        "As many records are released as were counted.",
-        lambda k: evidence.check_records(k.evidence, k.table),
-    ),
-    Check(
-        "counts",
-        "internal table",
-        "Every output is released as often as it was drawn.",
-        lambda k: evidence.check_counts(k.evidence, k.table),
-    ),
-    Check(
-        "drawing",
-        "internal record drawing",
-        "What rows were drawn with, given each history, fits the records.",
-        lambda k: evidence.check_drawing(k.evidence, k.document),
-    ),
-    Check(
-        "draws",
-        "internal",
-        "The records can have been drawn by the protocol, input by input.",
-        lambda k: evidence.check_draws(k.evidence, k.document),
-    ),
-    Check(
-        "exact unchanged",
-        "internal exact invariant table",
-        "Shares of records unchanged follow from the protocol and the exact counts.",
-        lambda k: check_exact_unchanged(k.folder, k.document, k.evidence.joint, k.table),
-    ),
-    Check(
-        "texts",
-        "internal",
-        "Title, licence, contact and sources are those of the spec.",
-        lambda k: check_texts(k.package, declared_texts(k.evidence.spec.text)),
-    ),
-    Check(
-        "record",
-        "internal record",
-        "The record of the version is of the files that are there, and of this spec.",
-        lambda k: check_record(k.evidence, k.record, k.verdict, k.document, k.columns.names, k.package, k.facts),
-    ),
-    Check(
-        "kept record",
-        "asked folder record",
-        "The workspace keeps the same record.",
-        lambda k: check_kept(k.workspace, k.name, k.version, k.record if "internal" in k.has else None, k.coming),
-    ),
-    Check(
-        "histories",
-        "internal record register",
-        "All versions about the same people keep the bound together.",
-        lambda k: check_histories(k.record, k.evidence, k.document, k.public, k.register, k.coming),
-    ),
-    Check(
-        "spent",
-        "internal record register noise",
-        "No series of the register has spent anything that the version leaves out.",
-        lambda k: check_spent(k.folder, k.record, k.register, k.workspace, k.coming),
-    ),
-)
-"""Every check of an audit with what it needs, in the order of a reader's questions."""
+
+@_check("report figures", "figures")
+def _report_figures(known: AuditContext) -> Result:
+    """The figures of the report are those of the protocol and the data package."""
+    return check_numbers(known.folder, known.document, known.columns.names, known.package, known.rows)
+
+
+@_check("report page", "figures")
+def _report_page(known: AuditContext) -> Result:
+    """The page of the report is to the byte what its figures make."""
+    return check_rendered(known.folder, known.told.render)
+
+
+# Of a coming version the figures were computed a second time before.
+@_check("followed figures", "figures noise published")
+def _followed_figures(known: AuditContext) -> Result:
+    """All figures of the report follow from the public counts."""
+    return check_followed(known.folder, known.told.figures)
+
+
+@_check("unchanged", "invariant table counted")
+def _unchanged(known: AuditContext) -> Result:
+    """Shares of records unchanged follow from the protocol and the public shares or counts."""
+    return check_unchanged(known.folder, known.document, known.public, known.table, known.public_rows)
+
+
+@_check("whole records", "invariant table counted classes")
+def _whole_records(known: AuditContext) -> Result:
+    """Shares of whole records unchanged, by column, follow from the records and the protocol."""
+    return check_whole(known.folder, known.document, known.columns, known.public_rows)
+
+
+# The same from what is kept in audit/.
+@_check("evidence", "asked")
+def _evidence(known: AuditContext) -> Result:
+    """The internal evidence is whole, and only its owner may read it."""
+    return check_absent(known.folder, known.workspace) or known.read_evidence[0]
+
+
+@_check("leakage", "internal exact")
+def _leakage_exact(known: AuditContext) -> Result:
+    """The bound holds for the counts of the source, in exact arithmetic."""
+    return _computed("leakage", lambda: evidence.check_leakage(known.level, known.counts, known.document))
+
+
+@_check("law", "internal exact")
+def _law_exact(known: AuditContext) -> Result:
+    """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
+    return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
+
+
+@_check("exact balance", "internal exact invariant")
+def _exact_balance(known: AuditContext) -> Result:
+    """Outputs have the distribution of the inputs, by the exact counts."""
+    return check_exact_balance(known.document, known.evidence.joint)
+
+
+@_check("noise", "internal noise")
+def _noise(known: AuditContext) -> Result:
+    """Public and exact counts differ by noise as it is said to have been drawn."""
+    return check_noise(known.noisy, known.evidence.first_rows or known.evidence.joint)
+
+
+@_check("findings", "internal")
+def _findings(known: AuditContext) -> Result:
+    """What was found of the bound is found again."""
+    proven = known.level if known.public else None
+    return _computed(
+        "findings", lambda: evidence.check_findings(known.counted_level, proven, known.evidence, known.document)
+    )
+
+
+@_check("verdict", "internal record")
+def _verdict(known: AuditContext) -> Result:
+    """The version was published because all that was expected of it is met."""
+    return evidence.check_verdict(known.verdict)
+
+
+@_check("records", "internal table")
+def _records(known: AuditContext) -> Result:
+    """As many records are released as were counted."""
+    return evidence.check_records(known.evidence, known.table)
+
+
+@_check("counts", "internal table")
+def _counts(known: AuditContext) -> Result:
+    """Every output is released as often as it was drawn."""
+    return evidence.check_counts(known.evidence, known.table)
+
+
+@_check("drawing", "internal record drawing")
+def _drawing(known: AuditContext) -> Result:
+    """What rows were drawn with, given each history, fits the records."""
+    return evidence.check_drawing(known.evidence, known.document)
+
+
+@_check("draws", "internal")
+def _draws(known: AuditContext) -> Result:
+    """The records can have been drawn by the protocol, input by input."""
+    return evidence.check_draws(known.evidence, known.document)
+
+
+@_check("exact unchanged", "internal exact invariant table")
+def _exact_unchanged(known: AuditContext) -> Result:
+    """Shares of records unchanged follow from the protocol and the exact counts."""
+    return check_exact_unchanged(known.folder, known.document, known.evidence.joint, known.table)
+
+
+@_check("texts", "internal")
+def _texts(known: AuditContext) -> Result:
+    """Title, licence, contact and sources are those of the spec."""
+    return check_texts(known.package, declared_texts(known.evidence.spec.text))
+
+
+@_check("record", "internal record")
+def _record(known: AuditContext) -> Result:
+    """The record of the version is of the files that are there, and of this spec."""
+    return check_record(known)
+
+
+@_check("kept record", "asked folder record")
+def _kept_record(known: AuditContext) -> Result:
+    """The workspace keeps the same record."""
+    return check_kept(known)
+
+
+@_check("histories", "internal record register")
+def _histories(known: AuditContext) -> Result:
+    """All versions about the same people keep the bound together."""
+    return check_histories(known.record, known.evidence, known.document, known.public, known.register, known.coming)
+
+
+@_check("spent", "internal record register noise")
+def _spent(known: AuditContext) -> Result | None:
+    """No series of the register has spent anything that the version leaves out."""
+    return check_spent(known.folder, known.record, known.register, known.workspace, known.coming)
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from funnel.audit.check import Result, judged
 from funnel.audit.files import read_document
-from funnel.audit.package import Facts
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 
 def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
@@ -25,22 +27,13 @@ def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
     return SignatureDocument.from_json(read_document(folder.signature), str(folder.signature))
 
 
-def check_signature(
-    document: SignatureDocument | None, package: dict[str, Any], facts: Facts, key: str | None, own: str | None
-) -> Result:
+def check_signature(context: AuditContext) -> Result:
     """Whether the manifest was signed, by a key that is known, and lists the files that are there.
 
-    Parameters
-    ----------
-    document : SignatureDocument or None
-    package : JSON object
-    facts : mapping
-        Digest and size of every public file.
-    key : str or None
-        The public key (hex) that the user knows the publisher by.
-    own : str or None
-        The public key of the workspace that the release is of, where that is here.
+    That is the public key (hex) that the user knows the publisher by, or that of the workspace, where it is here.
     """
+    document, package, facts = read_signature(context.folder), context.package, context.facts
+    key, own = context.told.key, context.own_key
     known = key or own
     if document is None:
         return judged("signature", ["the release is not signed, so nothing tells whose it is"], "")

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from flint import arb, ctx
+from flint import ctx
 
 from funnel.errors import FunnelError, SpecError
 from funnel.recount.chapters import Rows
-from funnel.recount.intervals import at_most_exp, ball, fraction_above, log_above
+from funnel.recount.intervals import at_most_exp, ball, exact_fraction, log_above
 from funnel.recount.path_laws import BITS, HistoryDistribution
 from funnel.recount.promise import Promise
+from funnel.recount.ratios import scaled
 
 TOLERANCE = Fraction(1, 10**9)
 """How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
@@ -58,7 +59,7 @@ class Side:
             return Fraction(1), Fraction(1)
         with ctx.workprec(_BITS_OF_EXP):
             grown = ball(self.nats).exp()
-            return _rational(grown.lower()), _rational(grown.upper())
+            return exact_fraction(grown.lower()), exact_fraction(grown.upper())
 
     def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int, int]]:
         """``(A, B, s)`` of every inequality, both times one positive number that depends on the masses' sum alone.
@@ -314,23 +315,10 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
     return False
 
 
-def _rational(point: arb) -> Fraction:
-    mantissa, exponent = (int(part) for part in point.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent
-
-
 def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Worst]) -> float:
     """The level of a promise that these ratios amount to, in nats, rounded up.
 
     Of two budgets it is what the larger one would have to be while they keep their proportion.
     """
-    levels = []
-    for side, one in zip(sides, worst, strict=True):
-        nats = one.nats()
-        if nats == 0.0 or side.nats == promise.budget:
-            levels.append(nats)
-        elif side.nats == 0 or nats == float("inf"):
-            levels.append(float("inf"))
-        else:
-            levels.append(fraction_above(Fraction(nats) * promise.budget / side.nats))
+    levels = (scaled(one.nats(), side.nats, promise.budget) for side, one in zip(sides, worst, strict=True))
     return max(levels, default=0.0)

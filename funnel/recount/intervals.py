@@ -60,7 +60,7 @@ def float_above(value: Callable[[], arb]) -> float:
         with ctx.workprec(bits):
             ball = value()
             if ball.is_finite() and ball.rel_accuracy_bits() >= _FLOAT_BITS:
-                return fraction_above(_fraction(ball.upper()))
+                return fraction_above(exact_fraction(ball.upper()))
         bits *= 2
     raise FunnelError("an interval of 65,536 bits does not tell a level; this is a defect, please report it")
 
@@ -76,6 +76,7 @@ def ball(value: Fraction) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _fraction(point: arb) -> Fraction:
+def exact_fraction(point: arb) -> Fraction:
+    """A point that is known exactly."""
     mantissa, exponent = (int(part) for part in point.man_exp())
     return Fraction(mantissa) * Fraction(2) ** exponent

@@ -11,7 +11,8 @@ from flint import arb, ctx
 
 from funnel.errors import DataError
 from funnel.recount.count_box import CountBox
-from funnel.recount.intervals import ball, below
+from funnel.recount.intervals import ball, below, exact_fraction
+from funnel.recount.packed import divided_up
 
 # Probabilities are whole numbers in units of 2^-256, rounded up; what is below 2^-216 is bounded by a geometric series.
 _BITS, _DUST = 256, 40
@@ -19,14 +20,14 @@ _BITS, _DUST = 256, 40
 _TERMS = 1 << 23
 
 
-def scale_of(epsilon: float) -> float:
-    """The scale of noise that costs at most ``epsilon``: the least double s with s · epsilon >= 1.
+def scale_of(epsilon: float, sensitivity: int = 1) -> float:
+    """The scale of noise that costs at most ``epsilon``: the least double s with s · epsilon >= sensitivity.
 
-    P(k) is proportional to e^(-|k|/s), and one record more or less moves one count by one.
+    P(k) is proportional to e^(-|k|/s), and one record more or less moves all counts by the sensitivity together.
     """
-    scale = 1.0 / epsilon
+    scale = sensitivity / epsilon
     low, high = math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)
-    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= 1)
+    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= sensitivity)
 
 
 @lru_cache(1 << 10)
@@ -98,13 +99,13 @@ def _negative_binomial(scale: float, cells: int) -> tuple[list[int], int]:
         top = _up(choose * (1 - alpha) ** cells * alpha**mode * unit)
     rising, share, j = [top], top, mode
     while share >> _DUST and len(rising) < _TERMS:
-        share = _divided_up(share * largest * (cells + j), unit * (j + 1))
+        share = divided_up(share * largest * (cells + j), unit * (j + 1))
         j += 1
         rising.append(share)
     falling: list[int] = []
     share, i = top, mode
     while share >> _DUST and i and len(falling) < _TERMS:
-        share = _divided_up(share * unit * i, least * (cells + i - 1))
+        share = divided_up(share * unit * i, least * (cells + i - 1))
         i -= 1
         falling.append(share)
     outside = _rest(rising[-1], Fraction(largest * (cells + j), unit * (j + 1)))
@@ -118,16 +119,11 @@ def _rest(last: int, ratio: Fraction) -> int:
     if ratio >= 1:
         raise DataError("the noise of the frequencies is too wide for a bound on their totals to be proven")
     rest = last * ratio / (1 - ratio)
-    return _divided_up(rest.numerator, rest.denominator)
+    return divided_up(rest.numerator, rest.denominator)
 
 
 def _up(value: arb) -> int:
-    mantissa, exponent = (int(part) for part in value.upper().man_exp())
-    return mantissa << exponent if exponent >= 0 else -(-mantissa >> -exponent)
-
-
-def _divided_up(number: int, by: int) -> int:
-    return -(-number // by)
+    return math.ceil(exact_fraction(value.upper()))
 
 
 def limits_of(scale: float, beta: Fraction, c: int, a: int) -> tuple[int, int]:

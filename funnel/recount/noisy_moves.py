@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from funnel.recount.noise import scale_of
+
 Table = tuple[tuple[int, ...], ...]
 
 MOST_ROWS = 100
@@ -240,15 +242,8 @@ def mean_complaints(means: NoisyMeans, inputs: int) -> Iterator[str]:
 
 
 def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:
-    if scale != scale_for(epsilon, sensitivity):
+    if scale != scale_of(epsilon, sensitivity):
         yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
-
-
-def scale_for(epsilon: float, sensitivity: int = SENSITIVITY) -> float:
-    """The least double s with ``s · epsilon >= sensitivity``, which is by how much one person moves all counts."""
-    scale = sensitivity / epsilon
-    low, high = math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)
-    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= sensitivity)
 
 
 def split_complaints(

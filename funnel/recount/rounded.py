@@ -19,6 +19,7 @@ from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import plain_level
+from funnel.recount.plain_distributions import share_step
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
@@ -32,7 +33,6 @@ _USUAL = ((0, 8), (0, 16), (1, 16))
 _NOISE = 1e-9
 # What rounding may cost: a share of I(X;Y), or a step of public shares of H(X).
 _COST = 1e-2
-_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def rounding_complaints(
@@ -75,7 +75,7 @@ def rounding_complaints(
             yield "is not the effective one to the last unit, and no other is in balance"
         return
     counts = [chapter.counts[start : start + a] for start in range(0, len(chapter.counts), a)]
-    step = next((step for step in _STEPS if step * sum(chapter.counts) >= 10 * (1 - 1e-12)), _STEPS[-1])
+    step = share_step(sum(chapter.counts))
     first = max(_COARSEST, math.ceil(-math.log2(step)))
     both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))
     furthest = max(abs(one - other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True))

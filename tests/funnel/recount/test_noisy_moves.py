@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.recount.noise import scale_of
 from funnel.recount.noisy_moves import (
     MOST_ROWS,
+    SENSITIVITY,
     change_complaints,
     read_changes,
     read_rows,
     row_complaints,
-    scale_for,
     since_complaints,
     split_complaints,
 )
@@ -47,7 +48,7 @@ ROWS: dict[str, Any] = {
 
 @given(st.floats(1e-3, 1e3))
 def test_the_scale_is_the_least_that_costs_no_more(epsilon: float) -> None:
-    scale = scale_for(epsilon)
+    scale = scale_of(epsilon, SENSITIVITY)
     assert Fraction(scale) * Fraction(epsilon) >= 2 > Fraction(math.nextafter(scale, 0.0)) * Fraction(epsilon)
 
 
