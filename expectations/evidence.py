@@ -12,7 +12,7 @@ import pandas as pd
 
 from funnel.protocol import Protocol
 from funnel.recount import count_published
-from funnel.recount.rows import connect, parquet_names
+from funnel.recount.rows import ParquetReader, connect
 
 ROWS = "rows_in_file"
 """The column of every table of evidence that holds the number of records in the file: none is a failure."""
@@ -54,7 +54,7 @@ class Evidence:
         """
         if name == "columns":
             with tempfile.TemporaryDirectory(prefix="funnel-columns-") as folder, connect(Path(folder)) as database:
-                names = parquet_names(database, self.released, self.released.name)
+                names = ParquetReader(database).names(self.released, self.released.name)
             return self.counted(pd.DataFrame({"name": names}))
         place = self.protocol.outputs.get
         known = {place(symbol): count for symbol, count in self.counts.items() if place(symbol) >= 0}

@@ -7,109 +7,57 @@ its readers of files); types, conversions and counts are DuckDB's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import Kind
 from funnel.recount.loaded_files import FORMATS, loaded_table
-from funnel.recount.rows import EXPRESSIONS, KINDS, ROWS, Cells, failure
+from funnel.recount.rows import KINDS, TypedReader, failure, unknown_type
 
 if TYPE_CHECKING:
     import duckdb
 
 
-def arrow_names(form: str, file: Path, shown: str) -> tuple[str, ...]:
-    """The columns of a file, in their order; parameters and errors as of `arrow_kinds`."""
-    with _reading(shown):
-        return tuple(_schema(form, file).names)
+class ArrowReader(TypedReader):
+    """Reads files of Arrow, ORC, statistics packages and Excel."""
 
+    def __init__(self, database: duckdb.DuckDBPyConnection, form: str) -> None:
+        super().__init__(database)
+        self._form = form
 
-def arrow_kinds(
-    database: duckdb.DuckDBPyConnection, form: str, file: Path, shown: str, columns: Sequence[str]
-) -> dict[str, Kind]:
-    """What the columns of a file hold, of those named that it has.
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return tuple(self._schema(file, shown).names)
 
-    Parameters
-    ----------
-    form : "arrow" or "orc"
+    def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
+        schema, layout = self._schema(file, shown), {}
+        for place, column in enumerate(columns):
+            if column not in schema.names:
+                continue
+            if schema.names.count(column) > 1:
+                raise DataError(f"{shown} has the column {column!r} more than once")
+            stored = _plain(schema.field(column).type)
+            kind = "decimal" if str(stored).startswith("decimal128") else KINDS.get(_named(self.database, stored))
+            if kind is None:
+                raise unknown_type(column, shown)
+            layout[column] = (place, Kind(kind, getattr(stored, "tz", None)))
+        return layout
 
-    Raises
-    ------
-    DataError
-        If it cannot be read, a column is there twice, or holds what has no categories.
-    """
-    with _reading(shown):
-        schema = _schema(form, file)
-    present = [column for column in columns if column in schema.names]
-    for column in present:
-        if schema.names.count(column) > 1:
-            raise DataError(f"{shown} has the column {column!r} more than once")
-    kinds = {}
-    for column in present:
-        stored = _plain(schema.field(column).type)
-        kind = "decimal" if str(stored).startswith("decimal128") else KINDS.get(_named(database, stored))
-        if kind is None:
-            raise DataError(
-                f"column {column!r} of {shown} is of a type that the second reader cannot tell the values of"
-            )
-        kinds[column] = Kind(kind, getattr(stored, "tz", None))
-    return kinds
+    def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
+        self.database.register("stored", _batches(self._form, file, columns))
+        return "stored"
 
+    def failures(self) -> tuple[type[Exception], ...]:
+        import pyarrow as pa
 
-def arrow_cells(
-    database: duckdb.DuckDBPyConnection, form: str, file: Path, shown: str, columns: Sequence[str]
-) -> Iterator[tuple[Cells, int]]:
-    """The distinct combinations of cells of a file, with their numbers of rows.
+        return (pa.ArrowException, failure(), OSError, UnicodeDecodeError)
 
-    Raises
-    ------
-    DataError
-        If it cannot be read to its end, or lacks a column.
-    """
-    for rows in _answers(database, form, file, shown, columns, ", count(*)", "GROUP BY ALL"):
-        for row in rows:
-            yield row[:-1], row[-1]
-
-
-def arrow_rows(
-    database: duckdb.DuckDBPyConnection, form: str, file: Path, shown: str, columns: Sequence[str]
-) -> Iterator[list[Cells]]:
-    """The rows of a file in their order, some at a time.
-
-    Raises
-    ------
-    DataError
-        As `arrow_cells`.
-    """
-    return _answers(database, form, file, shown, columns, "", "")
-
-
-def _answers(
-    database: duckdb.DuckDBPyConnection,
-    form: str,
-    file: Path,
-    shown: str,
-    columns: Sequence[str],
-    more: str,
-    group: str,
-) -> Iterator[list[Any]]:
-    kinds = arrow_kinds(database, form, file, shown, columns)
-    for column in columns:
-        if column not in kinds:
-            raise DataError(f"{shown} has no column {column!r}, so it cannot be counted again")
-    chosen = [
-        EXPRESSIONS.get(kinds[column].name, "CAST({} AS VARCHAR)").format(f"c{k}") for k, column in enumerate(columns)
-    ]
-    # No column at all, where the names of folders state all of them.
-    selected = ", ".join(chosen) + more if chosen else more.removeprefix(", ")
-    with _reading(shown):
-        database.register("stored", _batches(form, file, columns))
-        found = database.execute(f"SELECT {selected} FROM stored {group}")
-        while rows := found.fetchmany(ROWS):
-            yield rows
-        database.unregister("stored")
+    def _schema(self, file: Path, shown: str) -> Any:
+        with suppress(*self.failures()):
+            return _schema(self._form, file)
+        # Raised outside the handler: the original message may quote a cell.
+        raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
 
 
 def _schema(form: str, file: Path) -> Any:
@@ -184,18 +132,3 @@ def _named(database: duckdb.DuckDBPyConnection, kind: Any) -> str:
         database.unregister("described")
         return str(row[1])
     return ""
-
-
-@contextmanager
-def _reading(shown: str) -> Iterator[None]:
-    import pyarrow as pa
-
-    # Known before: a reading that is given up may end when nothing can be imported any more.
-    failed, failures = False, (pa.ArrowException, failure(), OSError, UnicodeDecodeError)
-    try:
-        yield
-    except failures:
-        failed = True
-    if failed:
-        # Raised outside the handler: the original message may quote a cell.
-        raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from funnel.errors import DataError
-from funnel.recount.rows import connect, parquet_cells
+from funnel.recount.rows import ParquetReader, connect
 
 Symbol = tuple[str, ...]
 
@@ -29,7 +29,7 @@ def count_published(path: Path, columns: Sequence[str]) -> dict[Symbol, int]:
     """
     counts: dict[Symbol, int] = {}
     with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
-        for cells, number in parquet_cells(database, path, path.name, columns):
+        for cells, number in ParquetReader(database).cells(path, path.name, columns):
             counts[_texts(cells, path.name)] = number
     return counts
 

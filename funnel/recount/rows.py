@@ -8,15 +8,17 @@ import gzip
 import io
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from funnel.errors import DataError, PipelineError
-from funnel.recount.cells import Kind
+from funnel.recount.cells import TEXT, Kind
 from funnel.recount.zones import zones_of
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ ROWS = 1 << 16
 # A row that the release was made from has at most 4 MB.
 _LONGEST = 1 << 23
 _MEMORY = "1GB"
+# What a file that is packed, or is not there, may end in.
+_UNREADABLE = (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
 
 # The columns' cells as texts that lose nothing, or None for null; with the number of rows that have them.
 Cells = tuple[str | None, ...]
@@ -83,132 +87,190 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=settings)
 
 
-def parquet_names(database: duckdb.DuckDBPyConnection, file: Path, shown: str) -> tuple[str, ...]:
-    """The columns of a parquet file, in their order.
+class FileReader(ABC):
+    """Reads files of one format: the kinds of columns, and cells as texts that lose nothing.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read.
+    ``file`` is where a file is at hand, ``shown`` its name for messages. Every method raises a DataError if the file
+    cannot be read, lacks a column that is asked for or has it twice, or a column holds what has no categories.
     """
-    return tuple(name for name, _ in _top_level(_schema(database, file, shown)))
+
+    @abstractmethod
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        """All columns of a file, in their order."""
+
+    @abstractmethod
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        """What columns hold, of those named that the file has."""
+
+    @abstractmethod
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        """Combinations of cells with numbers of rows, some perhaps more than once."""
+
+    @abstractmethod
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        """The rows in their order, some at a time."""
 
 
-def parquet_kinds(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
-) -> dict[str, Kind]:
-    """What the columns of a parquet file hold, of those named that it has.
+class TypedReader(FileReader):
+    """Reads files of columns with types, as tables of DuckDB."""
 
-    Raises
-    ------
-    DataError
-        If it cannot be read, a column is there twice, or holds what has no categories.
-    """
-    return {column: kind for column, (_, kind) in _layout(database, file, shown, columns).items()}
+    def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
+        self.database = database
 
+    @abstractmethod
+    def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
+        """Of columns named that a file has: the number k of the name ck that it has in the table, and its kind."""
 
-def parquet_cells(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
-) -> Iterator[tuple[Cells, int]]:
-    """The distinct combinations of cells of a parquet file, with their numbers of rows.
+    @abstractmethod
+    def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
+        """The table of a file in a query, columns by the names c0, c1, …: names that differ in case are one to SQL."""
 
-    Raises
-    ------
-    DataError
-        If it cannot be read to its end, or lacks a column.
-    """
-    chosen = _chosen(database, file, shown, columns)
-    for rows in _answers(database, file, shown, f"SELECT {', '.join([*chosen, 'count(*)'])}", "GROUP BY ALL"):
-        for row in rows:
-            yield row[:-1], row[-1]
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What reading a file may raise."""
+        return (failure(),)
 
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        return {column: kind for column, (_, kind) in self.layout(file, shown, columns).items()}
 
-def parquet_rows(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
-) -> Iterator[list[Cells]]:
-    """The rows of a parquet file in their order, some at a time.
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        for rows in self._answers(file, shown, columns, ["count(*)"], "GROUP BY ALL"):
+            for row in rows:
+                yield row[:-1], row[-1]
 
-    Raises
-    ------
-    DataError
-        As `parquet_cells`.
-    """
-    chosen = _chosen(database, file, shown, columns)
-    return _answers(database, file, shown, f"SELECT {', '.join(chosen)}", "")
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        return self._answers(file, shown, columns, [], "")
 
-
-def csv_cells(
-    file: Path, shown: str, columns: Sequence[str], delimiter: str, encoding: str = "utf-8"
-) -> Iterator[tuple[Cells, int]]:
-    """As `parquet_cells` for a csv file; combinations may come more than once, and an empty cell is an empty text.
-
-    Raises
-    ------
-    DataError
-        If it is not UTF-8 text, a row does not fit the header, a column is missing or there twice, or it is packed,
-        as the ending of ``shown`` says, and cannot be unpacked.
-    """
-    for chunk in csv_rows(file, shown, columns, delimiter, encoding=encoding):
-        yield from Counter(chunk).items()
+    def _answers(
+        self, file: Path, shown: str, columns: Sequence[str], more: Sequence[str], group: str
+    ) -> Iterator[list[Any]]:
+        """Columns of a file, and more, by a query: some rows at a time."""
+        layout = self.layout(file, shown, columns)
+        for column in columns:
+            if column not in layout:
+                raise DataError(f"{shown} has no column {column!r}, so it cannot be counted again")
+        places = [layout[column] for column in columns]
+        chosen = [EXPRESSIONS.get(kind.name, "CAST({} AS VARCHAR)").format(f"c{place}") for place, kind in places]
+        # Known before: a reading that is given up may end when nothing can be imported any more.
+        failed, failures = False, self.failures()
+        try:
+            table = self.table(file, shown, columns)
+            found = self.database.execute(f"SELECT {', '.join([*chosen, *more])} FROM {table} {group}")
+            while rows := found.fetchmany(ROWS):
+                yield rows
+        except failures:
+            failed = True
+        if failed:
+            # Raised outside the handler: the original message may quote a cell.
+            raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
 
 
-def csv_names(file: Path, shown: str, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:
-    """The columns of a csv file, as its header has them.
+class ParquetReader(TypedReader):
+    """Reads parquet files."""
 
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
-    sentence = f"{shown} has no header that the second reader can read, so it cannot be counted again"
-    header: list[str] = []
-    before = csv.field_size_limit(_LONGEST)
-    with contextlib.suppress(UnicodeError, csv.Error, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
-        written = "utf-8-sig" if encoding == "utf-8" else encoding
-        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, written, newline="") as stream:
-            header = next(filter(None, csv.reader(stream, delimiter=delimiter)), [])
-    csv.field_size_limit(before)
-    if not header:
-        raise DataError(sentence)
-    return tuple(header)
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return tuple(name for name, _ in _top_level(self._schema(file, shown)))
+
+    def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
+        aliases = ", ".join(f"c{k}" for k in range(len(self.names(file, shown))))
+        return f"{_table(file)} AS source({aliases})"
+
+    def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
+        fields = _top_level(self._schema(file, shown))
+        described = self._query(shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
+        stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
+        zones = zones_of(self._query(shown, stored, [_escaped(file)]), shown)
+        if len(fields) != len(described):
+            raise DataError(
+                f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again"
+            )
+        layout: dict[str, tuple[int, Kind]] = {}
+        for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
+            if name not in columns:
+                continue
+            if name in layout:
+                raise DataError(f"{shown} has the column {name!r} more than once")
+            kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
+            if kind is None or wide:
+                raise unknown_type(name, shown)
+            zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+            layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
+        return layout
+
+    def _schema(self, file: Path, shown: str) -> list[tuple[str, int | None, str | None, int | None]]:
+        """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
+        nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
+        return self._query(shown, nodes, [_escaped(file)])
+
+    def _query(self, shown: str, query: str, names: list[str]) -> list[Any]:
+        """All rows that answer a question about a file itself."""
+        with contextlib.suppress(failure()):
+            return self.database.execute(query, names).fetchall()
+        # Raised outside the handler: the original message may quote the file.
+        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
 
 
-def csv_rows(
-    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", encoding: str = "utf-8"
-) -> Iterator[list[tuple[str, ...]]]:
-    """The rows of a csv file in their order, some at a time.
+@dataclass(frozen=True)
+class CsvReader(FileReader):
+    """Reads csv files, packed ones too, as the ending of their name says; an empty cell is an empty text."""
 
-    Raises
-    ------
-    DataError
-        As `csv_cells`.
-    """
-    sentence = ""
-    before = csv.field_size_limit(_LONGEST)
-    try:
-        written = "utf-8-sig" if encoding == "utf-8" else encoding
-        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, written, newline="") as stream:
-            reader = filter(None, csv.reader(stream, delimiter=delimiter))
-            header = next(reader, [])
-            for column in columns:
-                if header.count(column) != 1:
-                    raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
-            chosen = [header.index(column) for column in columns]
-            pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
-            while rows := list(islice(reader, ROWS)):
-                if set(map(len, rows)) != {len(header)}:
-                    raise DataError(f"a row of {shown} has another number of values than its header")
-                yield list(map(pick, rows))
-    except UnicodeError:
-        sentence = f"{shown} is not text in {encoding}"
-    except csv.Error:
-        sentence = f"{shown} cannot be read as csv by the second reader"
-    except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
-        sentence = f"{shown} cannot be read"
-    finally:
+    delimiter: str
+    encoding: str
+
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        return dict.fromkeys(columns, TEXT)
+
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        for chunk in self.rows(file, shown, columns):
+            yield from Counter(chunk).items()
+
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        header: list[str] = []
+        before = csv.field_size_limit(_LONGEST)
+        with (
+            contextlib.suppress(UnicodeError, csv.Error, *_UNREADABLE),
+            _unpacked(file, shown) as packed,
+            self._text(packed) as stream,
+        ):
+            header = next(filter(None, csv.reader(stream, delimiter=self.delimiter)), [])
         csv.field_size_limit(before)
-    if sentence:
-        raise DataError(f"{sentence}, so it cannot be counted again")
+        if not header:
+            raise DataError(f"{shown} has no header that the second reader can read, so it cannot be counted again")
+        return tuple(header)
+
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        sentence = ""
+        before = csv.field_size_limit(_LONGEST)
+        try:
+            with _unpacked(file, shown) as packed, self._text(packed) as stream:
+                reader = filter(None, csv.reader(stream, delimiter=self.delimiter))
+                header = next(reader, [])
+                for column in columns:
+                    if header.count(column) != 1:
+                        raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
+                chosen = [header.index(column) for column in columns]
+                pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
+                while rows := list(islice(reader, ROWS)):
+                    if set(map(len, rows)) != {len(header)}:
+                        raise DataError(f"a row of {shown} has another number of values than its header")
+                    yield list(map(pick, rows))
+        except UnicodeError:
+            sentence = f"{shown} is not text in {self.encoding}"
+        except csv.Error:
+            sentence = f"{shown} cannot be read as csv by the second reader"
+        except _UNREADABLE:
+            sentence = f"{shown} cannot be read"
+        finally:
+            csv.field_size_limit(before)
+        if sentence:
+            raise DataError(f"{sentence}, so it cannot be counted again")
+
+    def _text(self, packed: IO[bytes]) -> io.TextIOWrapper:
+        return io.TextIOWrapper(packed, "utf-8-sig" if self.encoding == "utf-8" else self.encoding, newline="")
+
+
+def unknown_type(column: str, shown: str) -> DataError:
+    """The error of a column that holds what has no categories."""
+    return DataError(f"column {column!r} of {shown} is of a type that the second reader cannot tell the values of")
 
 
 @contextlib.contextmanager
@@ -224,74 +286,6 @@ def _unpacked(file: Path, shown: str) -> Iterator[IO[bytes]]:
     else:
         with gzip.open(file) if shown.lower().endswith(".gz") else file.open("rb") as stream:
             yield cast(IO[bytes], stream)
-
-
-def _chosen(database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]) -> list[str]:
-    """What to select for columns: by their place, as names that differ in case alone are one name to SQL."""
-    layout = _layout(database, file, shown, columns)
-    for column in columns:
-        if column not in layout:
-            raise DataError(f"{shown} has no column {column!r}, so it cannot be counted again")
-    places = [layout[column] for column in columns]
-    return [EXPRESSIONS.get(kind.name, "CAST({} AS VARCHAR)").format(f"c{place}") for place, kind in places]
-
-
-def _answers(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, select: str, group: str
-) -> Iterator[list[Any]]:
-    """What a query over a parquet file answers, some rows at a time."""
-    aliases = ", ".join(f"c{k}" for k in range(len(parquet_names(database, file, shown))))
-    # Known before: a reading that is given up may end when nothing can be imported any more.
-    failed, failures = False, failure()
-    try:
-        found = database.execute(f"{select} FROM {_table(file)} AS source({aliases}) {group}")
-        while rows := found.fetchmany(ROWS):
-            yield rows
-    except failures:
-        failed = True
-    if failed:
-        # Raised outside the handler: the original message may quote a cell.
-        raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
-
-
-def _schema(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str
-) -> list[tuple[str, int | None, str | None, int | None]]:
-    """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
-    nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
-    return _query(database, shown, nodes, [_escaped(file)])
-
-
-def _query(database: duckdb.DuckDBPyConnection, shown: str, query: str, names: list[str]) -> list[Any]:
-    """All rows that answer a question about a file itself."""
-    with contextlib.suppress(failure()):
-        return database.execute(query, names).fetchall()
-    # Raised outside the handler: the original message may quote the file.
-    raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
-
-
-def _layout(
-    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
-) -> dict[str, tuple[int, Kind]]:
-    """Place and kind of the columns of a parquet file, of those named that it has."""
-    fields = _top_level(_schema(database, file, shown))
-    described = _query(database, shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
-    stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-    zones = zones_of(_query(database, shown, stored, [_escaped(file)]), shown)
-    if len(fields) != len(described):
-        raise DataError(f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again")
-    layout: dict[str, tuple[int, Kind]] = {}
-    for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
-        if name not in columns:
-            continue
-        if name in layout:
-            raise DataError(f"{shown} has the column {name!r} more than once")
-        kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
-        if kind is None or wide:
-            raise DataError(f"column {name!r} of {shown} is of a type that the second reader cannot tell the values of")
-        zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
-        layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
-    return layout
 
 
 def _top_level(schema: list[tuple[str, int | None, str | None, int | None]]) -> list[tuple[str, bool]]:

@@ -16,8 +16,8 @@ from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import Part, at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.readers import FileReader, file_reader
-from funnel.recount.rows import Cells
+from funnel.recount.readers import file_reader
+from funnel.recount.rows import Cells, FileReader
 from funnel.spec import ReleaseSpec
 
 # Distinct categories of one column before grouping: what the release was made from had no more.

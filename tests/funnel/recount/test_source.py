@@ -31,7 +31,7 @@ from funnel.progress import quiet
 from funnel.readers import formats
 from funnel.readers.formats.parquet import Parquet
 from funnel.recount import Recount, recount
-from funnel.recount.rows import csv_cells
+from funnel.recount.rows import CsvReader
 from funnel.recount.source import source_columns
 from funnel.recount.zones import zones_of
 from funnel.source import count_joint, open_source
@@ -605,13 +605,13 @@ def test_a_source_that_changes_meanwhile_is_refused(
 ) -> None:
     (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
     monkeypatch.setattr("funnel.recount.source._REMEMBERED", remembered)
-    reads = csv_cells
+    reads = CsvReader.cells
 
-    def changing(file: Path, *rest: Any) -> Iterator[Any]:
-        yield from reads(file, *rest)
+    def changing(reader: CsvReader, file: Path, *rest: Any) -> Iterator[Any]:
+        yield from reads(reader, file, *rest)
         file.write_text(file.read_text() + "b,1\n")
 
-    monkeypatch.setattr("funnel.recount.readers.csv_cells", changing)
+    monkeypatch.setattr(CsvReader, "cells", changing)
     with pytest.raises(DataError, match="changed"):
         recount(spec_of(tmp_path, "t.csv"))
 
