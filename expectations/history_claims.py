@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.pipeline.expectations.unit_places import misplaced_rows
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
-from funnel.recount.found_histories import RegisterHistories, VersionHistories
+from funnel.recount.found_histories import RegisterHistories, VersionHistories, is_level, stated_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
@@ -36,8 +35,8 @@ from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 
-# A level that is found twice, by floats with a proven error and by whole numbers.
-_LEVEL = 1e-7
+# Of shares of people that are computed twice.
+_SHARE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -287,23 +286,8 @@ class HistoryEvidence:
             yield from channel_complaints(self.protocol, self.released, self.entry, self.public)
 
     def _findings(self) -> Iterator[Claim]:
-        version, stated = self.version, self.stated
-        level = stated["level"]
-        close = isinstance(level, float) and math.isclose(level, version.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
-        yield claim("level", close, f"is {level!r}, and it is {version.level!r} over all histories")
-        yield same("moved", stated["moved"], version.moved)
-        yield same("outside", stated["outside"], version.outside)
-        yield _moved_level("level of the moved", stated["moved_level"], version.moved_level)
-        yield same(
-            "observers", [one["observer"] for one in stated["observers"]], [one.observer for one in version.observers]
-        )
-        for told, one in zip(stated["observers"], version.observers, strict=False):
-            near = math.isclose(told["level"], one.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
-            yield claim(f"level for {one.observer}", near, f"is {told['level']!r}, and it is {one.level!r}")
-            yield same(f"moved for {one.observer}", told["moved"], one.moved)
-            yield same(f"outside for {one.observer}", told["outside"], one.outside)
-            yield _moved_level(f"level of the moved for {one.observer}", told["moved_level"], one.moved_level)
-        yield same("histories", stated["histories"], version.histories)
+        stated = self.stated
+        yield _none("people", tuple(stated_complaints(stated, self.version)))
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
         yield from self._expected(stated["expected"])
         units = self.entry.chapter.units
@@ -318,11 +302,14 @@ class HistoryEvidence:
         if stated is None or found is None:
             return
         yield same("expected histories", stated["histories"], found.histories)
-        close = math.isclose(stated["level"], found.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
-        yield claim("expected level", close, f"is {stated['level']!r}, and it is {found.level!r}")
+        yield claim(
+            "expected level",
+            is_level(stated["level"], found.level),
+            f"is {stated['level']!r}, and it is {found.level!r}",
+        )
         # Expected people are counted in parts, of which every history has at least one a cell.
         chapter = self.entry.chapter
-        room = len(chapter.counts) * found.histories / PARTS + _LEVEL
+        room = len(chapter.counts) * found.histories / PARTS + _SHARE
         # Whole people, of those that are published.
         room += 1 / sum(chapter.beginning)
         for name in ("moved", "outside", "others"):
@@ -334,14 +321,6 @@ class HistoryEvidence:
         if left is not None and found_left is not None:
             agree = abs(left - found_left) <= room
         yield claim("expected open", agree, f"is {left!r}, and it is {found_left!r} of the expected people")
-
-
-def _moved_level(name: str, stated: float | None, found: float | None) -> Claim:
-    """What is told of people who are moved; nothing where nobody is, or where a secret is ruled out."""
-    if found is None or math.isinf(found):
-        return same(name, stated, None)
-    close = stated is not None and math.isclose(stated, found, rel_tol=_LEVEL, abs_tol=_LEVEL)
-    return claim(name, close, f"is {stated!r}, and it is {found!r}")
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:

@@ -10,7 +10,7 @@ from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
 from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError, PipelineError
-from funnel.recount.found_histories import RegisterHistories, VersionHistories
+from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints
@@ -19,13 +19,10 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
-from funnel.release.findings import FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History, Record
 
 NAME = "histories"
-# A level that is found twice, by floats with a proven error and by whole numbers.
-_LEVEL = 1e-7
 
 
 def find_register(record: Record, workspace: Path | None, told: Told) -> Path | None:
@@ -138,39 +135,12 @@ def _complaints(
 
 def _figures(this: VersionHistories, history: History, evidence: Evidence) -> Iterator[str]:
     stated = evidence.findings.history
-    told = [(history.level, history.histories, history.moved, history.outside)]
+    since = this.missing - (0 if stated is None else stated.forgotten)
+    yield from stated_complaints(history.model_dump(), this, since)
     if stated is None:
         yield "what was found then says nothing of all versions together"
     else:
-        told.append((stated.level, stated.histories, stated.moved, stated.outside))
-    # Nobody can tell any more what became of people who are forgotten since; who was so before had no history.
-    yield from () if stated is None else _by_observer(this, stated)
-    since = this.missing - (0 if stated is None else stated.forgotten)
-    # Without noise all histories are known that anybody had.
-    most = this.followed if since > 0 else (this.level, this.histories)
-    for level, histories, moved, outside in told:
-        low, high = (one + sign * _LEVEL * max(1.0, one) for one, sign in ((this.level, -1), (most[0], 1)))
-        if level is None or not low <= level <= high:
-            yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
-        if histories is None or not this.histories <= histories <= most[1]:
-            yield f"its people had {this.histories:,} histories, and another number was stated"
-        for what, number, known in (("moved before it", moved, this.moved), ("outside with it", outside, this.outside)):
-            if number is None or not known <= number <= known + since:
-                yield f"{known:,} of its people are {what}, and another number was stated"
-
-
-def _by_observer(this: VersionHistories, stated: FoundHistoryPart) -> Iterator[str]:
-    """What was stated of each observer; of people who were forgotten since nobody can tell any more."""
-    if [one.observer for one in stated.observers] != [one.observer for one in this.observers]:
-        yield "other observers were stated than it is bounded for"
-    since = this.missing - stated.forgotten
-    for told, one in zip(stated.observers, this.observers, strict=False):
-        room = _LEVEL * max(1.0, one.level)
-        if not one.level - room <= told.level <= (this.followed[0] if since > 0 else one.level) + room:
-            yield f"the level for {one.observer} is {one.level:.12g} nats, and another one was stated"
-        for what, number, known in (("moved", told.moved, one.moved), ("outside", told.outside, one.outside)):
-            if not known <= number <= known + since:
-                yield f"{known:,} of its people are {what} for {one.observer}, and another number was stated"
+        yield from stated_complaints(stated.model_dump(), this, since)
 
 
 def _holds(found: RegisterHistories, history: History) -> str:

@@ -10,6 +10,17 @@ beyond all that there could be. Of att(h) people with the history h,
 Histories of less than a hundredth of a person are not *predicted*, before a version or after it, nor are more than
 2^14: of those who have one nothing is known but the law of the version, and they count in W as people who are given the
 law of the output.
+
+Where people have several rows, T_k of them have a k-th one: by the noisy numbers of people with so many rows, clipped
+at 0, up to the last of them that is above eight scales of its noise. In the first wave people are expected as in any
+version. Of the predicted histories of a wave T_{k+1} / T_k of the people go on to the next one; the others stand where
+they are. The effective channel is
+
+    W = Σ_k T_k W_k / Σ_k T_k,    W_k = (1 - λ_k) V_k + λ_k v_k,
+
+V_k what predicted histories come to, v_k its law of the output for first rows, λ_k the share of those in the wave whose
+history is not predicted (0 in the first one, where V_k counts them as people who are given the law of the output).
+People with one row each are one wave.
 """
 
 from __future__ import annotations
@@ -19,6 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
+from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.path_laws import HistoryDistribution
 
 LEAST, MOST = 0.01, 1 << 14
@@ -26,6 +38,8 @@ LEAST, MOST = 0.01, 1 << 14
 PARTS = 1 << 30
 # Of sums of some thousand floats.
 _CLOSE = 1e-9
+# Scales of noise from which on there are people with so many rows.
+SURE = 8
 
 
 @dataclass
@@ -51,7 +65,9 @@ class Expected:
             for key in mine.keys() | theirs.keys()
         )
 
-    def attending(self, tree: Tree, arrived: Mapping[int, int], everybody: int) -> Attending:
+    def attending(
+        self, tree: Tree, arrived: Mapping[int, int], everybody: int, rows: NoisyRows | None = None
+    ) -> Attending:
         """Who is expected in the next version; they are no longer among those who are here.
 
         Parameters
@@ -61,6 +77,8 @@ class Expected:
             T_v.
         everybody : int
             People in the version.
+        rows : NoisyRows, optional
+            Where they have several rows.
         """
         there: dict[int, float] = {}
         others = came = 0.0
@@ -80,37 +98,58 @@ class Expected:
         likeliest = sorted(sorted(there), key=lambda node: -there[node])[: MOST - 1]
         people = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
         others += math.fsum(there.values()) - math.fsum(people.values())
-        return Attending({NEW: max(0.0, everybody - came), **people}, others)
+        return Attending({NEW: max(0.0, everybody - came), **people}, others, tree, rows, self)
 
 
-@dataclass
 class Attending:
-    """Who is expected in a version, and what becomes of them: to be given the laws of all their histories.
+    """Who is expected in a version, and what becomes of them: to be given the laws of all their histories, row by row.
 
-    Attributes
+    Parameters
     ----------
     people : mapping of node to float
-        By predicted history; new people are among them.
+        In the first wave, by predicted history; new people are among them.
     others : float
-        With histories that are not predicted.
-    answered : dict of (node, output) to float
-        How many are expected to go on so.
+        There, with histories that are not predicted.
+    tree : Tree
+    rows : NoisyRows or None
+        Where people have several rows.
+    after : Expected
+        Who is expected not to be in the version; whoever stands at a history after it is added.
     """
 
-    people: Mapping[int, float]
-    others: float
-    answered: dict[tuple[int, int], float] = field(default_factory=dict)
-    _drawing: dict[tuple[int, int], float] = field(default_factory=dict)
-    _histories: dict[int, int] = field(default_factory=dict)
+    def __init__(
+        self, people: Mapping[int, float], others: float, tree: Tree, rows: NoisyRows | None, after: Expected
+    ) -> None:
+        self.people, self.others = dict(people), others
+        self.everybody = math.fsum([*people.values(), others])
+        # How many are expected to go on with an output.
+        self.answered: dict[tuple[int, int], float] = {}
+        self._drawing: dict[tuple[int, int], float] = {}
+        self._histories: dict[int, int] = {}
+        self._tree, self._waves, self._after = tree, (1,) if rows is None else waves_of(rows), after
+        # Shares of several waves are in parts too.
+        self._parts = 0.0 if rows is None else 4 / PARTS
+        # Of the wave that is being read: its number, and those in it with a history that is not predicted.
+        self._row, self._unknown = 1, 0.0
+        self._here = dict(people)
+        self._sums: list[list[float]] = []
+        self._room: list[float] = []
+        self._weight = 0
+        self._lost = 0.0
+        self._is_last = False
+        self._misplaced = False
 
     def add(self, law: HistoryDistribution, chapter: Chapter) -> None:
-        """Take up one history; of those that are not predicted nothing."""
-        if law.node not in self.people:
+        """Take up one history, of those that are predicted; another row of people comes after all rows before it."""
+        row = 1 if law.node < chapter.first else self._tree.rows[law.node] + 1
+        while self._row < row and not self._is_last:
+            self._advance(chapter)
+        if row != self._row or law.node not in self._here:
             return
         channel, whole = chapter.followed[law.node], sum(law.cells)
         shares = [sum(law.cells[x :: chapter.a]) / whole for x in range(chapter.a)]
-        for y, row in enumerate(chapter.channels[channel]):
-            found = math.fsum(shares[x] * (weight / WHOLE) for x, weight in row)
+        for y, weights in enumerate(chapter.channels[channel]):
+            found = math.fsum(shares[x] * (weight / WHOLE) for x, weight in weights)
             self.answered[law.node, y] = self.people[law.node] * found
         # Somebody may always be new.
         people = max(self.people[law.node], LEAST)
@@ -119,36 +158,81 @@ class Attending:
                 self._drawing[channel, x] = self._drawing.get((channel, x), 0.0) + people * share
                 self._histories[x] = self._histories.get(x, 0) + 1
 
-    @property
-    def everybody(self) -> float:
-        """All of them."""
-        return math.fsum([*self.people.values(), self.others])
-
-    def complaints(self, chapter: Chapter, effective: Sequence[Sequence[int]], after: Expected) -> Iterator[str]:
-        """What of a version is not what is expected; and who is expected after it.
+    def complaints(self, chapter: Chapter, effective: Sequence[Sequence[int]]) -> Iterator[str]:
+        """What of a version is not what is expected; and who is expected after it is noted.
 
         Parameters
         ----------
         chapter : Chapter
         effective : b × a whole numbers
-        after : Expected
-            Without those who are in the version; they are added to it.
         """
+        while not self._is_last:
+            self._advance(chapter)
         if missing := len(self.people.keys() - chapter.followed.keys()):
             yield f"it has no channels for {missing:,} histories that people are expected to have"
-        found = first_nodes(chapter, self.answered)
-        if found is None:
+        if self._misplaced:
             yield "histories that are expected of its people are not the first that it has"
-            found = {}
-        after.people.update(found)
-        everybody = math.fsum([*self.answered.values(), self.others])
-        after.lost[chapter.ordinal] = max(0.0, everybody - math.fsum(found.values()))
-        mean, room = self._mean(chapter, self.others)
+        self._after.lost[chapter.ordinal] = self._lost
         wrong = sum(
-            abs(effective[y][x] / WHOLE - share) > room[x] for y, row in enumerate(mean) for x, share in enumerate(row)
+            abs(effective[y][x] / WHOLE - total / self._weight) > room / self._weight
+            for y, row in enumerate(self._sums)
+            for x, (total, room) in enumerate(zip(row, self._room, strict=True))
         )
         if wrong:
             yield f"{wrong:,} weights of the effective channel are not the mean that people are expected to draw from"
+
+    def _advance(self, chapter: Chapter) -> None:
+        """What becomes of the people in a wave, and who is in the next one."""
+        self._add_channel(chapter)
+        rows = self._tree.rows[chapter.first : chapter.first + len(chapter.parents)]
+        start = sum(row < self._row for row in rows)
+        found = first_nodes(chapter, self.answered, start)
+        self._misplaced |= found is None
+        found = found or {}
+        others = self.others if self._row == 1 else self._unknown
+        unpredicted = max(0.0, math.fsum([*self.answered.values(), others]) - math.fsum(found.values()))
+        share = 0.0
+        if self._row < len(self._waves) and self._waves[self._row - 1]:
+            share = self._waves[self._row] / self._waves[self._row - 1]
+        there = {node: share * people for node, people in found.items()}
+        likeliest = sorted(sorted(there), key=lambda node: -there[node])[:MOST]
+        on = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
+        stay = {node: (1 - share) * n for node, n in found.items() if not share or (1 - share) * n >= LEAST}
+        self._after.people.update(stay)
+        left = (1 - share) * math.fsum(found.values())
+        self._lost += (1 - share) * unpredicted + left - math.fsum(stay.values())
+        self._unknown = share * unpredicted + math.fsum(there.values()) - math.fsum(on.values())
+        self._row += 1
+        self._here = on
+        self.people = {**self.people, **on}
+        for numbers in (self.answered, self._drawing, self._histories):
+            numbers.clear()
+        if not on or self._row > len(self._waves):
+            self._is_last = True
+            self._lost += self._unknown
+
+    def _add_channel(self, chapter: Chapter) -> None:
+        units = self._waves[self._row - 1]
+        others = self.others if self._row == 1 else 0.0
+        mean, room = self._mean(chapter, others)
+        counts = chapter.beginning
+        everybody = sum(counts)
+        first = [sum(counts[x :: chapter.a]) / everybody for x in range(chapter.a)]
+        unknown = 0.0
+        if self._row > 1:
+            unknown = self._unknown / (math.fsum(self._here.values()) + self._unknown)
+        if not self._sums:
+            self._sums = [[0.0] * chapter.a for _ in range(chapter.b)]
+            self._room = [0.0] * chapter.a
+        for y, row in enumerate(mean):
+            alike = math.fsum(share * p for share, p in zip(row, first, strict=True))
+            for x, share in enumerate(row):
+                self._sums[y][x] += units * ((1 - unknown) * share + unknown * alike)
+        # Shares of people who are not predicted are in parts too.
+        widest = max(room) if unknown else 0.0
+        for x, one in enumerate(room):
+            self._room[x] += units * (one + widest + self._parts)
+        self._weight += units
 
     def _mean(self, chapter: Chapter, others: float) -> tuple[list[list[float]], list[float]]:
         """What those who were taken up draw from on average, and others; and how far rounding may go, by input."""
@@ -185,6 +269,25 @@ class Attending:
                         number * dict(chapter.channels[k][y]).get(x, 0) for k, number in of_channel.items()
                     ) / (speaking * WHOLE)
         return mean, rooms
+
+
+def waves_of(rows: NoisyRows) -> tuple[int, ...]:
+    """T_k, of as many waves as are expected; the first one at least 1."""
+    sure = [k for k, people in enumerate(rows.sizes) if people > SURE * rows.scale]
+    sizes = [max(0, people) for people in rows.sizes[: sure[-1] + 1 if sure else 1]]
+    found = [sum(sizes[k:]) for k in range(len(sizes))]
+    return (max(1, found[0]), *found[1:])
+
+
+def lost_by_version(tree: Tree, lost: dict[int, float]) -> dict[int, float]:
+    """Numbers of people by version, from those by chapter: every row of a version with several is a chapter."""
+    deepest = [1] * len(tree.chapters)
+    for version, row in zip(tree.versions, tree.rows, strict=True):
+        if version is not None:
+            deepest[version] = max(deepest[version], row)
+    heads = {sum(deepest[:ordinal]): ordinal for ordinal in range(len(deepest))}
+    # What is told of another row than the first of a version is told of none.
+    return {heads.get(number, -1 - number): people for number, people in lost.items() if people or number in heads}
 
 
 def first_nodes(chapter: Chapter, answered: Mapping[tuple[int, int], float], start: int = 0) -> dict[int, float] | None:

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from funnel.recount.promise import Promise
 from funnel.recount.register_files import Entry
+
+# A level that is found twice, by floats with a proven error and by whole numbers.
+_LEVEL = 1e-7
+
+
+@dataclass(frozen=True)
+class ObserverHistories:
+    """What a version tells one observer of people about whom other versions told something before.
+
+    Attributes
+    ----------
+    observer : str
+    level : float
+        The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
+        With noise, of those that somebody has.
+    moved, outside : int
+        People whose history by itself is outside the bound, as frequencies changed or as earlier values go with a later
+        secret; and those of them who can get an output that is outside of it.
+    moved_level : float or None
+        The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
+    """
+
+    observer: str
+    level: float
+    moved: int
+    outside: int
+    moved_level: float | None
 
 
 @dataclass(frozen=True)
@@ -19,14 +48,10 @@ class VersionHistories:
         Of the version in the register.
     promise : Promise
         The bound on everything published.
-    level : float
-        The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
-        With noise, of those that somebody has.
     histories : int
         Different histories that people had before it.
-    people, moved, outside : int
-        Records of the version; those of its people whose history by itself is outside the bound, as frequencies changed
-        or as earlier values go with a later secret; and those of them who can get an output that is outside of it.
+    people : int
+        Records of the version.
     by_output : tuple of int, length b
         How many people got an output.
     by_channel : mapping of (channel, input) to int
@@ -41,51 +66,45 @@ class VersionHistories:
         Level and number of all histories that it has a channel for: with noise, also those that nobody has.
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
-    moved_level : float or None
-        The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     observers : tuple of ObserverHistories
-        The same for each observer for whom the version is bounded; what stands above is the most of these.
+        For whom the version is bounded.
     noise : sequence of (float, mapping of str to sequence of int)
-        Scale and noise of tables of changes, of tables of rows and of means, by names of tables; of the last version.
+        Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     """
 
     name: str
     promise: Promise
-    level: float
     histories: int
     people: int
-    moved: int
-    outside: int
     by_output: tuple[int, ...]
     by_channel: Mapping[tuple[int, int], int]
     missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
     followed: tuple[float, int]
-    moved_level: float | None
     observers: tuple[ObserverHistories, ...]
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
 
+    @property
+    def level(self) -> float:
+        """The most of all observers."""
+        return max(one.level for one in self.observers)
 
-@dataclass(frozen=True)
-class ObserverHistories:
-    """What a version tells one observer of people about whom other versions told something before.
+    @property
+    def moved(self) -> int:
+        """The most of all observers."""
+        return max(one.moved for one in self.observers)
 
-    Attributes
-    ----------
-    observer : str
-    level : float
-    moved, outside : int
-    moved_level : float or None
-        As of `VersionHistories`.
-    """
+    @property
+    def outside(self) -> int:
+        """The most of all observers."""
+        return max(one.outside for one in self.observers)
 
-    observer: str
-    level: float
-    moved: int
-    outside: int
-    moved_level: float | None
+    @property
+    def moved_level(self) -> float | None:
+        """The most of all observers."""
+        return max((one.moved_level for one in self.observers if one.moved_level is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -140,3 +159,50 @@ class RegisterHistories:
     def version(self, name: str) -> VersionHistories | None:
         """What was found of a version; None if the register does not know it."""
         return next((one for one in self.versions if one.name == name), None)
+
+
+def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since: int = 0) -> Iterator[str]:
+    """What was stated of the histories of a version and its observers that is not what is found, as sentences.
+
+    Parameters
+    ----------
+    stated : mapping
+        From findings, or from a record, which says less.
+    found : VersionHistories
+    since : int
+        People who were forgotten since: nobody can tell any more what became of them.
+    """
+    # Without noise all histories are known that anybody had.
+    level, histories = found.followed if since > 0 else (found.level, found.histories)
+    yield from _of_people(stated, found, "over all histories", level, since)
+    if stated["histories"] is None or not found.histories <= stated["histories"] <= histories:
+        yield f"its people had {found.histories:,} histories, and another number was stated"
+    if "observers" in stated:
+        if [one["observer"] for one in stated["observers"]] != [one.observer for one in found.observers]:
+            yield "other observers were stated than it is bounded for"
+        for told, one in zip(stated["observers"], found.observers, strict=False):
+            yield from _of_people(told, one, f"for {one.observer}", level if since > 0 else one.level, since)
+
+
+def _of_people(
+    stated: Mapping[str, Any], found: VersionHistories | ObserverHistories, whose: str, most: float, since: int
+) -> Iterator[str]:
+    if not is_level(stated["level"], found.level, most):
+        yield f"the level {whose} is {found.level:.12g} nats, and another one was stated"
+    for what in ("moved", "outside"):
+        known, number = getattr(found, what), stated[what]
+        if number is None or not known <= number <= known + since:
+            yield f"{known:,} of its people are {what} {whose}, and another number was stated"
+    if since <= 0 and "moved_level" in stated:
+        # Nothing is stated where nobody is moved, or where a secret is ruled out.
+        known = None if found.moved_level is None or math.isinf(found.moved_level) else found.moved_level
+        told = stated["moved_level"]
+        if told is not known and not (known is not None and is_level(told, known)):
+            yield f"the level of the moved {whose} is {known!r}, and another one was stated"
+
+
+def is_level(stated: object, found: float, most: float | None = None) -> bool:
+    """Whether a level is one from that which was found to the most that it may be, but for what floats cannot tell."""
+    most = found if most is None else most
+    low, high = found - _LEVEL * max(1.0, found), most + _LEVEL * max(1.0, most)
+    return isinstance(stated, float) and low <= stated <= high

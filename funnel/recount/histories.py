@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.recount.chapters import NEW, Chapter, Rows, Tree
-from funnel.recount.expected import Attending, Expected
-from funnel.recount.expected_waves import ExpectedWaves, lost_by_version
+from funnel.recount.chapters import NEW, Rows, Tree
+from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import (
     ExpectedHistories,
     ObserverHistories,
@@ -47,14 +47,13 @@ from funnel.recount.register_files import (
     read_entries,
     read_head,
 )
-from funnel.recount.register_moves import noise_of_tables, protected_complaints
+from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
     followed_by,
     forgotten_complaints,
     history_complaints,
-    impossible_answers,
     last_histories,
     order_complaints,
     unfollowed,
@@ -127,30 +126,11 @@ class _Judging:
         for chapter, laws in PathDistributions(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
             _, of_movers = next(apart, (None, iter(())))
-            entry = self.entries[chapter.ordinal]
-            if self.coming and not last:
-                for _ in laws:
-                    pass
-                for _ in of_movers:
-                    pass
-                continue
-            followed = followed_by(self.database, self.tree, entry)
-            declared = promise if last and promise is not None else read_promise(chapter.guarantee)
-            complaints = [*self._complaints(entry, followed)]
-            missing = self.missing[chapter.ordinal]
-            expected = self._attending(entry)
-            attending = None if expected is None else expected[0]
-            found = self._judged(entry, laws, followed, declared, attending)
-            if MOVER_STAYER in entry.observers:
-                found = _with(found, *self._judged_for_movers(entry, of_movers, followed, declared))
-            else:
-                for _ in of_movers:
-                    pass
-            if expected is not None:
-                complaints += _unexpected(self.tree, entry, *expected)
-            before, drawn = self.entries[: chapter.ordinal], followed.by_channel
-            noise = noise_of_tables(self.database, before, entry, drawn, missing) if last else ()
-            yield replace(found, complaints=(*found.complaints, *complaints), noise=noise)
+            if last or not self.coming:
+                declared = promise if last and promise is not None else read_promise(chapter.guarantee)
+                yield self._version(self.entries[chapter.ordinal], laws, of_movers, declared)
+            for _ in chain(laws, of_movers):
+                pass
 
     @cached_property
     def _exact(self) -> ExactDistributions:
@@ -172,22 +152,68 @@ class _Judging:
     def _left_open(self) -> OpenHistories:
         return OpenHistories(self.tree, [entry.left_open for entry in self.entries])
 
+    def _version(
+        self,
+        entry: Entry,
+        laws: Iterator[HistoryDistribution],
+        of_movers: Iterator[HistoryDistribution],
+        promise: Promise,
+    ) -> VersionHistories:
+        chapter, missing = entry.chapter, self.missing[entry.chapter.ordinal]
+        followed = followed_by(self.database, self.tree, entry)
+        before = self.entries[: chapter.ordinal]
+        noise = noise_of_tables(self.database, before, entry, followed.by_channel, missing)
+        complaints = [*self._complaints(entry, followed, noise)]
+        expected = self._attending(entry)
+        attending = None if expected is None else expected[0]
+        found = [self._judged(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)]
+        if MOVER_STAYER in entry.observers:
+            if self._apart is None or chapter.ordinal >= len(self._apart.chapters):
+                why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
+                complaints.append(why)
+            else:
+                found.append(self._judged(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
+        if expected is not None:
+            complaints += _unexpected(self.tree, entry, *expected)
+        had = self._had(entry, followed)
+        return VersionHistories(
+            name=chapter.name,
+            promise=promise,
+            histories=len(had & chapter.followed.keys()),
+            people=sum(followed.people.values()),
+            by_output=followed.by_output,
+            by_channel=followed.by_channel,
+            missing=missing,
+            complaints=tuple(complaints),
+            broken=tuple(said for one in found for said in one.broken()),
+            followed=(max(one.every.level() for one in found), len(chapter.followed)),
+            observers=tuple(one.figures() for one in found),
+            expected=None if attending is None else found[0].expected(attending),
+            noise=tuple(noise.values()),
+        )
+
+    def _had(self, entry: Entry, followed: Followed) -> set[int]:
+        """Histories that somebody had; without noise, all that there are channels for. The forgotten count as new."""
+        new = [NEW] if self.missing[entry.chapter.ordinal] else []
+        return {*followed.people, *new} if entry.protected else set(entry.chapter.followed)
+
     def _judged(
         self,
+        observer: str,
+        exact: ExactDistributions,
         entry: Entry,
         laws: Iterator[HistoryDistribution],
         followed: Followed,
         promise: Promise,
-        attending: Attending | None,
-    ) -> VersionHistories:
-        tree, chapter, missing = self.tree, entry.chapter, self.missing[entry.chapter.ordinal]
-        left_open = None if entry.left_open is None else self._left_open
+        attending: Attending | None = None,
+    ) -> _Judged:
+        """What an observer learns of the people of a version who knows their histories, in a tree of their own."""
+        tree, chapter = exact.tree, exact.tree.chapters[entry.chapter.ordinal]
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
+        left_open, had = None if entry.left_open is None else self._left_open, self._had(entry, followed)
+        every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
+        judged = _Judged(observer, every, real, predicted, None if left_open is None else 0.0)
         shares: dict[int | None, tuple[int, ...]] = {}
-        every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
-        # Who was forgotten counts as new.
-        had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
-        unsure = 0.0
         for law in laws:
             origin = tree.origin(law.node, chapter.ordinal)
             if origin not in shares:
@@ -195,59 +221,19 @@ class _Judging:
             rows = chapter.channels[chapter.followed[law.node]]
             if attending is not None:
                 attending.add(law, chapter)
-            found = _found(sides, inner, law, rows, shares[origin], self._exact, chapter.ordinal)
+            found = _found(sides, inner, law, rows, shares[origin], exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
-            every.add(law.node, found, 0)
+            is_first = law.node < chapter.first
+            judged.every.add(law.node, found, 0)
             if left_open is not None and not left_open.holds(law.node, chapter, sides):
-                every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
+                judged.every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
             if law.node in had:
-                real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+                judged.real.add(law.node, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
-                foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
+                judged.predicted.add(law.node, found, attending.people[law.node] if is_first else 0)
                 if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
-                    unsure += attending.people[law.node]
-        return VersionHistories(
-            name=chapter.name,
-            promise=promise,
-            level=real.level(promise, sides),
-            histories=len(had & chapter.followed.keys()),
-            people=sum(followed.people.values()),
-            moved=int(real.moved),
-            outside=int(real.outside),
-            by_output=followed.by_output,
-            by_channel=followed.by_channel,
-            missing=missing,
-            complaints=(),
-            broken=tuple(every.broken()),
-            followed=(every.level(promise, sides), len(chapter.followed)),
-            moved_level=real.moved_level(promise, sides),
-            observers=(real.observer(TRANSITIONS, promise, sides),),
-            expected=None
-            if attending is None
-            else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
-        )
-
-    def _judged_for_movers(
-        self, entry: Entry, laws: Iterator[HistoryDistribution], followed: Followed, promise: Promise
-    ) -> tuple[ObserverHistories | None, float, tuple[str, ...]]:
-        """The same for who knows who changed: of people, the level of all histories, and in what way it is broken."""
-        ordinal, missing = entry.chapter.ordinal, self.missing[entry.chapter.ordinal]
-        if self._apart is None or ordinal >= len(self._apart.chapters):
-            why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
-            return None, 0.0, (why,)
-        tree, chapter = self._apart, self._apart.chapters[ordinal]
-        sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
-        every, real = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(2))
-        had = {*followed.people, *([NEW] if missing else [])}
-        for law in laws:
-            rows = chapter.channels[chapter.followed[law.node]]
-            shares = chapter.shares(tree.origin(law.node, ordinal))
-            found = _found(sides, inner, law, rows, shares, self._exact_apart, ordinal)
-            every.add(law.node, found, 0)
-            if law.node in had:
-                real.add(law.node, found, followed.people.get(law.node, 0))
-        broken = tuple(f"{said}, for who knows who changed" for said in every.broken())
-        return real.observer(MOVER_STAYER, promise, sides), every.level(promise, sides), broken
+                    judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
+        return judged
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -265,13 +251,11 @@ class _Judging:
             if known is not None:
                 expected = Expected(dict(known.people), lost_by_version(self.tree, known.lost))
         arrived = {} if entry.moves is None else entry.moves.arrived
-        attending = expected.attending(self.tree, dict(enumerate(arrived)), sum(entry.chapter.beginning))
-        if entry.row_moves is not None:
-            attending = ExpectedWaves(attending, self.tree, entry.row_moves, expected)
-        return attending, expected
+        people = sum(entry.chapter.beginning)
+        return expected.attending(self.tree, dict(enumerate(arrived)), people, entry.row_moves), expected
 
-    def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
-        before = self.entries[: entry.chapter.ordinal]
+    def _complaints(self, entry: Entry, followed: Followed, noise: Noise) -> Iterator[str]:
+        before, missing = self.entries[: entry.chapter.ordinal], self.missing[entry.chapter.ordinal]
         yield from order_complaints(self.database, entry)
         if entry.chapter.units is not None:
             yield from unit_complaints(self.database, self.tree, entry)
@@ -279,31 +263,21 @@ class _Judging:
         wrong, last = unfollowed(self.database, self.tree, before, entry)
         if wrong:
             yield f"{wrong:,} people have a history that does not go on from their own"
-        if impossible := impossible_answers(self.database, self.tree, entry):
-            yield f"{impossible:,} people have an answer that their channel never gives"
+        if followed.impossible:
+            yield f"{followed.impossible:,} people have an answer that their channel never gives"
         if entry.protected:
-            missing = self.missing[entry.chapter.ordinal]
-            yield from protected_complaints(self.database, before, entry, followed.by_channel, missing)
+            yield from protected_complaints(self.database, before, entry, noise, missing)
         else:
             yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
-        yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
+        yield from history_complaints(entry, followed, missing, self.coming)
 
 
 def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
     """What of a version does not follow from what is expected, once all of its laws were seen."""
-    yield from attending.complaints(entry.chapter, entry.effective, after)
+    yield from attending.complaints(entry.chapter, entry.effective)
     told = entry.expected
     if told is None or after.differs(Expected(told.people, lost_by_version(tree, told.lost))):
         yield "it expects other people to have its histories than its tables lead one to"
-
-
-def _expected(
-    attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side], unsure: float | None
-) -> ExpectedHistories:
-    everybody = attending.everybody
-    shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
-    left_open = None if unsure is None else unsure / everybody
-    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares, left_open)
 
 
 def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
@@ -315,10 +289,11 @@ def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistri
 class _Tally:
     """What was found of the histories of a version so far."""
 
-    def __init__(self, tree: Tree, chapter: Chapter, worst: list[Worst | None]) -> None:
-        self._tree, self._chapter, self._worst = tree, chapter, worst
+    def __init__(self, tree: Tree, promise: Promise, sides: Sequence[Side]) -> None:
+        self._tree, self._promise, self._sides = tree, promise, sides
+        self._worst: list[Worst | None] = [None] * len(sides)
         self._moved_worst: list[Worst] | None = None
-        self._failed: dict[str, list[str]] = {}
+        self._failed: dict[str, list[int]] = {}
         self.moved = self.outside = 0.0
 
     def add(self, node: int, found: HistoryFinding, people: float) -> None:
@@ -337,30 +312,52 @@ class _Tally:
 
     def fail(self, what: str, node: int) -> None:
         """A history that breaks the bound, and how."""
-        self._failed.setdefault(what, []).append(str(node))
+        self._failed.setdefault(what, []).append(node)
 
-    def level(self, promise: Promise, sides: Sequence[Side]) -> float:
+    def level(self) -> float:
         """Of histories that are not moved."""
         known = [one if one is not None else Worst(1, 1, 0, -1, 0) for one in self._worst]
-        return level_above(promise, sides, known)
+        return level_above(self._promise, self._sides, known)
 
-    def moved_level(self, promise: Promise, sides: Sequence[Side]) -> float | None:
+    @property
+    def moved_level(self) -> float | None:
         """Of histories that are moved; None if there is none."""
-        return None if self._moved_worst is None else level_above(promise, sides, self._moved_worst)
-
-    def observer(self, name: str, promise: Promise, sides: Sequence[Side]) -> ObserverHistories:
-        """What was found, for an observer."""
-        level, moved_level = self.level(promise, sides), self.moved_level(promise, sides)
-        return ObserverHistories(name, level, int(self.moved), int(self.outside), moved_level)
+        return None if self._moved_worst is None else level_above(self._promise, self._sides, self._moved_worst)
 
     def broken(self) -> Iterator[str]:
         """Sentences about histories that break the bound."""
         for what, nodes in self._failed.items():
             more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
-            yield f"the history of number {nodes[0]}, of {self._length(int(nodes[0]))} versions, {what}{more}"
+            versions = len(self._tree.history(nodes[0]))
+            yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"
 
-    def _length(self, node: int) -> int:
-        return len(self._tree.history(node))
+
+@dataclass
+class _Judged:
+    """What an observer learns: of all histories, of those that somebody had, and of those that are predicted."""
+
+    observer: str
+    every: _Tally
+    real: _Tally
+    predicted: _Tally
+    unsure: float | None
+
+    def broken(self) -> Iterator[str]:
+        """In what way the bound is not kept."""
+        whose = ", for who knows who changed" if self.observer == MOVER_STAYER else ""
+        return (f"{said}{whose}" for said in self.every.broken())
+
+    def figures(self) -> ObserverHistories:
+        """Of histories that somebody had."""
+        real = self.real
+        return ObserverHistories(self.observer, real.level(), int(real.moved), int(real.outside), real.moved_level)
+
+    def expected(self, attending: Attending) -> ExpectedHistories:
+        """Of histories that are predicted."""
+        predicted, everybody = self.predicted, attending.everybody
+        shares = (predicted.moved / everybody, predicted.outside / everybody, attending.others / everybody)
+        left_open = None if self.unsure is None else self.unsure / everybody
+        return ExpectedHistories(len(attending.people), predicted.level(), *shares, left_open)
 
 
 def _found(
@@ -377,25 +374,6 @@ def _found(
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
         return judge_history(sides, inner, _whole(law, exact.law(law.node, version)), rows, shares)
-
-
-def _with(
-    found: VersionHistories, movers: ObserverHistories | None, every: float, broken: tuple[str, ...]
-) -> VersionHistories:
-    """What was found for who knows changes, with what was found for who knows who changed; the most of both."""
-    if movers is None:
-        return replace(found, complaints=broken)
-    levels = [one for one in (found.moved_level, movers.moved_level) if one is not None]
-    return replace(
-        found,
-        level=max(found.level, movers.level),
-        moved=max(found.moved, movers.moved),
-        outside=max(found.outside, movers.outside),
-        moved_level=max(levels, default=None),
-        observers=(*found.observers, movers),
-        followed=(max(found.followed[0], every), found.followed[1]),
-        broken=(*found.broken, *broken),
-    )
 
 
 def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:

@@ -156,14 +156,14 @@ class ExactDistributions:
     """
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+        self.tree = tree
         self._end = lru_cache(4096)(self._ended)
         self._carrying = lru_cache(64)(lambda version, earlier: tree.chapters[version].carrying(earlier))
 
     def law(self, node: int, version: int) -> list[Fraction]:
         """P(s, x | h) before a version, up to a factor, length c a."""
-        chapter = self._tree.chapters[version]
-        earlier = self._tree.versions[node]
+        chapter = self.tree.chapters[version]
+        earlier = self.tree.versions[node]
         if earlier is None:
             return [Fraction(count) for count in chapter.beginning]
         carrying = self._carrying(version, earlier)
@@ -176,9 +176,9 @@ class ExactDistributions:
         return found
 
     def _ended(self, node: int) -> tuple[Fraction, ...]:
-        version = self._tree.versions[node]
+        version = self.tree.versions[node]
         assert version is not None
-        chapter, parent = self._tree.chapters[version], self._tree.parents[node]
-        weights = dict(chapter.channels[chapter.followed[parent]][self._tree.outputs[node]])
+        chapter, parent = self.tree.chapters[version], self.tree.parents[node]
+        weights = dict(chapter.channels[chapter.followed[parent]][self.tree.outputs[node]])
         law = self.law(parent, version)
         return tuple(share * weights.get(cell % chapter.a, 0) for cell, share in enumerate(law))

@@ -19,10 +19,14 @@ from funnel.recount.noisy_moves import (
     since_complaints,
 )
 from funnel.recount.register_files import Entry, damaged
-from funnel.recount.register_people import asked, first_counts, first_rows, is_further, noise_limit
+from funnel.recount.register_people import asked, first_counts, first_rows, is_further, last_of, noise_limit
 
 if TYPE_CHECKING:
     import duckdb
+
+
+Noise = Mapping[str, tuple[float, Mapping[str, Sequence[int]]]]
+"""Scale of the noise of some tables, and what was added to their counts, by names of tables."""
 
 
 def moves_of(
@@ -31,17 +35,12 @@ def moves_of(
     """By the last version of everybody before an entry: pairs of cells, in the last row there and the first here."""
     if not entries:
         return {}
-    versions = " UNION ALL ".join(
-        f"SELECT high, low, cell, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries
-    )
     rows = asked(
         database,
         entry.rows,
         f"""
         SELECT last.ordinal, last.cell, now.cell, count(*)
-        FROM {first_rows(entry)} AS now JOIN (
-          SELECT high, low, max(ordinal) AS ordinal, max_by(cell, ordinal) AS cell FROM ({versions}) GROUP BY high, low
-        ) AS last USING (high, low) GROUP BY ALL
+        FROM {first_rows(entry)} AS now JOIN {last_of("cell", entries)} AS last USING (high, low) GROUP BY ALL
         """,
         [str(one.people) for one in entries],
     )
@@ -180,38 +179,8 @@ def noise_of_tables(
     entry: Entry,
     by_channel: Mapping[tuple[int, int], int],
     gone: int,
-) -> list[tuple[float, dict[str, list[int]]]]:
-    """Scale and noise of its tables of changes, of its tables of rows, and of its means; of those that it has.
-
-    Parameters
-    ----------
-    database, entries, entry, by_channel, gone
-        As of `protected_complaints`.
-
-    Raises
-    ------
-    DataError
-        If people or rows cannot be counted.
-    """
-    found = []
-    known = {one.chapter.name for one in entries}
-    if entry.moves is not None and {one.version for one in entry.moves.since} <= known:
-        found.append((entry.moves.scale, noise_of_moves(database, entries, entry)))
-    if entry.row_moves is not None:
-        found.append((entry.row_moves.scale, noise_of_rows(database, entry)))
-    if entry.means is not None:
-        found.append((entry.means.scale, noise_of_means(entry, by_channel, gone)))
-    return found
-
-
-def protected_complaints(
-    database: duckdb.DuckDBPyConnection,
-    entries: Sequence[Entry],
-    entry: Entry,
-    by_channel: Mapping[tuple[int, int], int],
-    gone: int,
-) -> Iterator[str]:
-    """Noisy tables of an entry that are not those of its people with noise of their scale; nothing else is in it.
+) -> Noise:
+    """The noise of the tables of changes, of rows and of means that an entry has, where it is known what they are of.
 
     Parameters
     ----------
@@ -223,6 +192,29 @@ def protected_complaints(
         How many people drew from a channel with an input.
     gone : int
         People who were counted and are forgotten.
+
+    Raises
+    ------
+    DataError
+        If people or rows cannot be counted.
+    """
+    found: dict[str, tuple[float, dict[str, list[int]]]] = {}
+    known, chapter = {one.chapter.name for one in entries}, entry.chapter
+    if entry.moves is not None and {one.version for one in entry.moves.since} <= known:
+        found["changes"] = entry.moves.scale, noise_of_moves(database, entries, entry)
+    if entry.row_moves is not None:
+        found["counts of rows"] = entry.row_moves.scale, noise_of_rows(database, entry)
+    if entry.means is not None and chapter.inputs == chapter.outputs and len(entry.means.counts) == chapter.a:
+        found["means"] = entry.means.scale, noise_of_means(entry, by_channel, gone)
+    return found
+
+
+def protected_complaints(
+    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry, tables: Noise, gone: int
+) -> Iterator[str]:
+    """Noisy tables of an entry that are not those of its people with noise of their scale; nothing else is in it.
+
+    Parameters as of `noise_of_tables`, and what that finds.
     """
     chapter, noise = entry.chapter, entry.noise
     assert noise is not None
@@ -241,18 +233,16 @@ def protected_complaints(
             # Of other columns nobody has the same labels.
             inputs = chapter.inputs if one.input_columns == entry.input_columns else ()
             yield from since_complaints(since, (one.chapter.secret, one.chapter.inputs), inputs)
-        if _is_beyond(noise_of_moves(database, entries, entry), entry.moves.scale, gone):
-            yield "its changes are further from those of its people than their noise is"
     if entry.row_moves is not None:
         yield from row_complaints(entry.row_moves, chapter.c, chapter.a)
-        if _is_beyond(noise_of_rows(database, entry), entry.row_moves.scale, gone):
-            yield "its counts of rows are further from those of its people than their noise is"
     if entry.means is not None:
         yield from mean_complaints(entry.means, chapter.a)
         if chapter.inputs != chapter.outputs:
             yield "it has means, and publishes other values than its people have"
-        elif not gone and _is_beyond(noise_of_means(entry, by_channel, gone), entry.means.scale, 0):
-            yield "its means are further from those of its people than their noise is"
+    for what, (scale, noise_of) in tables.items():
+        # What those drew from who are forgotten since is not known.
+        if not (gone and what == "means") and _is_beyond(noise_of, scale, gone):
+            yield f"its {what} are further from those of its people than their noise is"
 
 
 def _is_beyond(noise: Mapping[str, Sequence[int]], scale: float, gone: int) -> bool:

@@ -36,11 +36,14 @@ class Followed:
         How many drew from a channel with an input.
     by_output : tuple of int, length b
         How many got an output.
+    impossible : int
+        How many have an answer that their channel never gives for their input.
     """
 
     people: Mapping[int, int]
     by_channel: Mapping[tuple[int, int], int]
     by_output: tuple[int, ...]
+    impossible: int
 
 
 def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Iterator[str]:
@@ -206,6 +209,16 @@ def states_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry)
     return Counter({((was, had == 1), (now, has == 1)): count for was, had, now, has, count in rows})
 
 
+def last_of(column: str, entries: Sequence[Entry]) -> str:
+    """What the last of some versions says of everybody in a column, as a part of a query on their tables of people."""
+    versions = [
+        "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0 AS ordinal, 0::BIGINT AS value WHERE false",
+        *(f"SELECT high, low, {one.chapter.ordinal}, {column} FROM read_parquet(?)" for one in entries),
+    ]
+    last = f"SELECT high, low, max(ordinal) AS ordinal, max_by(value, ordinal) AS {column}"
+    return f"({last} FROM ({' UNION ALL '.join(versions)}) GROUP BY high, low)"
+
+
 def unfollowed(
     database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry], entry: Entry
 ) -> tuple[int, set[int]]:
@@ -213,18 +226,13 @@ def unfollowed(
 
     The history of a person is what the last earlier version that has the person says.
     """
-    versions = " UNION ALL ".join(
-        f"SELECT high, low, node, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries
-    )
-    known = "SELECT high, low, max_by(node, ordinal) AS node FROM (" + versions + ") GROUP BY high, low"
-    if not entries:
-        known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
     rows = asked(
         database,
         entry.rows,
         f"""
         SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
-        FROM {first_rows(entry)} AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
+        FROM {first_rows(entry)} AS people LEFT JOIN {last_of("node", entries)} AS earlier USING (high, low)
+        GROUP BY ALL
         """,
         [str(one.people) for one in entries],
     )
@@ -239,22 +247,8 @@ def unfollowed(
 
 def last_histories(database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry]) -> Counter[int]:
     """How many people have which history as their last one."""
-    versions = " UNION ALL ".join(
-        f"SELECT high, low, node, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries[:-1]
-    )
-    versions = f"{versions} UNION ALL " if versions else ""
-    rows = asked(
-        database,
-        entries[-1].people,
-        f"""
-        SELECT node, count(*) FROM (
-          SELECT max_by(node, ordinal) AS node FROM (
-            {versions} SELECT high, low, node, {entries[-1].chapter.ordinal} AS ordinal FROM read_parquet($FILE)
-          ) GROUP BY high, low
-        ) GROUP BY node
-        """,
-        [str(one.people) for one in entries[:-1]],
-    )
+    query = f"SELECT node, count(*) FROM {last_of('node', entries)} GROUP BY node"
+    rows = asked(database, entries[-1].people, query, [str(one.people) for one in entries])
     return Counter({node: count for node, count in rows if 0 < node < len(tree.parents)})
 
 
@@ -269,28 +263,19 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     chapter = entry.chapter
     people: Counter[int] = Counter()
     by_channel: Counter[tuple[int, int]] = Counter()
-    by_output = [0] * chapter.b
+    by_output, impossible = [0] * chapter.b, 0
+    possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _ in row}
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
     for node, x, count in asked(database, entry.rows, query):
         if not chapter.first <= node < chapter.first + len(chapter.parents):
             raise damaged(entry.people, "has people with a history that is none of this version")
-        before = tree.parents[node]
+        before, y = tree.parents[node], tree.outputs[node]
+        channel = chapter.followed[before]
         people[before] += count
-        by_channel[chapter.followed[before], x] += count
-        by_output[tree.outputs[node]] += count
-    return Followed(people, by_channel, tuple(by_output))
-
-
-def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> int:
-    """People whose answer their channel never gives for their input."""
-    chapter = entry.chapter
-    possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _weight in row}
-    query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
-    return sum(
-        count
-        for node, x, count in asked(database, entry.rows, query)
-        if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
-    )
+        by_channel[channel, x] += count
+        by_output[y] += count
+        impossible += count if (channel, y, x) not in possible else 0
+    return Followed(people, by_channel, tuple(by_output), impossible)
 
 
 def counted_complaints(

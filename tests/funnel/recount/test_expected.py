@@ -200,7 +200,7 @@ def test_people_are_expected_as_their_paths_say(seed: int) -> None:
     after = Expected()
     for number, channel in enumerate(brute.channels):
         attending, after, chapter = begun(brute, number, after)
-        assert list(attending.complaints(chapter, whole(channel), after)) == []
+        assert list(attending.complaints(chapter, whole(channel))) == []
         people, lost = brute.expected[number]
         told = Expected({node: float(n) for node, n in people.items()}, {v: float(n) for v, n in lost.items()})
         assert not after.differs(told)
@@ -216,23 +216,23 @@ def test_some_histories_are_not_predicted() -> None:
 @pytest.mark.parametrize("number", [0, 2, 3])
 def test_another_effective_channel_is_told(number: int) -> None:
     brute = made(3)
-    attending, after, chapter = begun(brute, number)
+    attending, _, chapter = begun(brute, number)
     told = whole(brute.channels[number])
     # A thousandth of the people of one input had another answer.
     told[0][1] += WHOLE // 1000 if told[0][1] < WHOLE // 2 else -WHOLE // 1000
     told[1][1] = WHOLE - told[0][1]
-    assert any("effective channel" in one for one in attending.complaints(chapter, told, after))
+    assert any("effective channel" in one for one in attending.complaints(chapter, told))
 
 
 def test_expected_histories_without_a_channel_or_a_number_are_told() -> None:
     brute = made(3)
-    attending, after, chapter = begun(brute, 2)
+    attending, _, chapter = begun(brute, 2)
     node = max(attending.people)
     without = replace(chapter, followed={k: v for k, v in chapter.followed.items() if k != node}, parents=(), drawn=())
-    assert any("no channels for 1 histories" in one for one in attending.complaints(without, [[0] * A] * B, after))
-    attending, after, chapter = begun(brute, 2)
+    assert any("no channels for 1 histories" in one for one in attending.complaints(without, [[0] * A] * B))
+    attending, _, chapter = begun(brute, 2)
     turned = replace(chapter, parents=chapter.parents[::-1], drawn=chapter.drawn[::-1])
-    found = list(attending.complaints(turned, whole(brute.channels[2]), after))
+    found = list(attending.complaints(turned, whole(brute.channels[2])))
     assert found == ["histories that are expected of its people are not the first that it has"]
 
 
