@@ -98,7 +98,7 @@ def _known(found: PublishedByClass, stated: Json | None, said: SpecText) -> Clai
     """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
     if said.has_noise or stated is None:
         return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")
-    rule = Rule(share_step(sum(found.true.values())), said.guarantee.budget, None)
+    rule = Rule(share_step(sum(found.true.values())), float(said.promise.budget), None)
     columns = found.observed(rule.budget)
     level, outside = columns.get(stated["column"], (math.inf, math.inf))
     wrong = [*observer_complaints(stated["column"], stated, level, outside, rule)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,25 +13,6 @@ from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.pipeline.expectations.spec_text import SpecText
 
 Symbol = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RequiredRules:
-    """What is asked of the table of secrets and published combinations.
-
-    Attributes
-    ----------
-    least : int
-        Records of every cell that is not empty.
-    share : Fraction
-        The largest share of one secret in a combination, unless it has that of all records; of the doubt in a class.
-    alone : Fraction
-        The largest share of records whose combination is theirs alone.
-    """
-
-    least: int
-    share: Fraction
-    alone: Fraction
 
 
 def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecText) -> list[Claim]:
@@ -44,10 +24,13 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecTex
         Public counts of the cells that are not empty.
     said : SpecText
     """
-    rules = required_rules(said)
-    if rules is None:
+    asked = said.section("disclosure")
+    if said.threshold is None and not _refuses(asked, said):
         return []
-    least, share, alone = rules.least, rules.share, rules.alone
+    # What is grouped for a threshold keeps it, whatever is only reported.
+    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
+    share = _fraction(asked.get("dominance", _dominance(said)))
+    alone = _fraction(asked.get("unique_share", 0.0))
     of_secret: Counter[Symbol] = Counter()
     of_published: Counter[Symbol] = Counter()
     for (s, x), number in counts.items():
@@ -72,17 +55,6 @@ def _most(share: Fraction, of_all: Fraction, said: SpecText) -> Fraction:
         return Fraction(1) if of_all > share else share
     # A class may take away this share of the doubt.
     return Fraction(math.floor(10_000 * (of_all + share * (1 - of_all))), 10_000)
-
-
-def required_rules(said: SpecText) -> RequiredRules | None:
-    """What the text of the spec asks for; None where a breach is only told of."""
-    asked = said.section("disclosure")
-    if said.threshold is None and not _refuses(asked, said):
-        return None
-    # What is grouped for a threshold keeps it, whatever is only reported.
-    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
-    share, alone = asked.get("dominance", _dominance(said)), asked.get("unique_share", 0.0)
-    return RequiredRules(least, _fraction(share), _fraction(alone))
 
 
 def _dominance(said: SpecText) -> float:

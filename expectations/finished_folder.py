@@ -124,13 +124,6 @@ class FinishedFolder:
         """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
         return self.snapshot.read_codings().settled(self.spec)
 
-    @property
-    def handed_on(self) -> object:
-        """The guarantee that the run was for."""
-        from funnel.guarantees import parse_guarantee
-
-        return parse_guarantee(self.spec.guarantee.canonical)
-
     @cached_property
     def frequencies(self) -> PublicFrequencies | None:
         """The public counts, where noise protects the exact ones."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,42 +23,13 @@ if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished import Finished
 
 
-@dataclass(frozen=True)
-class OverVersions:
-    """What is known of all versions about the same people.
-
-    Attributes
-    ----------
-    versions : int or None
-        Published about these people so far, where they are the same.
-    alone : PlainInformation or None
-        What the protocol of this version alone would have told then.
-    before : sequence of mapping, or None
-        Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
-    outside : float
-        Share of the people for whom something that can be published is outside the bound then; of those who are
-        expected, with noise.
-    """
-
-    versions: int | None = None
-    alone: PlainInformation | None = None
-    before: Sequence[Mapping[str, Any]] | None = ()
-    outside: float = 0.0
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether the people of each version are others."""
-        return self.versions is None
-
-
 def report_claims(finished: Finished) -> list[Claim]:
     """Shares, lifts, errors and the comparison in the report follow from the public counts and the spec."""
     numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
     laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
     checks = [(one.check_name, str(one.description)) for one in finished.declared()]
     before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
-    over_versions = OverVersions(finished.versions, finished.alone, before, finished.outside)
-    figures = numbers["figures"]
+    figures, compared = numbers["figures"], public is None and finished.versions is None
     drawn = finished.draws_before
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -71,29 +41,29 @@ def report_claims(finished: Finished) -> list[Claim]:
             [
                 *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
-                same("consistency", figures["consistency"] is None, not over_versions.is_alone or public is not None),
-                *_history(figures, laws, over_versions),
-                *_kept(numbers, over_versions.before),
+                same("consistency", figures["consistency"] is None, not compared),
+                *_history(figures, finished),
+                *_kept(numbers, before),
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
         all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, laws, over_versions.alone or laws.information)),
+        all_of("comparison", _chosen(numbers, laws, finished.alone or laws.information)),
         claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
 
-def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions) -> Iterator[Claim]:
+def _history(figures: Mapping[str, Any], finished: Finished) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
-    yield same("versions", None if found is None else found["versions"], over.versions)
+    yield same("versions", None if found is None else found["versions"], finished.versions)
     if found is not None:
-        step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(over.outside / step))
+        step = share_step(finished.public.rows)
+        steps = max(1, math.ceil(finished.outside / step))
         yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
-        yield near("share_alone", found["share_alone"], _share(over.alone), step)
+        yield near("share_alone", found["share_alone"], _share(finished.alone), step)
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

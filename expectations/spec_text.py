@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from funnel.errors import SpecError
-from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
+from funnel.recount.promise import read_settings
 from funnel.settings.protection_settings import FrequencySettings
 
 
@@ -41,27 +38,7 @@ class SpecText:
         SpecError
             If it is neither, or declares no guarantee.
         """
-        try:
-            settings = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            try:
-                settings = json.loads(text)
-            except (ValueError, RecursionError):
-                settings = None
-        if not isinstance(settings, dict):
-            raise SpecError("the text of the spec is neither TOML nor JSON, so what it says cannot be judged")
-        return cls(declared_promise(text), settings)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The declared bound for the code that decided it first, again from the text."""
-        declared = self.settings["guarantee"]
-        if isinstance(declared, str | list):
-            return parse_guarantee(declared if isinstance(declared, str) else " & ".join(declared))
-        numbers = {
-            name: number if name == "set" else float(number) for name, number in declared.items() if name != "kind"
-        }
-        return guarantee_of(str(declared["kind"]).strip().lower(), numbers)
+        return cls(declared_promise(text), read_settings(text, float))
 
     @property
     def secret(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -178,25 +178,25 @@ def _read(kind: str, said: Mapping[str, object]) -> Promise:
     return _promise(kind, numbers, laws)
 
 
-def read_settings(text: str) -> dict[str, Any]:
-    """What the text of a spec says, with every number as the text that was written.
+def read_settings(text: str, number: Callable[[str], object] = str) -> dict[str, Any]:
+    """What the text of a spec says, with every number that is not whole as the text that was written, or as said.
 
     Raises
     ------
     SpecError
         If it is neither TOML nor JSON.
     """
-    # Numbers stay the text that was written: 0.1 is a tenth, not the double next to it.
+    # As the text that was written 0.1 is a tenth, not the double next to it.
     try:
-        return tomllib.loads(text, parse_float=str)
+        return tomllib.loads(text, parse_float=number)
     except (tomllib.TOMLDecodeError, RecursionError):
         pass
     try:
-        settings = json.loads(text, parse_float=str, parse_constant=str)
+        settings = json.loads(text, parse_float=number, parse_constant=number)
     except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
-        raise SpecError("the text of the spec is neither TOML nor JSON, so the gate cannot read what it declares")
+        raise SpecError("the text of the spec is neither TOML nor JSON, so what it says cannot be judged")
     return settings
 
 

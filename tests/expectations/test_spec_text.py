@@ -9,6 +9,7 @@ import pytest
 from funnel.errors import SpecError
 from funnel.guarantees import ALIP, LIP, Guarantee
 from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount import read_promise
 
 BOUND = '[guarantee]\nkind = " LIP "\nepsilon = 0.5\n'
 
@@ -25,7 +26,7 @@ BOUND = '[guarantee]\nkind = " LIP "\nepsilon = 0.5\n'
 )
 def test_the_bound_is_read_from_the_text_however_it_is_written(text: str, guarantee: Guarantee) -> None:
     said = SpecText.of(text)
-    assert said.guarantee == guarantee
+    assert said.promise == read_promise(str(guarantee))
     assert said.promise.kind == guarantee.name
     assert float(said.promise.budget) == guarantee.budget
 
