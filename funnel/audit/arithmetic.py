@@ -7,7 +7,7 @@ limits; a figure outside of them was not computed from this release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,6 +46,41 @@ class Interval:
     def meets(self, value: float, slack: float) -> bool:
         """Whether a number rounded by at most ``slack`` may be one of these."""
         return self.low - slack - _ROUNDING <= value <= self.high + slack + _ROUNDING
+
+
+class ShareLimits:
+    """Limits of shares that add up to one.
+
+    Parameters
+    ----------
+    low, high : sequence of float
+    """
+
+    def __init__(self, low: Sequence[float], high: Sequence[float]) -> None:
+        self.low, self.high = low, high
+        # What the least shares leave to be given out, and how much of it all of them can take.
+        self._left, self._room = max(0.0, 1.0 - math.fsum(low)), math.fsum(high) - math.fsum(low)
+
+    @classmethod
+    def of(cls, limits: Sequence[Interval]) -> ShareLimits:
+        """Of shares one by one."""
+        return cls([limit.low for limit in limits], [limit.high for limit in limits])
+
+    def mean(self, numbers: Iterable[tuple[int, float]]) -> Interval:
+        """What Σ p q can be for numbers q >= 0 by the places of their shares; those that are left out are zero."""
+        row = [(q, self.low[place], self.high[place]) for place, q in numbers if q]
+        slack = 1e-12
+        return Interval(max(0.0, self._extreme(row, True) - slack), min(1.0, self._extreme(row, False) + slack))
+
+    def _extreme(self, row: Sequence[tuple[float, float, float]], least: bool) -> float:
+        """The cheapest are filled first."""
+        total, left = math.fsum(q * low for q, low, _ in row), self._left
+        if least:
+            left -= min(left, max(0.0, self._room - math.fsum(high - low for _, low, high in row)))
+        for q, low, high in sorted(row, reverse=not least):
+            part = min(left, high - low)
+            total, left = total + q * part, left - part
+        return total
 
 
 def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:

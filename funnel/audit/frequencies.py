@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from funnel.audit.arithmetic import WHOLE, Interval, output_limits, prior_limits, reads_published_only
+from funnel.audit.arithmetic import (
+    WHOLE,
+    Interval,
+    ShareLimits,
+    output_limits,
+    prior_limits,
+    reads_published_only,
+)
 from funnel.audit.check import Result, judged
 from funnel.release.documents import ProtocolDocument
 
@@ -43,11 +50,10 @@ def check_frequencies(
     people with histories, each probability is off by what the protocol states (``rounded``) at most, and so is q.
     """
     n = int(counts.sum())
-    low, high = _limits(document, n) if means is None else ([q.low for q in means], [q.high for q in means])
     off = document.rounded or 0.0
-    low, high = [max(0.0, q - off) for q in low], [min(1.0, q + off) for q in high]
     p_values = []
-    for count, least, most in zip(counts.tolist(), low, high, strict=True):
+    for count, q in zip(counts.tolist(), means or _limits(document, n), strict=True):
+        least, most = max(0.0, q.low - off), min(1.0, q.high + off)
         above = 1.0 if count <= n * most + 1 or most >= 1 else float(betainc(count, n - count + 1, most))
         below = 1.0 if count >= n * least - 1 or least <= 0 else float(betainc(n - count, count + 1, 1 - least))
         p_values.append(min(above, below) * _ROUNDING)
@@ -80,40 +86,9 @@ def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Result:
     return judged("order", [said] if p < FALSE_ALARM else [], said)
 
 
-def _limits(document: ProtocolDocument, n: int) -> tuple[list[float], list[float]]:
+def _limits(document: ProtocolDocument, n: int) -> list[Interval]:
     """Least and largest mean probability of every output."""
     if not reads_published_only(document):
-        limits = output_limits(document, n)
-        return [limit.low for limit in limits], [limit.high for limit in limits]
-    shares = prior_limits(document, n)
-    given, room = math.fsum(share.low for share in shares), math.fsum(share.high - share.low for share in shares)
-    low, high = [], []
-    for entries in document.entries:
-        row = [(weight / WHOLE, shares[x].low, shares[x].high) for x, weight in entries]
-        low.append(_extreme(row, 1.0 - given, room, least=True))
-        high.append(_extreme(row, 1.0 - given, room, least=False))
-    return low, high
-
-
-def _extreme(row: list[tuple[float, float, float]], left: float, room: float, least: bool) -> float:
-    """Smallest or largest Σ p_x Q(y|x) for shares within limits that add up to one: the cheapest are filled first.
-
-    Parameters
-    ----------
-    row : list of tuple of float
-        Q(y|x), least and largest share of every input that the output may come from; all others cost nothing.
-    left : float
-        What the least shares of all inputs leave to be given out.
-    room : float
-        How much all inputs together can take of it.
-    least : bool
-    """
-    total = math.fsum(q * low for q, low, _ in row)
-    left = max(left, 0.0)
-    if least:
-        left -= min(left, max(0.0, room - math.fsum(high - low for _, low, high in row)))
-    for q, low, high in sorted(row, reverse=not least):
-        part = min(left, high - low)
-        total, left = total + q * part, left - part
-    slack = 1e-12
-    return max(0.0, total - slack) if least else min(1.0, total + slack)
+        return output_limits(document, n)
+    shares = ShareLimits.of(prior_limits(document, n))
+    return [shares.mean((x, weight / WHOLE) for x, weight in entries) for entries in document.entries]

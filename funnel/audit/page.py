@@ -93,12 +93,8 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
     lists = [package.get(key) for key in ("licenses", "contributors")]
     entries = [package, *(e for one in lists if isinstance(one, list) for e in one if isinstance(e, dict))]
     for entry in entries:
-        for key in (
-            "title",
-            "description",
-            "email",
-            *(("name",) if "roles" not in entry and entry is not package else ()),
-        ):
+        named = "roles" not in entry and entry is not package
+        for key in ("title", "description", "email", *(("name",) if named else ())):
             if isinstance(entry.get(key), str):
                 # A page may break long words, and lines where it likes.
                 yield entry[key]

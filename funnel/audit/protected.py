@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.audit.arithmetic import WHOLE, Interval
+from funnel.audit.arithmetic import WHOLE, Interval, ShareLimits
 from funnel.audit.check import Result, judged
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_document
@@ -131,35 +130,16 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
     if document.inputs.columns == public.published_columns:
         c, a = noisy.shape
         sums, reach = noisy.sum(axis=0), total_limit(public.scale, c, tail / a)
-        weights = [_whole_row(row, a) for row in document.entries]
+        rows_read = [list(row) for row in document.entries]
     else:
         sums, reach = noisy.ravel(), cell_limit(public.scale, tail / noisy.size)
         place = {symbol: x for x, symbol in enumerate(document.inputs.symbols)}
-        read = [place.get(s + x) for s in public.secret for x in public.inputs]
-        rows_read = (_whole_row(row, len(document.inputs.symbols)) for row in document.entries)
-        weights = [
-            [int(marginal) if x is None else row[x] for x in read]
-            for row, marginal in zip(rows_read, document.marginal, strict=True)
+        cells: dict[int | None, list[int]] = {}
+        for cell, symbol in enumerate(s + x for s in public.secret for x in public.inputs):
+            cells.setdefault(place.get(symbol), []).append(cell)
+        rows_read = [
+            [(cell, weight) for x, weight in (*row, (None, int(marginal))) for cell in cells.get(x, ())]
+            for row, marginal in zip(document.entries, document.marginal, strict=True)
         ]
-    low = np.clip((sums - reach) / rows, 0.0, 1.0)
-    high = np.clip((sums + reach) / rows, 0.0, 1.0)
-    return [mean_within(np.array([weight / WHOLE for weight in row]), low, high) for row in weights]
-
-
-def _whole_row(entries: Sequence[tuple[int, int]], width: int) -> list[int]:
-    row = [0] * width
-    for x, weight in entries:
-        row[x] = weight
-    return row
-
-
-def mean_within(row: npt.NDArray[np.float64], low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Interval:
-    """Least and largest Σ p q of numbers q (a,) for shares p within limits (a,) that add up to one."""
-    found = []
-    for sign in (1, -1):
-        order = np.argsort(sign * row)
-        room = np.cumsum((high - low)[order])
-        left = max(0.0, 1.0 - math.fsum(low))
-        part = np.clip(left - (room - (high - low)[order]), 0.0, (high - low)[order])
-        found.append(float(row @ low + row[order] @ part))
-    return Interval(max(0.0, found[0] - 1e-12), min(1.0, found[1] + 1e-12))
+    shares = ShareLimits(*(np.clip((sums + sign * reach) / rows, 0.0, 1.0).tolist() for sign in (-1, 1)))
+    return [shares.mean((place, weight / WHOLE) for place, weight in row) for row in rows_read]

@@ -240,13 +240,13 @@ def _followed_figures(known: AuditContext) -> Result:
 @_check("unchanged", "invariant table counted")
 def _unchanged(known: AuditContext) -> Result:
     """Shares of records unchanged follow from the protocol and the public shares or counts."""
-    return check_unchanged(known.folder, known.document, known.public, known.table, known.public_rows)
+    return check_unchanged(known)
 
 
 @_check("whole records", "invariant table counted classes")
 def _whole_records(known: AuditContext) -> Result:
     """Shares of whole records unchanged, by column, follow from the records and the protocol."""
-    return check_whole(known.folder, known.document, known.columns, known.public_rows)
+    return check_whole(known)
 
 
 # The same from what is kept in audit/.
@@ -322,7 +322,7 @@ def _draws(known: AuditContext) -> Result:
 @_check("exact unchanged", "internal exact invariant table")
 def _exact_unchanged(known: AuditContext) -> Result:
     """Shares of records unchanged follow from the protocol and the exact counts."""
-    return check_exact_unchanged(known.folder, known.document, known.evidence.joint, known.table)
+    return check_exact_unchanged(known)
 
 
 @_check("texts", "internal")

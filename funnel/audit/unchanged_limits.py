@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.arithmetic import Interval, prior_limits
-from funnel.audit.protected import mean_within
+from funnel.audit.arithmetic import Interval, ShareLimits, prior_limits
 from funnel.recount.stated_unchanged import (
     Rule,
     ceiling_mismatch,
@@ -43,8 +42,8 @@ class RoundedShares:
         self.plain, self.rows = PlainStays(document.content()), rows
         self.columns, self.secret_columns = document.prior.columns, document.guarantee.secret
         limits = prior_limits(document, rows)
-        self.low = np.array([limit.low for limit in limits])
-        self.high = np.array([limit.high for limit in limits])
+        self._shares = ShareLimits.of(limits)
+        self.low, self.high = np.array(self._shares.low), np.array(self._shares.high)
         self.symbols = document.prior.symbols
 
     @property
@@ -63,7 +62,7 @@ class RoundedShares:
 
     def mean(self, values: Floats) -> Interval:
         """What the mean of numbers (a,) over all records may be."""
-        return mean_within(values, self.low, self.high)
+        return self._shares.mean(enumerate(values.tolist()))
 
     def mean_of(self, some: Sequence[int], values: Floats) -> Interval:
         """What the mean of numbers (a,) over the records of some values may be.
@@ -86,12 +85,12 @@ class RoundedShares:
     @property
     def error(self) -> Interval:
         """The largest standard error of a counted share."""
-        spread: dict[tuple[str, ...], Floats] = {y: np.zeros(len(self.symbols)) for y in self.symbols}
+        spread: dict[tuple[str, ...], list[tuple[int, float]]] = {y: [] for y in self.symbols}
         for place, x in enumerate(self.symbols):
             for y, weight in self.plain.rows[x].items():
                 kept = weight / self.plain.whole
-                spread[y][place] = kept * (1 - kept)
-        limits = [self.mean(row) for row in spread.values()]
+                spread[y].append((place, kept * (1 - kept)))
+        limits = [self._shares.mean(row) for row in spread.values()]
         low, high = max(limit.low for limit in limits), max(limit.high for limit in limits)
         return Interval(math.sqrt(max(0.0, low) / self.rows), math.sqrt(high / self.rows))
 
