@@ -106,6 +106,20 @@ class Channel:
             return [sum(counts[u] * weight for u, weight in entries) for counts in self.counts]
         return [sum(map(mul, counts, self.row(y, s))) for s, counts in enumerate(self.counts)]
 
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        """Records of every published input."""
+        return tuple(map(sum, zip(*self.counts, strict=True)))
+
+    def masses_by_input(self, y: int) -> list[tuple[int, int]]:
+        """``(u, Σ_s n[s, u] w[y, (s, u)])`` of the inputs that an output may come from."""
+        if not self.reads_secret:
+            found = ((u, self.records[u] * weight) for u, weight in entries_of(self.weights[y]))
+        else:
+            rows = [self.row(y, s) for s in range(self.c)]
+            found = ((u, sum(self.counts[s][u] * rows[s][u] for s in range(self.c))) for u in range(self.a))
+        return [(u, mass) for u, mass in found if mass]
+
     def outputs(self) -> Iterator[tuple[int, list[int]]]:
         """Every output that occurs, with its masses."""
         for y in range(len(self.weights)):

@@ -96,7 +96,7 @@ _UP_TO = """ up to what is left of the noise: about {records:g} records for a co
 √m times as many for the sum of m counts"""
 _READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
 further ones if it ends in "or others"."""
-STEPS = """2. Give every true value the same share to begin with.
+_STEPS = """2. Give every true value the same share to begin with.
 3. For every published value add up, over the true values, share times probability: its expected share.
 4. For every true value add up, over the published values, published share times probability divided by expected \
 share; multiply its share by that.
@@ -193,26 +193,15 @@ def documentation_again(package: Json, protocol: Json, previous: str | None) -> 
     """
     cells = _cells(protocol)
     return {
-        "CITATION.cff": citation_again(package),
+        "CITATION.cff": _cited(package).encode(),
         "README.md": _readme(package, protocol, cells).encode(),
-        "dcat.jsonld": catalogue_again(package, previous).encode(),
+        "dcat.jsonld": _catalogue(package, previous).encode(),
         **({"protocol.csv": _table(protocol, cells).encode()} if _is_in_csv(package) else {}),
     }
 
 
 def _is_in_csv(package: Json) -> bool:
     return "data/records.csv" in [resource["path"] for resource in package["resources"]]
-
-
-def citation_again(package: Json) -> bytes:
-    """What CITATION.cff has to be, which the data package alone tells.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, IndexError
-        If it is no data package of a release.
-    """
-    return _cited(package).encode()
 
 
 def _cells(protocol: Json) -> dict[int, dict[int, Fraction]]:
@@ -247,41 +236,37 @@ def _contact(package: Json) -> tuple[str | None, str | None]:
     return (listed[0].get("title"), listed[0].get("email")) if listed else (None, None)
 
 
-def shown_text(text: str) -> str:
+def _shown_text(text: str) -> str:
     """A text on one line of Markdown, in which nothing acts."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|~&!" else letter for letter in " ".join(text.split()))
 
 
-def quoted_names(values: Any) -> str:
+def _quoted_names(values: Any) -> str:
     """Texts in quotation marks, as a list of a sentence."""
-    *rest, last = [f'"{shown_text(value)}"' for value in values]
+    *rest, last = [f'"{_shown_text(value)}"' for value in values]
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def of_sets(reading: str, estimating: str) -> str:
-    """The chapters on values that are named by what they may come from."""
-    return _OF_SETS.format(reading=reading, estimating=estimating)
-
-
-def readme_again(package: Json, work: str, files: str, drawn: bool) -> str:
-    """What README.md has to be, with what is special to a release: chapters on its use, lines about files, chance."""
+def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+    work, files = _work(package, protocol, cells)
+    drawn = any(len(row) > 1 for row in cells.values())
     block, licence = package["funnel:privacy"], package["licenses"][0]
-    name, email = (None if said is None else shown_text(said) for said in _contact(package))
+    name, email = (None if said is None else _shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
     link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
     paths = [resource["path"] for resource in package["resources"]]
     return _README.format(
-        title=shown_text(package["title"]),
-        description=shown_text(package["description"]) + "\n\n" if package.get("description") else "",
+        title=_shown_text(package["title"]),
+        description=_shown_text(package["description"]) + "\n\n" if package.get("description") else "",
         version=package["version"],
         day=package["created"][:10],
         records=block["records"],
-        licence=shown_text(licence["name"]) + (f" (<{link}>)" if link else ""),
+        licence=_shown_text(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
         drawn=(_DRAWN if drawn else _NOT_DRAWN).format(
-            published=quoted_names(block["published"]), secret=quoted_names(block["secret"])
+            published=_quoted_names(block["published"]), secret=_quoted_names(block["secret"])
         ),
-        meaning=shown_text(block["meaning"]),
+        meaning=_shown_text(block["meaning"]),
         scope=block["scope"],
         frequencies=(
             f"Of the frequencies behind it, {block['frequencies']['meaning']}."
@@ -295,10 +280,10 @@ def readme_again(package: Json, work: str, files: str, drawn: bool) -> str:
     )
 
 
-def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:
+    """What is special to a release: chapters on its use, and lines about files."""
     behind = package["funnel:privacy"]["frequencies"]
     noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
-    drawn = any(len(row) > 1 for row in cells.values())
     if protocol["mechanism"] == "invariant":
         later = (package["funnel:privacy"]["versions"] or 1) > 1
         if noisy and later:
@@ -317,19 +302,19 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         changing = _CHANGING if later else ""
         ratio = _R_WITH_NOISE if noisy else _R_ALONE
         work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors, **ratio)
-        return readme_again(package, work, files, drawn)
+        return work, files
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     csv = _is_in_csv(package)
     estimating = _ESTIMATING.format(
         where=_AS_LINES if csv else _AS_WEIGHTS,
-        true=", ".join(f'"{shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
-        shown=", ".join(f'"{shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
+        true=", ".join(f'"{_shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
+        shown=", ".join(f'"{_shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
         about=round(float(probability) * 10_000),
-        steps=STEPS,
+        steps=_STEPS,
     )
     files = _FILES.format(noisy=noisy, tables=_CHANNEL_LINE + _ESTIMATOR_LINE if csv else "", classes="")
-    return readme_again(package, of_sets(_READING, estimating + (_IN_ONE_STEP if csv else "")), files, drawn)
+    return _OF_SETS.format(reading=_READING, estimating=estimating + (_IN_ONE_STEP if csv else "")), files
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:
@@ -400,8 +385,7 @@ def _printed(letter: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def catalogue_again(package: Json, previous: str | None) -> str:
-    """What dcat.jsonld has to be, which the data package alone tells."""
+def _catalogue(package: Json, previous: str | None) -> str:
     block, (name, email) = package["funnel:privacy"], _contact(package)
     about = package.get("description") or (
         f"Records with {', '.join(block['published'])}, published by a protocol that protects people."

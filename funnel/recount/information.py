@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,7 +11,6 @@ from flint import arb
 
 from funnel.recount.channel import Channel
 from funnel.recount.intervals import below, float_above
-from funnel.recount.sparse_row import entries_of
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,17 @@ def plain_information(
         As `plain_level`.
     """
     channel = Channel.of(counts, weights, denominator, reads_secret)
-    records = [sum(column) for column in zip(*channel.counts, strict=True)]
+    records = channel.records
     total = channel.n * channel.denominator
     terms = []
     for y in range(len(channel.weights)):
-        # N[u] = Σ_s n[s, u] w[y, (s, u)], so that P(u, y) = N[u] / total.
-        joint = [(u, mass) for u, mass in _masses_by_input(channel, y, records) if mass]
+        # P(u, y) = N[u] / total.
+        joint = channel.masses_by_input(y)
         whole = sum(mass for _, mass in joint)
         terms += [mass / total * _log_of_quotient(mass * channel.n, whole * records[u]) for u, mass in joint]
     utility = max(0.0, math.fsum(terms))
     entropy = math.fsum(size / channel.n * math.log(channel.n / size) for size in records if size)
     return PlainInformation(utility, entropy, utility / entropy if entropy else 1.0)
-
-
-def _masses_by_input(channel: Channel, y: int, records: Sequence[int]) -> Iterable[tuple[int, int]]:
-    if not channel.reads_secret:
-        return ((u, records[u] * weight) for u, weight in entries_of(channel.weights[y]))
-    rows = [channel.row(y, s) for s in range(channel.c)]
-    return ((u, sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c))) for u in range(channel.a))
 
 
 def _log_of_quotient(above: int, below: int) -> float:

@@ -118,29 +118,19 @@ def plain_level(
     PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
-    known = _known.get()
-    if known is None:
-        return _found(promise, counts, weights, denominator, reads_secret, published, box)
-    tables = [[[int(entry) for entry in row] for row in table] for table in (counts, weights)]
-    key = hashlib.sha256(repr((promise, tables, denominator, reads_secret, published, box)).encode()).digest()
-    if key not in known:
-        known[key] = _found(promise, counts, weights, denominator, reads_secret, published, box)
-    return known[key]
-
-
-def _found(
-    promise: Promise,
-    counts: Sequence[Sequence[int]],
-    weights: Sequence[Sequence[int]],
-    denominator: int,
-    reads_secret: bool,
-    published: Symbols | None,
-    box: CountBox | None,
-) -> PlainLevel:
+    known, key = _known.get(), b""
+    if known is not None:
+        tables = [[[int(entry) for entry in row] for row in table] for table in (counts, weights)]
+        key = hashlib.sha256(repr((promise, tables, denominator, reads_secret, published, box)).encode()).digest()
+        if key in known:
+            return known[key]
     channel = Channel.of(counts, weights, denominator, reads_secret)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
-    return _level(promise, channel, published, box)
+    found = _level(promise, channel, published, box)
+    if known is not None:
+        known[key] = found
+    return found
 
 
 def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:

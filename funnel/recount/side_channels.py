@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -129,16 +128,11 @@ def _worst_label(channel: Channel) -> Ratio:
     worst = Ratio(Fraction(1), *starting_place(channel))
     if not channel.reads_secret:
         return worst
-    for y, rows in _by_output(channel):
-        for weights in zip(*rows, strict=True):
+    for y in range(len(channel.weights)):
+        for weights in zip(*(channel.row(y, s) for s in range(channel.c)), strict=True):
             high = max(weights)
             worst = larger(worst, high, min(weights), y, weights.index(high)) if high else worst
     return worst
-
-
-def _by_output(channel: Channel) -> Iterator[tuple[int, list[list[int]]]]:
-    for y in range(len(channel.weights)):
-        yield y, [[row[u] for u in range(channel.a)] for s in range(channel.c) for row in (channel.row(y, s),)]
 
 
 def _groups(published: Symbols, known: tuple[int, ...]) -> list[Group]:

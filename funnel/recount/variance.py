@@ -32,20 +32,18 @@ def plain_variance(
     channel = Channel.of(counts, weights, denominator, reads_secret)
     if len(numbers) != channel.a:
         raise DataError(f"there are {len(numbers):,} numbers for {channel.a:,} inputs")
-    records = [sum(column) for column in zip(*channel.counts, strict=True)]
-    known = [(number, size) for number, size in zip(numbers, records, strict=True) if number is not None]
+    known = [(number, size) for number, size in zip(numbers, channel.records, strict=True) if number is not None]
     of_known = sum(size for _, size in known)
     mean = sum((number * size for number, size in known), Fraction()) / of_known if of_known else Fraction()
     apart = [Fraction() if number is None else number - mean for number in numbers]
-    whole = sum((size * gap * gap for gap, size in zip(apart, records, strict=True)), Fraction())
+    whole = sum((size * gap * gap for gap, size in zip(apart, channel.records, strict=True)), Fraction())
     if not whole:
         return Fraction()
     between = Fraction()
     for y in range(len(channel.weights)):
-        rows = [channel.row(y, s) for s in range(channel.c)]
-        masses = [sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c)) for u in range(channel.a)]
-        if mass := sum(masses):
-            told = sum((part * gap for part, gap in zip(masses, apart, strict=True)), Fraction())
+        masses = channel.masses_by_input(y)
+        if mass := sum(part for _, part in masses):
+            told = sum((part * apart[u] for u, part in masses), Fraction())
             between += told * told / mass
     return between / (channel.denominator * whole)
 
