@@ -18,7 +18,7 @@ from funnel.commands import STOPPED, json_option, renamed_option, spec_argument
 from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
-from funnel.pipeline.flows.environment import quiet_environment
+from funnel.release.files import private_folder
 from funnel.release.protection import Protection
 from funnel.spec import ReleaseSpec
 from funnel.wording import printable
@@ -97,7 +97,7 @@ def approve(
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
         if reject is not None:
-            from funnel.pipeline.flows.reject import reject as refuse
+            from funnel.pipeline.flows.look import reject as refuse
 
             result = refuse(described, said, asked)
         else:
@@ -331,3 +331,26 @@ def serve(folder: Path, host: str, port: int) -> None:
             f"Serving the public files of {folder} at http://{shown}:{server.server_address[1]}/ (Ctrl-C ends it)"
         )
         server.serve_forever()
+
+
+def quiet_environment(workspace: Path) -> None:
+    """Set the settings of Prefect and Great Expectations for a run of a command; what the user has set stays.
+
+    What Prefect keeps on this machine goes to the private workspace.
+
+    Raises
+    ------
+    OutputError
+        If the workspace cannot be made.
+    """
+    settings = {
+        "PREFECT_HOME": str(private_folder(workspace / "prefect")),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        # The command tells of progress and errors itself, in one sentence instead of a traceback.
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_CLI_PROMPT": "false",
+        "GX_ANALYTICS_ENABLED": "false",
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)

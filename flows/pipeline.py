@@ -32,15 +32,13 @@ from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
 from funnel.pipeline.tasks.committed import settle
 from funnel.pipeline.tasks.describe import describe
-from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
-from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.protect import protect, protect_changes
-from funnel.pipeline.tasks.publish import Published, publish, require_passed
+from funnel.pipeline.tasks.protect import disclose, protect, protect_changes
+from funnel.pipeline.tasks.publish import Published, hold, publish, require_passed
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell

@@ -12,7 +12,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.artifacts import describe_plan
 from funnel.pipeline.flows.planned import Planned, plan_answer
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import plan as compare
 from funnel.preview.counted import preview

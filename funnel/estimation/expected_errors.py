@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.estimation.counted_shares import CountedShares
-from funnel.estimation.share_information import ShareInformation
+from funnel.estimation.share_information import CountedShares, ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 

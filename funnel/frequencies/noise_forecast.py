@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.errors import FunnelError
-from funnel.frequencies.helping import Help, made_one, what_would_help
+from funnel.frequencies.helping import Help, expected, made_one, scaled, what_would_help
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.other_sizes import expected, scaled
 from funnel.guarantees import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
@@ -201,7 +200,7 @@ def forecast_noise(
 ) -> NoiseForecast | None:
     """What the best protocol that reads the published columns alone keeps, whatever counts the noise leaves open.
 
-    Counts are those of a plan, scaled to other numbers of records in whole numbers (`funnel.frequencies.other_sizes`),
+    Counts are those of a plan, scaled to other numbers of records in whole numbers (`funnel.frequencies.helping`),
     with the bounds that noise would leave had it come out as 0 everywhere. So nothing is drawn, nothing is spent, and
     the same counts give the same figures.
 

@@ -13,8 +13,8 @@ from funnel.alphabet import Alphabet
 from funnel.disclosure.suggest import made_one, table_of
 from funnel.disclosure.table import Axis
 from funnel.errors import FunnelError
+from funnel.frequencies.helping import expected
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.other_sizes import expected
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility

@@ -17,9 +17,8 @@ from click.testing import CliRunner, Result
 
 from funnel.cli import main
 from funnel.errors import FunnelError, LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
-from funnel.pipeline.flows.look import look
+from funnel.pipeline.flows.look import look, reject
 from funnel.pipeline.flows.pipeline import go, run_approved
-from funnel.pipeline.flows.reject import reject
 from funnel.pipeline.tasks.step import listening
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
@@ -293,7 +292,7 @@ def test_a_rotated_secret_waits_with_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_process")
 def test_flows_say_that_somebody_has_something_to_do(tmp_path: Path, server: dict[str, str]) -> None:
-    from funnel.pipeline.flows.approve import approve as approving
+    from funnel.pipeline.flows.release import approve as approving
     from funnel.pipeline.flows.release import release
 
     spec = make_project(tmp_path, ASKING.replace('name = "people"', 'name = "signed"'))

@@ -13,7 +13,7 @@ import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.pipeline.flows.pipeline import go
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret

@@ -14,7 +14,7 @@ from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, Spec
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.pipeline import go
 from funnel.pipeline.tasks import optimise as optimise_module
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import FILE, NEXT

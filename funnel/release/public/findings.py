@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from funnel.findings.of_release import Audited, DistributionFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Explained
+from funnel.protocol import Protocol
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
@@ -264,3 +267,39 @@ def _rules_out(findings: DistributionFindings) -> bool:
     if not math.isinf(findings.level) or findings.level_ratio is not None:
         return False
     return bool(findings.witness_given) or bool((findings.lift == 0).any())
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRelease:
+    """What is told of the people of a release, beside the rows and the protocol that they were drawn from.
+
+    Attributes
+    ----------
+    laws : PublicDistributions
+    findings : PublicFindings
+    mechanisms : tuple of dict
+        The comparison of mechanisms, best first, with the keys of `funnel.planning.PlanRow.to_dict`.
+    """
+
+    laws: PublicDistributions
+    findings: PublicFindings
+    mechanisms: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(
+        cls,
+        audited: Audited,
+        protocol: Protocol,
+        guarantee: Guarantee,
+        mechanisms: Iterable[dict[str, Any]] = (),
+    ) -> Self:
+        """Of public frequencies and what was found under them.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        laws = PublicDistributions.of(audited.frequencies, protocol)
+        told = tuple(laws.compared(row, guarantee) for row in mechanisms)
+        return cls(laws, PublicFindings.of(audited, guarantee, laws), told)

@@ -12,11 +12,10 @@ import pytest
 import funnel
 from funnel import LIP, Joint
 from funnel.frequencies import helping, noise_forecast
-from funnel.frequencies.helping import MAX_ROWS, Help
+from funnel.frequencies.helping import MAX_ROWS, Help, expected
 from funnel.frequencies.limits import _least_power, _negative_binomial
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.noise_forecast import Cost, NoiseForecast, forecast_noise
-from funnel.frequencies.other_sizes import expected
 
 # Two values of the secret that hardly anybody has.
 RARE = Joint.from_counts([[4000, 2000], [1800, 2400], [12, 6], [5, 8]], secret=["ill", "well", "rare", "odd"])

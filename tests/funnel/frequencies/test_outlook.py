@@ -20,10 +20,9 @@ from funnel import LDP, LIP, Joint, SpecError, parse_guarantee
 from funnel.certainty import Certainty
 from funnel.cli import main
 from funnel.console import Console
-from funnel.frequencies.helping import what_would_help
+from funnel.frequencies.helping import expected, scaled, what_would_help
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.noise_forecast import NoiseForecast, forecast_noise
-from funnel.frequencies.other_sizes import expected, scaled
 from funnel.sample_size import grouped
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
