@@ -56,7 +56,7 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
             result = _run(
                 described,
                 console,
-                lambda: _way().go(described, *arguments)[0],
+                lambda: _steps().run_release(described, *arguments)[0],
                 lambda: _flow("release")(str(spec.absolute()), *arguments, described.text),
             )
     _show(result, as_json, console)
@@ -104,7 +104,7 @@ def approve(
             result = _run(
                 described,
                 console,
-                lambda: _way().run_approved(described, said, asked)[0],
+                lambda: _steps().run_approved(described, said, asked)[0],
                 lambda: _flow("approve")(str(spec.absolute()), said.by, said.note, version, described.text),
             )
     _show(result, as_json, console)
@@ -240,12 +240,12 @@ def _run(
                 raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
 
 
-def _way() -> ModuleType:
+def _steps() -> ModuleType:
     return importlib.import_module("funnel.pipeline.flows.pipeline")
 
 
 def _flow(name: str) -> Callable[..., dict[str, Any]]:
-    found: Callable[..., dict[str, Any]] = getattr(importlib.import_module(f"funnel.pipeline.flows.{name}"), name)
+    found: Callable[..., dict[str, Any]] = getattr(importlib.import_module("funnel.pipeline.flows.release"), name)
     return found
 
 

@@ -16,7 +16,8 @@ from funnel.recount import source_digest
 from funnel.register.register import Register
 from funnel.release.accounted import require_same_spec
 from funnel.release.approval import Approval, Outcome
-from funnel.release.decision import secret_before
+from funnel.release.decision import Rejected, Unchanged, Waiting
+from funnel.release.earlier import secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
@@ -241,3 +242,20 @@ def reject(spec: ReleaseSpec, said: Approval, version: Version | None = None) ->
         told = rejected(series, found, [])
         account.refused(f"version {found} was held, and rejected by {said.by}: {said.note}", found)
         return told
+
+
+def nothing_to_do(
+    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
+) -> dict[str, Any]:
+    """The answer of a run that finds its release published, held or rejected already."""
+    if isinstance(decision, Waiting):
+        return waits(series, decision.release.version, cached)
+    if isinstance(decision, Rejected):
+        return rejected(series, decision.version, cached)
+    series.check_whole(decision.version)
+    told = unchanged(spec, series, decision.version, cached)
+    if (waiting := series.held.waiting) is not None:
+        # What it was made from is no longer there: it could not be judged again.
+        series.held.supersede(waiting.version, f"the release is version {decision.version} again")
+        told["warnings"] = [superseded(waiting.version)]
+    return told

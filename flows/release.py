@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_held, describe_run
-from funnel.pipeline.flows.pipeline import go, run_approved
+from funnel.pipeline.flows.pipeline import run_approved, run_release
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.approval import Approval, version_to_approve
@@ -52,7 +52,7 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     with explained(known):
         described = _load(spec, text)
         known.update(name=described.name, title=described.title)
-        told, done = go(described, again, rotate_secret)
+        told, done = run_release(described, again, rotate_secret)
     if done is not None:
         describe_run(described, done.published, done.channel, done.public)
     if told["status"] == "held":

@@ -20,8 +20,9 @@ from funnel.register.following import People
 from funnel.register.register import Register
 from funnel.register.units import Units
 from funnel.release.approval import Approval
-from funnel.release.decision import Draw, Earlier, TakeOver, VersionContext
+from funnel.release.decision import Draw, TakeOver, VersionContext
 from funnel.release.drawn_from import DrawnFrom
+from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import DrawnBefore, Protected
 from funnel.release.rows import Rows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused
 from funnel.release.approval import Approval, Outcome, now
-from funnel.release.decision import Earlier, Submitted
+from funnel.release.earlier import Earlier, Submitted
 from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.held import HeldVersions
 from funnel.release.layout import INCOMING, INDEX, LATEST, ReleaseFolder, Version, versions
