@@ -51,7 +51,7 @@ RESULTS = HERE / "results"
 ADULT = HERE.parent / "data" / "adult.parquet"
 # Confidence of all bounds on probabilities and of the check of whole laws.
 CONFIDENCE = 0.99
-# Without noise; that of frequencies is derived (docs/gate.md).
+# Without noise; that of frequencies is derived (docs/validation.md).
 _MEASURED = tuple(name for name in SHARES if name != "frequencies")
 # The probability with which a sabotage is to be caught.
 TARGET = 0.99

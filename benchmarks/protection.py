@@ -495,7 +495,7 @@ secret that most people have is had by {thousand["base rate"]}, so that many gue
 
 
 def quoted(results: Mapping[str, Any]) -> list[str]:
-    """The sentences of ``docs/limitations.md`` that have figures of the results."""
+    """The sentences of ``docs/limitations-figures.md`` that have figures of the results."""
     small, adult = (results[name] for name in TABLES)
     thousand = results["thousand"]
 
