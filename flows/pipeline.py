@@ -28,7 +28,7 @@ from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
-from funnel.pipeline.tasks.committed import settle
+from funnel.pipeline.tasks.committed import commit_answer
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
@@ -229,7 +229,7 @@ def _run_steps(
     ):
         told = nothing_to_do(spec, series, decision, cached)
         if not isinstance(decision, Rejected):
-            settle(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
+            commit_answer(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
@@ -246,7 +246,7 @@ def _run_steps(
         warnings.append(superseded(waiting.version))
     _tidy(workspace, taken, secret if done is not None else None)
     if late is None:
-        settle(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
+        commit_answer(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
     else:
         # A run that finds this settled would not look into the ledger.
         warnings.append(late)

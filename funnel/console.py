@@ -193,11 +193,11 @@ class Console:
         """Inside, the table of a plan grows on a terminal with every (guarantee, row) that is told; elsewhere not."""
         compared: dict[str, list[PlanRow]] = {guarantee: [] for guarantee in guarantees}
 
-        def told(guarantee: str, row: PlanRow) -> None:
+        def shown(guarantee: str, row: PlanRow) -> None:
             compared[guarantee].append(row)
 
         if self.as_json or not self._out.is_terminal:
-            yield told
+            yield shown
             return
         # One display at a time: what is being done is shown below the table.
         self._progress.stop()
@@ -205,7 +205,7 @@ class Console:
         with Live(
             console=self._out, get_renderable=lambda: Group(comparison(compared, spec.utility), self._progress)
         ) as view:
-            yield told
+            yield shown
             view.update(comparison(compared, spec.utility))
         self._shown = True
 

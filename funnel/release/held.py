@@ -120,7 +120,7 @@ class HeldVersions:
         require_validated(incoming.root, verdict)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
-        self.records.settle(announced)
+        self.records.complete(announced)
         self.put_right({})
 
     def check(self, version: Version) -> None:
@@ -168,7 +168,7 @@ class HeldVersions:
         """
         for announced in self.records.announced:
             # Its folder is gone, so it was renamed into its place, whatever became of it since.
-            self.records.settle(announced)
+            self.records.complete(announced)
         there = [one.version for one in self.all if one.waiting]
         for version in self.records.known:
             if self.outcome(version) is not None:

@@ -205,7 +205,7 @@ class Series:
         sync_folder(self.root)
         if self.remote is not None:
             self.remote.upload(version, self.folder(version), progress)
-        self.records.settle(announced)
+        self.records.complete(announced)
         self.point_latest()
         if self.remote is not None:
             rows = file_digest(self.folder(version).data)
@@ -235,7 +235,7 @@ class Series:
             self._put_right_at(self.remote)
         for announced in self.records.announced:
             # Its folder is gone, so it was renamed into its place, whatever became of it since.
-            self.records.settle(announced)
+            self.records.complete(announced)
         known = self.records.known
         for version in self.published:
             if version not in known and self.folder(version).record.is_file():

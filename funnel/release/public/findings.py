@@ -142,7 +142,7 @@ class PublicFindings:
         return cls(
             guarantee=findings.guarantee,
             holds=findings.holds,
-            level=levels.told(findings.level),
+            level=levels.public(findings.level),
             level_factor=_factor(findings, levels),
             rules_out=_rules_out(findings),
             worst_of_many_laws=findings.level_ratio is None,
@@ -171,7 +171,7 @@ class PublicFindings:
                 findings.confidence.doubtful,
             ),
             robust_level=levels.known(findings.robust_level),
-            plain_level=levels.told(findings.plain_level),
+            plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
             history=None if audited.history is None else PublicHistory.of(audited.history, laws),
             explained=None
@@ -194,12 +194,12 @@ class _Levels:
     holds: bool
     constant: bool
 
-    def told(self, level: float) -> float:
+    def public(self, level: float) -> float:
         # That a protocol tells nothing at all can be seen from its weights, whatever the counts are.
         return 0.0 if self.constant and level == 0 else public_level(level, self.guarantee, self.holds)
 
     def known(self, level: float | None) -> float | None:
-        return None if level is None else self.told(level)
+        return None if level is None else self.public(level)
 
 
 def _is_constant(laws: PublicDistributions) -> bool:
@@ -259,7 +259,7 @@ def _factor(findings: DistributionFindings, levels: _Levels) -> float | None:
         level = findings.level
     else:
         return None
-    return rounded_up(math.exp(levels.told(level)))
+    return rounded_up(math.exp(levels.public(level)))
 
 
 def _rules_out(findings: DistributionFindings) -> bool:

@@ -197,7 +197,7 @@ def heat(content: PublicContent) -> Heat:
     down = largest(laws.p_output, MAX_HEAT)
     matrix = np.zeros((b, len(across)))
     for column, x in enumerate(across):
-        possible, weights = protocol.law(x)
+        possible, weights = protocol.conditional(x)
         matrix[possible, column] = weights / np.float64(DENOMINATOR)
     shown = matrix[down]
     if len(down) < b:
