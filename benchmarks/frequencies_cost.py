@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from funnel import Joint, parse_guarantee
 from funnel.frequencies.noise_forecast import Cost, forecast_noise
 from funnel.sample_size import grouped
+from funnel.settings.protection_settings import FrequencySettings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -49,7 +50,8 @@ def measured(path: Path, secret: str, published: str, text: str, together: int, 
         rarest = np.argsort(joint.counts.sum(axis=1), kind="stable")[:together]
         joint = grouped(joint, rarest)
     started = time.process_time()
-    found = forecast_noise(joint, parse_guarantee(text), 1.0, BETA, epsilons=EPSILONS, sizes=SIZES, seconds=seconds)
+    settings = FrequencySettings(protection="noise", epsilon=1.0, beta=BETA)
+    found = forecast_noise(joint, parse_guarantee(text), settings, epsilons=EPSILONS, sizes=SIZES, seconds=seconds)
     if found is None:
         raise AssertionError(f"{text} covers no noise")
     return {

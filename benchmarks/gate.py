@@ -51,7 +51,7 @@ RESULTS = HERE / "results"
 ADULT = HERE.parent / "data" / "adult.parquet"
 # Confidence of all bounds on probabilities and of the check of whole laws.
 CONFIDENCE = 0.99
-# Without noise; that of frequencies is derived (docs/gate.md).
+# Without noise; that of frequencies is derived (docs/validation.md).
 _MEASURED = tuple(name for name in SHARES if name != "frequencies")
 # The probability with which a sabotage is to be caught.
 TARGET = 0.99
@@ -353,7 +353,7 @@ def whole(releases: int, folder: Path) -> list[dict[str, Any]]:
     These are computed once more from the evidence that is left in the folder, as `p_values` does: what the gate judges
     statistically are these numbers.
     """
-    from funnel.pipeline.flows.pipeline import go
+    from funnel.pipeline.flows.pipeline import run_release
     from funnel.spec import ReleaseSpec
 
     pq.write_table(_adult(3000).append_column("id", pa.array(range(3000))), folder / "people.parquet")
@@ -371,7 +371,7 @@ def whole(releases: int, folder: Path) -> list[dict[str, Any]]:
         )
         refused = None
         try:
-            _, done = go(ReleaseSpec.load(folder / "people.toml"), again=True, rotate=keyed and number > 1)
+            _, done = run_release(ReleaseSpec.load(folder / "people.toml"), again=True, rotate=keyed and number > 1)
         except ReleaseRefused as error:
             refused = str(error)
         else:

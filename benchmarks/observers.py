@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 import funnel
 from benchmarks.panel import ABOVE, MARRIED, OUTWORK, SEED, Case, Published, histories_of, places, reader_of, waves_of
 from funnel import LIP
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.protocol import INVARIANT
 from funnel.recount.histories import recount_histories
 from funnel.register.register import Register
@@ -235,7 +235,7 @@ def released(waves: Sequence[tuple[str, pa.Table]], case: Case) -> list[Figures]
         kept = []
         for _, table in waves:
             pq.write_table(table, folder / "wave.parquet")
-            told, _ = go(ReleaseSpec.load(folder / "panel.toml"), again=False, rotate=False)
+            told, _ = run_release(ReleaseSpec.load(folder / "panel.toml"), again=False, rotate=False)
             findings = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).found_history
             assert findings is not None
             kept.append((findings.share, findings.share_alone))

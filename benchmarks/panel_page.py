@@ -148,13 +148,17 @@ def quoted(figures: Figures) -> dict[str, list[str]]:
             f"{both(fresh_draws, 'past_outside')}",
             f"With two series of one register it is {both([two], 'past_outside')} of them",
             f"about {both(fresh_draws, 'outside')} of the {n:,} people of the last wave",
-            f"({moving[0]['moved']:,} people, {share}, and {moving[1]['moved']:,} in the first such step)",
-            f"put {both(keyed, 'outside')} of the {n:,} people of the last wave outside",
             "a reader of whole trajectories believes something outside the bound about "
             f"{both(second, 'trajectories_outside')} people of the last wave; of fresh draws it is "
             f"{both(fresh_draws, 'trajectories_outside')}",
         ],
-        "limitations": [
+        "history-figures": [
+            f"({moving[0]['moved']:,} people, {share}, and {moving[1]['moved']:,} in the first such step)",
+        ],
+        "history-theorems": [
+            f"put {both(keyed, 'outside')} of the {n:,} people of the last wave outside",
+        ],
+        "limitations-figures": [
             f"{both(fresh_draws, 'outside')} of {n:,} people were outside the bound after five waves",
             f"on the panel it is outside the bound for {both(second, 'past_outside')} of {n:,} people after five waves",
             f"on the panel {both(second, 'trajectories_outside')} of {n:,} people are outside for them after "

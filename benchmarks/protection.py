@@ -28,7 +28,7 @@ from funnel.disclosure import Rules, Table, best_grouping
 from funnel.errors import FunnelError
 from funnel.frequencies import protect
 from funnel.joint import IntArray
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.coarse import coarsened
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
@@ -254,7 +254,7 @@ def whole(folder: Path, others: Joint) -> dict[str, Any]:
         for protection, seen in told.items():
             text = _spec_of(listed, protection)
             spec = ReleaseSpec.load(make_project(folder / f"{protection}-{k}", text, table))
-            done, _ = go(spec, again=False, rotate=False)
+            done, _ = run_release(spec, again=False, rotate=False)
             files = Path(done["folder"])
             if protection == "noise":
                 seen.append(follows(files / "frequencies.json", files / "protocol.json"))
@@ -316,7 +316,7 @@ def thousand(folder: Path) -> dict[str, Any]:
     for name, text in specs.items():
         spec = ReleaseSpec.load(make_project(folder / name.replace(", ", "-"), text, table))
         try:
-            told, _ = go(spec, again=False, rotate=False)
+            told, _ = run_release(spec, again=False, rotate=False)
         except FunnelError as error:
             found[name] = {"refused": str(error)}
             continue
@@ -495,7 +495,7 @@ secret that most people have is had by {thousand["base rate"]}, so that many gue
 
 
 def quoted(results: Mapping[str, Any]) -> list[str]:
-    """The sentences of ``docs/limitations.md`` that have figures of the results."""
+    """The sentences of ``docs/limitations-figures.md`` that have figures of the results."""
     small, adult = (results[name] for name in TABLES)
     thousand = results["thousand"]
 

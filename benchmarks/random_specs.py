@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import FunnelError
-from funnel.pipeline.flows.pipeline import go, run_approved
+from funnel.pipeline.flows.pipeline import run_approved, run_release
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.signature import public_key_of
@@ -251,7 +251,7 @@ def run_case(case: Case, folder: Path) -> Outcome:
         path = write_spec(case, folder, version, title)
         try:
             spec = ReleaseSpec.load(path)
-            told, _ = go(spec, again=False, rotate=False)
+            told, _ = run_release(spec, again=False, rotate=False)
             if told["status"] == "held":
                 at = datetime.now(UTC).isoformat(timespec="seconds")
                 told, _ = run_approved(spec, Approval(by="Somebody", at=at))

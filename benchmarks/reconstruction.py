@@ -369,7 +369,7 @@ end that. Noise does: [what protecting the frequencies withholds](protection.md)
 
 
 def quoted(results: dict[str, Any]) -> list[str]:
-    """The sentences of ``docs/limitations.md`` that have figures of the results."""
+    """The sentences of ``docs/limitations-figures.md`` that have figures of the results."""
 
     def each(mode: str, kind: str) -> str:
         return _and(f"{found[mode][kind]['recovered']} of {found['cells']}" for found in results.values())

@@ -18,7 +18,7 @@ from funnel.commands import STOPPED, json_option, renamed_option, spec_argument
 from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
-from funnel.pipeline.flows.environment import quiet_environment
+from funnel.release.files import private_folder
 from funnel.release.protection import Protection
 from funnel.spec import ReleaseSpec
 from funnel.wording import printable
@@ -56,7 +56,7 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
             result = _run(
                 described,
                 console,
-                lambda: _way().go(described, *arguments)[0],
+                lambda: _steps().run_release(described, *arguments)[0],
                 lambda: _flow("release")(str(spec.absolute()), *arguments, described.text),
             )
     _show(result, as_json, console)
@@ -97,14 +97,14 @@ def approve(
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
         if reject is not None:
-            from funnel.pipeline.flows.reject import reject as refuse
+            from funnel.pipeline.flows.look import reject as refuse
 
             result = refuse(described, said, asked)
         else:
             result = _run(
                 described,
                 console,
-                lambda: _way().run_approved(described, said, asked)[0],
+                lambda: _steps().run_approved(described, said, asked)[0],
                 lambda: _flow("approve")(str(spec.absolute()), said.by, said.note, version, described.text),
             )
     _show(result, as_json, console)
@@ -240,12 +240,12 @@ def _run(
                 raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
 
 
-def _way() -> ModuleType:
+def _steps() -> ModuleType:
     return importlib.import_module("funnel.pipeline.flows.pipeline")
 
 
 def _flow(name: str) -> Callable[..., dict[str, Any]]:
-    found: Callable[..., dict[str, Any]] = getattr(importlib.import_module(f"funnel.pipeline.flows.{name}"), name)
+    found: Callable[..., dict[str, Any]] = getattr(importlib.import_module("funnel.pipeline.flows.release"), name)
     return found
 
 
@@ -331,3 +331,26 @@ def serve(folder: Path, host: str, port: int) -> None:
             f"Serving the public files of {folder} at http://{shown}:{server.server_address[1]}/ (Ctrl-C ends it)"
         )
         server.serve_forever()
+
+
+def quiet_environment(workspace: Path) -> None:
+    """Set the settings of Prefect and Great Expectations for a run of a command; what the user has set stays.
+
+    What Prefect keeps on this machine goes to the private workspace.
+
+    Raises
+    ------
+    OutputError
+        If the workspace cannot be made.
+    """
+    settings = {
+        "PREFECT_HOME": str(private_folder(workspace / "prefect")),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        # The command tells of progress and errors itself, in one sentence instead of a traceback.
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_CLI_PROMPT": "false",
+        "GX_ANALYTICS_ENABLED": "false",
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Look: whether a release is already published or held, told without the orchestrator and without making it again."""
+"""Look: whether a release is published or held already, without making it again; and the rejection of a held one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.register_of_run import people_known
+from funnel.pipeline.ledger.account import accounting
 from funnel.pipeline.tasks.committed import committed_version
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.recount import source_digest
 from funnel.register.register import Register
 from funnel.release.accounted import require_same_spec
-from funnel.release.decision import secret_before
+from funnel.release.approval import Approval, Outcome
+from funnel.release.decision import Rejected, Unchanged, Waiting
+from funnel.release.earlier import secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
@@ -214,3 +217,45 @@ def history_summary(findings: Findings) -> dict[str, Any] | None:
         "share_alone": found.share_alone,
         "drift": findings.drift,
     }
+
+
+@plain_errors
+def reject(spec: ReleaseSpec, said: Approval, version: Version | None = None) -> dict[str, Any]:
+    """Remove the version that is held, and note who rejected it and why; nothing is published.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    said : Approval
+        Who rejects, when, and as its note why.
+    version : Version, optional
+        The one that is meant; by default the one that is held.
+
+    Raises
+    ------
+    FunnelError
+        If none is held, or another one.
+    """
+    with open_series(spec) as series, accounting(spec, series, progress=tell) as account:
+        found = series.held.require_waiting(version)
+        series.held.close(Outcome(version=str(found), outcome="rejected", at=said.at, by=said.by, reason=said.note))
+        told = rejected(series, found, [])
+        account.refused(f"version {found} was held, and rejected by {said.by}: {said.note}", found)
+        return told
+
+
+def nothing_to_do(
+    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
+) -> dict[str, Any]:
+    """The answer of a run that finds its release published, held or rejected already."""
+    if isinstance(decision, Waiting):
+        return waits(series, decision.release.version, cached)
+    if isinstance(decision, Rejected):
+        return rejected(series, decision.version, cached)
+    series.check_whole(decision.version)
+    told = unchanged(spec, series, decision.version, cached)
+    if (waiting := series.held.waiting) is not None:
+        # What it was made from is no longer there: it could not be judged again.
+        series.held.supersede(waiting.version, f"the release is version {decision.version} again")
+        told["warnings"] = [superseded(waiting.version)]
+    return told

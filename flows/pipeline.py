@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from funnel.errors import ReleaseRefused
 from funnel.findings import Audited
@@ -20,27 +20,23 @@ from funnel.pipeline.flows.look import (
     certificate_of,
     held,
     history_summary,
-    rejected,
+    nothing_to_do,
     release_secret,
     superseded,
-    unchanged,
-    waits,
 )
 from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.classify import classify
-from funnel.pipeline.tasks.committed import settle
+from funnel.pipeline.tasks.committed import commit_answer
 from funnel.pipeline.tasks.describe import describe
-from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
-from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.protect import protect, protect_changes
-from funnel.pipeline.tasks.publish import Published, publish, require_passed
+from funnel.pipeline.tasks.protect import disclose, protect, protect_changes
+from funnel.pipeline.tasks.publish import Published, hold, publish, require_passed
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -50,17 +46,8 @@ from funnel.protocol import Protocol
 from funnel.recount.levels import plain_levels_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
-from funnel.release.decision import (
-    Draw,
-    Rejected,
-    Submitted,
-    TakeOver,
-    Unchanged,
-    Waiting,
-    decide,
-    origin_of,
-    warning_of_withdrawn,
-)
+from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of
+from funnel.release.earlier import Submitted, warning_of_withdrawn
 from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
 from funnel.release.learned import recall_values
@@ -113,7 +100,7 @@ class Done:
 
 
 @plain_errors
-def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
+def run_release(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
     """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
@@ -135,8 +122,8 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     spec = resolved_columns(spec)
-    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
-        return _go(spec, series, register, account, again, rotate, None)
+    with _opened(spec) as opened, levels_remembered(), plain_levels_remembered():
+        return _run_steps(spec, opened, again, rotate)
 
 
 @plain_errors
@@ -155,7 +142,7 @@ def run_approved(
     Returns
     -------
     tuple of dict and Done or None
-        As `go`.
+        As `run_release`.
 
     Raises
     ------
@@ -163,13 +150,22 @@ def run_approved(
         With one clear sentence; the version is then still held.
     """
     spec = resolved_columns(spec)
-    with _opened(spec) as (series, register, account), levels_remembered(), plain_levels_remembered():
-        series.held.check(series.held.require_waiting(version))
-        return _go(spec, series, register, account, False, False, approval)
+    with _opened(spec) as opened, levels_remembered(), plain_levels_remembered():
+        held_versions = opened.series.held
+        held_versions.check(held_versions.require_waiting(version))
+        return _run_steps(spec, opened, approval=approval)
+
+
+class _Opened(NamedTuple):
+    """What a run holds while it lasts."""
+
+    series: Series
+    register: Register | None
+    account: Account
 
 
 @contextmanager
-def _opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Account]]:
+def _opened(spec: ReleaseSpec) -> Iterator[_Opened]:
     """Hold a series, its people and their place in the ledger; each agrees with what is published."""
     with (
         open_series(spec) as series,
@@ -178,45 +174,49 @@ def _opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Accoun
     ):
         if register is not None:
             account.require_register(register)
-        yield series, register, account
+        yield _Opened(series, register, account)
 
 
-def _go(
-    spec: ReleaseSpec,
-    series: Series,
-    register: Register | None,
-    account: Account,
-    again: bool,
-    rotate: bool,
-    approval: Approval | None,
-) -> tuple[dict[str, Any], Done | None]:
+def _count(
+    spec: ReleaseSpec, opened: _Opened, rotate: bool, approval: Approval | None
+) -> tuple[Run, Snapshot, list[str]]:
+    """Take a snapshot of the source and count it: the run, the whole snapshot, and what came from the cache."""
+    series = opened.series
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
-    fingerprint = None if secret is None else secret.fingerprint
-    earlier, submitted, waiting = series.earlier, series.held.all, series.held.waiting
-    held_before = None if waiting is None else waiting.held
-    recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
-    snapshot = ingest(spec, workspace, secret)
+    held_before = [] if series.held.waiting is None else [series.held.waiting.held]
+    recall_values((*series.earlier, *held_before), workspace)
+    snapshot = taken = ingest(spec, workspace, secret)
     # Told to whoever runs this, and not among the warnings that the orchestrator shows others: it is about the source.
     for misfit in misfits(spec, snapshot.read_codings()):
         tell(f"{WARNING}{misfit}")
     estimated = estimate(spec, snapshot, workspace, secret)
-    taken = snapshot
+    cached = ["estimate"] if estimated.cached else []
     if estimated.wide:
         classified = classify(spec, snapshot, estimated, workspace)
         spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
-    run = Run(spec, series, account, snapshot, estimated, secret, register, approval)
+    run = Run(spec, series, opened.account, snapshot, estimated, secret, opened.register, approval)
+    return run, taken, cached
+
+
+def _run_steps(
+    spec: ReleaseSpec, opened: _Opened, again: bool = False, rotate: bool = False, approval: Approval | None = None
+) -> tuple[dict[str, Any], Done | None]:
+    run, taken, cached = _count(spec, opened, rotate, approval)
+    spec, series, secret, workspace = run.spec, run.series, run.secret, run.workspace
+    earlier, waiting = run.earlier, series.held.waiting
+    fingerprint = None if secret is None else secret.fingerprint
     prepared = _prepare(run)
-    cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
-    head = None if register is None else register.head_sha256
+    cached += ["optimise"] if prepared.optimised.cached else []
+    head = None if run.register is None else run.register.head_sha256
     decision = decide(
         spec,
-        origin_of(spec, snapshot, prepared.optimised.protocol, fingerprint),
+        origin_of(spec, run.snapshot, prepared.optimised.protocol, fingerprint),
         earlier,
         protection=prepared.protected.record,
         again=again,
         rotate=rotate,
-        submitted=submitted,
+        submitted=series.held.all,
         head=head,
     )
     if approval is not None and waiting is not None and not isinstance(decision, Waiting):
@@ -227,16 +227,16 @@ def _go(
     if isinstance(decision, Unchanged | Rejected) or (
         isinstance(decision, Waiting) and spec.approval.required and approval is None
     ):
-        told = _nothing_to_do(spec, series, decision, cached)
+        told = nothing_to_do(spec, series, decision, cached)
         if not isinstance(decision, Rejected):
-            settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+            commit_answer(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
     if isinstance(decision, Draw):
         require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
     keep_keys(series.records.folder, decision.version, spec, taken)
-    warnings = _doubtful(spec, estimated.joint, prepared)
+    warnings = _doubtful(spec, run.estimated.joint, prepared)
     if (withdrawn := warning_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
@@ -246,7 +246,7 @@ def _go(
         warnings.append(superseded(waiting.version))
     _tidy(workspace, taken, secret if done is not None else None)
     if late is None:
-        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+        commit_answer(spec, workspace, series, run.snapshot.source_sha256, fingerprint)
     else:
         # A run that finds this settled would not look into the ledger.
         warnings.append(late)
@@ -359,23 +359,6 @@ def _release(
     if published is None:
         return told, None, late
     return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
-
-
-def _nothing_to_do(
-    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
-) -> dict[str, Any]:
-    """The answer of a run that finds its release published, held or rejected already."""
-    if isinstance(decision, Waiting):
-        return waits(series, decision.release.version, cached)
-    if isinstance(decision, Rejected):
-        return rejected(series, decision.version, cached)
-    series.check_whole(decision.version)
-    told = unchanged(spec, series, decision.version, cached)
-    if (waiting := series.held.waiting) is not None:
-        # What it was made from is no longer there: it could not be judged again.
-        series.held.supersede(waiting.version, f"the release is version {decision.version} again")
-        told["warnings"] = [superseded(waiting.version)]
-    return told
 
 
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:

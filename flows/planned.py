@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from funnel.disclosure.rule_forecast import RuleForecast
 from funnel.disclosure.rule_texts import public_sentence
 from funnel.frequencies.noise_forecast import NO_COST, NoiseForecast
-from funnel.guarantees import Guarantee
-from funnel.history.version_forecast import Outlook
+from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.pipeline.flows.telling import plain
-from funnel.planning import PlanRow
+from funnel.preview.spec_plan import SpecPlan
 from funnel.release.public import compared, costed, public_text, share_step, weighed
-from funnel.spec import ReleaseSpec
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a plan found, exactly as it was found.
-
-    Attributes
-    ----------
-    spec : ReleaseSpec
-    guarantee : Guarantee
-    n : int
-        Records.
-    rows : sequence of PlanRow
-    history : Outlook or None
-        Given everything published before, where the spec is of the same people.
-    disclosure : RuleForecast
-    costing : bool
-        Whether it was asked what noise costs.
-    noise : NoiseForecast or None
-        None where it was not asked, or the bound is none that covers noise.
-    """
-
-    spec: ReleaseSpec
-    guarantee: Guarantee
-    n: int
-    rows: Sequence[PlanRow]
-    history: Outlook | None
-    disclosure: RuleForecast
-    costing: bool
-    noise: NoiseForecast | None
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether all of it was made from noisy counts, so that values may be named."""
-        return self.spec.frequencies.protection == "noise"
 
 
 @dataclass(frozen=True)
@@ -78,22 +40,27 @@ class PlanAnswer:
     utility: str = "information"
 
 
-def plan_answer(planned: Planned) -> PlanAnswer:
+def plan_answer(planned: SpecPlan) -> PlanAnswer:
     """What of a plan others than the steward may read."""
-    step, guarantee, noise = share_step(planned.n), planned.guarantee, planned.noise
+    (bound,) = planned.bounds
+    step, guarantee, noise = share_step(planned.joint.n), parse_guarantee(bound.guarantee), bound.noise
     return PlanAnswer(
-        [compared(row.to_dict(), step, guarantee) for row in planned.rows],
-        None if planned.history is None else weighed(planned.history.to_dict(), step),
-        _disclosed(planned, step),
+        [compared(row.to_dict(), step, guarantee) for row in bound.rows],
+        None if bound.forecast is None else weighed(bound.forecast.to_dict(), step),
+        "" if planned.disclosure is None else _disclosed(planned, planned.disclosure, step, guarantee),
         None if noise is None else costed(noise.to_dict(), step, guarantee),
-        _costs(noise, step, guarantee, planned.is_noisy) if noise is not None else NO_COST if planned.costing else "",
+        _costs(noise, step, guarantee, _is_noisy(planned)) if noise is not None else NO_COST if planned.costing else "",
         planned.spec.utility,
     )
 
 
-def _disclosed(planned: Planned, step: float) -> str:
+def _is_noisy(planned: SpecPlan) -> bool:
+    """Whether all of it was made from noisy counts, so that values may be named."""
+    return planned.spec.frequencies.protection == "noise"
+
+
+def _disclosed(planned: SpecPlan, found: RuleForecast, step: float, guarantee: Guarantee) -> str:
     """What of the rules does not hold, what would come of it, and what mends it; values only where noise hides who."""
-    found = planned.disclosure
     lines = [
         f"# {plain(planned.spec.title)}",
         "",
@@ -103,11 +70,11 @@ def _disclosed(planned: Planned, step: float) -> str:
         lines += ["", "A release would be refused." if found.refuses else "A release would tell of it."]
     if found.suggestion is None:
         return "\n".join(lines)
-    if not planned.is_noisy:
+    if not _is_noisy(planned):
         lines += ["", "Which values to group is told to the steward alone: `funnel plan SPEC --suggest`."]
         return "\n".join(lines)
     for said in found.suggested():
-        lines += ["", plain(public_text(said, step, planned.guarantee))]
+        lines += ["", plain(public_text(said, step, guarantee))]
     # Indented, so that no value can end the block.
     return "\n".join([*lines, "", *(f"    {line}" for line in found.suggestion.toml.splitlines())])
 

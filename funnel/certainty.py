@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.errors import FunnelError
@@ -14,9 +14,8 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
-from funnel.planning import AUTO, PlanRow, contenders
+from funnel.planning import AUTO, MechanismChoice, PlanRow, contenders
 from funnel.progress import Progress, quiet
-from funnel.solver.invariant import Weighting
 from funnel.wording import confidence
 
 # Shares closer than this are told as the same.
@@ -97,12 +96,9 @@ def certainty(
     joint: Joint,
     guarantee: Guarantee,
     rows: Sequence[PlanRow],
-    reads_secret: bool = False,
-    time_limit: float | None = None,
+    choice: MechanismChoice | None = None,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
-    named: str = AUTO,
-    weights: Weighting = "root",
 ) -> Certainty | None:
     """Fit the protocol for the counts alone, and judge it over the set; None for a bound that has no set.
 
@@ -113,17 +109,11 @@ def certainty(
     guarantee : Guarantee
     rows : sequence of PlanRow
         The plan under the guarantee.
-    reads_secret : bool
-        Whether a protocol that reads the secret may be chosen.
-    time_limit : float, optional
-        Seconds for the nominal optimum, as work that is counted.
+    choice : MechanismChoice, optional
+        Its mechanism is looked at under both bounds; with "auto" the best of each.
     progress : callable
     utility : Utility
         What the plan compares mechanisms by.
-    named : str
-        The mechanism that is looked at under both bounds; with "auto" the best of each.
-    weights : "root", "share" or "uniform"
-        Of an invariant protocol.
 
     Notes
     -----
@@ -131,6 +121,8 @@ def certainty(
     fitted: then there is nothing to compare.
     """
     over = over_set(guarantee, joint)
+    choice = choice or MechanismChoice()
+    named = choice.name
     usable = [row for row in rows if row.reason is None and named in (AUTO, row.mechanism)]
     kept = [row.share for row in usable if row.share is not None]
     if over is None or not kept:
@@ -138,9 +130,7 @@ def certainty(
     nominal = guarantee.nominal if isinstance(guarantee, Robust) else guarantee
     name, counted = best_for(nominal) if named == AUTO else named, joint.as_published
     try:
-        fitted = contenders(
-            counted, nominal, name, reads_secret, time_limit, progress, utility=utility, weights=weights
-        )
+        fitted = contenders(counted, nominal, replace(choice, name=name), progress, utility=utility)
     except FunnelError:
         return None
     best = max((row for row in fitted if row.reason is None), key=lambda row: row.share or 0.0, default=None)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from funnel.commands import STOPPED, json_option, main, renamed_option, spec_argument
-from funnel.console import Console, frequencies_line, json_line
+from funnel.console import Console, json_line
 from funnel.errors import PipelineError, SpecError
-from funnel.progress import WARNING
 from funnel.wording import names_in, printable
 
 __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
-
-_ALONE = "This page is about a version that stands alone; what is kept given earlier versions is in the plan itself."
 
 
 @main.command("init")
@@ -172,113 +168,26 @@ def plan_command(
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
     """
-    from funnel.certainty import certainty
-    from funnel.disclosure.rule_forecast import forecast_rules
-    from funnel.estimation import expected_errors
-    from funnel.frequencies.noise_forecast import forecast_noise
-    from funnel.guarantees import parse_guarantee
-    from funnel.numbers import utility_for
-    from funnel.planning import asked_for, plan
-    from funnel.preview.counted import preview
-    from funnel.preview.version_plan import plan_version
+    from funnel.preview.spec_plan import Planner
     from funnel.rendering import plan_writer
-    from funnel.sample_size import rare_secrets, warnings
-    from funnel.source import resolved_columns
     from funnel.spec import ReleaseSpec
-    from funnel.tradeoff import FittedRows
 
     if page is not None and no_page:
         raise SpecError("--page says where to write a page and --no-page to write none; give one of them")
-    described = resolved_columns(ReleaseSpec.load(spec))
+    described = ReleaseSpec.load(spec)
     # A library that was installed without the extra "pipeline" has nothing to render pages with.
     write_page = None if no_page or (as_json and page is None) else plan_writer()
     if page is not None and write_page is None:
         raise PipelineError("what renders pages is not installed (jinja2 is missing): pip install 'funnel[pipeline]'")
-    bounds = [parse_guarantee(text) for text in dict.fromkeys(guarantees) or (described.guarantee.canonical,)]
     with Console(as_json) as console:
-        found = preview(described, console.progress)
-        for misfit in found.misfits:
-            console.progress(f"{WARNING}{misfit}", 0, None)
-        joint = found.protected.frequencies.joint
-        described = found.spec
-        counted, joint = joint, joint.over_published(described.publish)
-        # Under a published secret, or of whole records, nothing else may be used.
-        one_family = described.publishes_secret or described.is_by_class
-        mechanisms = (described.mechanism.name,) if one_family else None
-        for bound in () if one_family else bounds:
-            if (rare := rare_secrets(found.settled or described, counted, bound)) is not None:
-                console.progress(f"{WARNING}{rare}", 0, None)
-        write_page = None if described.is_by_class else write_page
-        useful = utility_for(found.settled or described, joint)
-        with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
-            compared = [
-                (
-                    str(bound),
-                    plan(
-                        joint,
-                        bound,
-                        mechanisms,
-                        reads_secret=described.mechanism.reads_secret,
-                        time_limit=described.mechanism.time_limit,
-                        progress=console.progress,
-                        forbidden=everything,
-                        told=partial(told, str(bound)),
-                        utility=useful,
-                        weights=described.mechanism.weights,
-                        named=described.mechanism.name,
-                        kept=FittedRows.within(described.workspace_folder / described.name),
-                    ),
-                )
-                for bound in bounds
-            ]
-        doubts = [warnings(joint, bound, rows, useful) for bound, (_, rows) in zip(bounds, compared, strict=True)]
-        sure = [
-            None
-            if one_family
-            else certainty(
-                joint,
-                bound,
-                rows,
-                described.mechanism.reads_secret,
-                described.mechanism.time_limit,
-                console.progress,
-                useful,
-                described.mechanism.name,
-                described.mechanism.weights,
-            )
-            for bound, (_, rows) in zip(bounds, compared, strict=True)
-        ]
-        best = [asked_for(rows, described.mechanism.name) for _, rows in compared]
-        errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
-        outlooks = plan_version(described, found, tuple(compared), console.progress)
-        disclosure = forecast_rules(found.settled or described, counted, compared, suggesting, console.progress)
-        settings, part = described.frequencies, found.protected.frequencies.part
-        noise = [
-            forecast_noise(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)
-            for bound in (bounds if costing else ())
-        ]
-        written = None
-        alone = [_ALONE] if described.history is not None and described.history.people == "same" else []
-        if write_page is not None:
-            told_of = [
-                (bound, [*([] if beside is None else [beside.sentence]), *said, *alone], found_errors)
-                for bound, beside, said, found_errors in zip(bounds, sure, doubts, errors, strict=True)
-            ]
-            protects = frequencies_line(found.protected.protection)
-            written = write_page(described, found, told_of, protects, page, console.progress)
-    console.print_plan(
-        described,
-        joint,
-        compared,
-        doubts,
-        outlooks,
-        found.protected.protection,
-        sure,
-        disclosure,
-        noise or None,
-        written,
-        errors,
-    )
+        planner = Planner(described, guarantees, console.progress)
+        planner.warn_of_rare_secrets()
+        with console.comparing(planner.spec, planner.joint, planner.guarantees, planner.protection) as shown:
+            planner.compare(everything, shown)
+        planned, written = planner.planned(suggesting, costing), None
+        if write_page is not None and not planner.spec.is_by_class:
+            written = write_page(planned, planner.found, page, console.progress)
+    console.print_plan(planned, written)
 
 
 @main.command("classes")

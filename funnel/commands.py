@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from funnel.console import json_line
-from funnel.errors import FunnelError, PipelineError
-from funnel.termination import terminable
+from funnel.errors import FunnelError, PipelineError, terminable
 from funnel.wording import printable
 
 COMMANDS = "funnel.commands"

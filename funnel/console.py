@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,27 +15,22 @@ from rich.console import Console as RichConsole
 from rich.console import Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
+from funnel.plan_tables import below_comparison, comparison
 from funnel.progress import LOSS, WARNING
 from funnel.wording import printable
 
 if TYPE_CHECKING:
     from funnel.audit.check import Result
-    from funnel.certainty import Certainty
-    from funnel.disclosure.rule_forecast import RuleForecast
-    from funnel.estimation import ExpectedErrors
-    from funnel.frequencies.noise_forecast import NoiseForecast
-    from funnel.history.version_forecast import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
+    from funnel.preview.spec_plan import SpecPlan
     from funnel.release.protection import Protection
     from funnel.spec import ReleaseSpec
 
 
 _WIDE = 160
-_CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 5.0
 
@@ -199,113 +193,40 @@ class Console:
         """Inside, the table of a plan grows on a terminal with every (guarantee, row) that is told; elsewhere not."""
         compared: dict[str, list[PlanRow]] = {guarantee: [] for guarantee in guarantees}
 
-        def told(guarantee: str, row: PlanRow) -> None:
+        def shown(guarantee: str, row: PlanRow) -> None:
             compared[guarantee].append(row)
 
         if self.as_json or not self._out.is_terminal:
-            yield told
+            yield shown
             return
         # One display at a time: what is being done is shown below the table.
         self._progress.stop()
         self._print_head(spec, joint, guarantees, protection)
         with Live(
-            console=self._out, get_renderable=lambda: Group(_table(compared, spec.utility), self._progress)
+            console=self._out, get_renderable=lambda: Group(comparison(compared, spec.utility), self._progress)
         ) as view:
-            yield told
-            view.update(_table(compared, spec.utility))
+            yield shown
+            view.update(comparison(compared, spec.utility))
         self._shown = True
 
-    def print_plan(
-        self,
-        spec: ReleaseSpec,
-        joint: Joint,
-        compared: Sequence[tuple[str, Sequence[PlanRow]]],
-        doubts: Sequence[Sequence[str]],
-        outlooks: Sequence[Outlook | None],
-        protection: Protection,
-        sure: Sequence[Certainty | None] | None = None,
-        disclosure: RuleForecast | None = None,
-        noise: Sequence[NoiseForecast | None] | None = None,
-        page: Path | None = None,
-        errors: Sequence[ExpectedErrors | None] | None = None,
-    ) -> None:
-        """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
+    def print_plan(self, plan: SpecPlan, page: Path | None = None) -> None:
+        """Print the comparison of mechanisms under one bound or several, and what there is to doubt about each.
 
-        sure: what each bound costs and buys beside the same for the frequencies as they are, where it is more.
-        noise: what noise on the frequencies costs under each bound, if asked for.
         page: where the page was written, if it was.
-        errors: how exactly shares could be estimated from the best mechanism's release, under each bound.
-
-        Where versions are about the same people, also what can be kept given everything published before.
         """
-        sure = sure or [None] * len(compared)
         if self.as_json:
-            # One guarantee a line: the form is the same however many there are.
-            costs, worth = noise or [None] * len(compared), errors or [None] * len(compared)
-            for (guarantee, rows), warnings, found, beside, cost, exact in zip(
-                compared, doubts, outlooks, sure, costs, worth, strict=True
-            ):
-                self.print_json(
-                    {
-                        "guarantee": guarantee,
-                        "records": joint.n,
-                        "secret": list(spec.secret),
-                        "publish": list(spec.publish),
-                        "entropy": joint.entropy,
-                        "utility": spec.utility,
-                        "frequencies": {
-                            **protection.model_dump(),
-                            "outlook": None if cost is None else cost.to_dict(),
-                        },
-                        "mechanisms": [row.to_dict() for row in rows],
-                        "certainty": None if beside is None else beside.to_dict(),
-                        "history": None if found is None else found.to_dict(),
-                        "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
-                        "estimates": None if exact is None else exact.to_dict(),
-                        "page": None if page is None else str(page),
-                        "warnings": [*warnings, *self.losses],
-                    }
-                )
+            for document in plan.documents():
+                written = None if page is None else str(page)
+                self.print_json(document | {"page": written, "warnings": [*document["warnings"], *self.losses]})
             return
-        out, several = self._out, len(compared) > 1
+        out = self._out
         if not self._shown:
-            self._print_head(spec, joint, [guarantee for guarantee, _ in compared], protection)
+            self._print_head(plan.spec, plan.joint, list(plan.compared), plan.protection)
             # A terminal too narrow breaks lines; rich itself would cut columns off.
-            wide = RichConsole(width=max(out.width, _WIDE), file=out.file) if several else out
-            wide.print(_table(dict(compared), spec.utility))
-        if several:
-            out.print(
-                Text(
-                    f"{_SHARES[spec.utility]}; in brackets, what may not be used as the spec is (with --all). Give one "
-                    "--guarantee to see levels, times and why a mechanism is not used."
-                ),
-                soft_wrap=True,
-            )
-        for (guarantee, rows), warnings, beside in zip(compared, doubts, sure, strict=True):
-            for row in () if several else rows:
-                self._print_notes(row)
-            if beside is not None:
-                out.print(Text(beside.sentence), soft_wrap=True)
-                if not noise and "noise" in beside.why and beside.kept < beside.nominal_kept / 2:
-                    out.print(Text("That is more than half of it: --frequencies says what would help."))
-            for warning in warnings:
-                out.print(
-                    Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
-                )
-        if spec.publishes_secret:
-            those = ", ".join(spec.secret)
-            said = (
-                f"no other mechanism is compared: {those} is published too, and mechanisms with sets do not publish it"
-            )
-            out.print(Text(said), soft_wrap=True)
-        for (guarantee, _), exact in zip(compared, errors or [None] * len(compared), strict=True):
-            if exact is not None:
-                out.print(Text(f"{guarantee}: {exact.sentence}" if several else exact.sentence), soft_wrap=True)
-        for outlook in outlooks:
-            if outlook is not None:
-                self._print_forecast(outlook, several)
-        for line in (*_costs(noise or ()), *(() if disclosure is None else disclosure.lines())):
-            out.print(Text(printable(line)), soft_wrap=True)
+            wide = RichConsole(width=max(out.width, _WIDE), file=out.file) if len(plan.bounds) > 1 else out
+            wide.print(comparison(plan.compared, plan.spec.utility))
+        for part in below_comparison(plan):
+            out.print(Text(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
         if page is not None:
             self._print_page(page)
 
@@ -326,51 +247,6 @@ class Console:
         self._out.print(Text(frequencies_line(protection), style=_loud(protection)), soft_wrap=True)
         if len(guarantees) == 1:
             self._out.print(Text(f"bound {guarantees[0]}"))
-
-    def _print_notes(self, row: PlanRow) -> None:
-        """Why a mechanism is not used, and how much better another protocol could be."""
-        if row.reason is not None:
-            self._out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
-        if row.utility is None or row.share is None:
-            return
-        known = None if row.certificate is None else row.certificate.sentence(row.share)
-        if not row.finished:
-            known = known or "what it found until then holds; a larger time_limit may find better"
-            self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {known}"), soft_wrap=True)
-        elif known is not None:
-            self._out.print(Text(f"{row.mechanism}: {known}"), soft_wrap=True)
-
-    def _print_forecast(self, found: Outlook, several: bool) -> None:
-        """What can be kept given everything published before, and what reserves and a smaller beginning cost."""
-        out, asked = self._out, found.asked
-        of = f" ({found.guarantee})" if several else ""
-        people = "units" if found.unit else "people"
-        if found.unit:
-            of = f"{of}: {found.rows:,} rows of {found.people:,} units ({', '.join(found.unit)})"
-        if found.versions:
-            said = (
-                f"given everything published about these {people} in {_things(found.versions, 'version')}{of}: "
-                f"{_things(found.histories, 'history', 'histories')}, {found.new:,} of {found.people:,} {people} new; "
-                f"{asked.kept:.1%} kept with {found.mechanism}, {found.alone:.1%} if this version stood alone; "
-                f"{asked.moved:,} {people} out of the bound by what was published before"
-                f"{_up_to(asked.step.moved_level)}, {asked.outside:,} of them whatever is drawn; "
-                f"level over all other histories {asked.step.level.value:.6g}"
-            )
-        else:
-            said = (
-                f"the first version about these {people}{of}: {asked.kept:.1%} kept with {found.mechanism} at a "
-                f"reserve of {found.reserve:g}"
-            )
-        out.print(Text(said), soft_wrap=True)
-        out.print(_reserve_table(found))
-        out.print(Text(_CAPTION if found.versions else "* as the spec has it"), soft_wrap=True)
-        if found.beginnings:
-            said = (
-                "a later version can add to values that do not change where the first one takes a part of the bound; "
-                "at most, by the most informative protocols and without noise:"
-            )
-            out.print(Text(said), soft_wrap=True)
-            out.print(_beginning_table(found))
 
     def print_checks(self, root: str, checks: Sequence[Result]) -> None:
         """Print the checks of an audit, and what they amount to."""
@@ -394,105 +270,3 @@ class Console:
             Text(f"{overall(checks)}: ") + Text(", ".join(f"{n} {state}" for state, n in summed.items() if n)),
             soft_wrap=True,
         )
-
-
-def _costs(noise: Sequence[NoiseForecast | None]) -> Iterator[str]:
-    """What noise costs under each bound."""
-    from funnel.frequencies.noise_forecast import NO_COST
-
-    for cost in noise:
-        yield from (NO_COST,) if cost is None else cost.lines()
-
-
-_SHARES = {
-    "information": "Share of H(X) kept",
-    "variance": "Share of the variance explained",
-    "estimation": "Share of the records that would tell estimates as much",
-}
-_UNITS = {"information": "nats", "variance": "of the variance", "estimation": "of the records"}
-
-
-def _table(compared: Mapping[str, Sequence[PlanRow]], utility: str) -> Table:
-    """Of one guarantee everything about its rows, of several the shares that are kept."""
-    from funnel.planning import best_first
-
-    if len(compared) > 1:
-        return _comparison_table(compared)
-    return _plan_table(best_first(next(iter(compared.values()))), utility)
-
-
-def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("mechanism", no_wrap=True)
-    told = ("nats", "of H(X)") if utility == "information" else (_UNITS[utility],)
-    # Records that an invariant protocol leaves unchanged, which other mechanisms have none of.
-    counted = any(row.unchanged is not None for row in rows)
-    for title in (*told, *(["unchanged"] if counted else []), "exact level", "time (s)"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        share = "-" if row.share is None else f"{row.share:.1%}"
-        table.add_row(
-            row.mechanism,
-            *(("-" if row.utility is None else f"{row.utility:.4f}",) if utility == "information" else ()),
-            share,
-            *(["" if row.unchanged is None else f"{row.unchanged:.1%}"] if counted else []),
-            "-" if row.level is None else f"{row.level:.6g}",
-            f"{row.seconds:.2f}",
-        )
-    return table
-
-
-def _up_to(level: float | None) -> str:
-    """The largest level of people who are moved, where there are some."""
-    if level is None:
-        return ""
-    return ", a secret ruled out" if math.isinf(level) else f", up to a level of {level:.4g}"
-
-
-def _things(number: int, one: str, more: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
-
-
-def _reserve_table(found: Outlook) -> Table:
-    """What each reserve keeps, and how many people would be outside the bound now and by the next version."""
-    table = Table(box=None, pad_edge=False)
-    later = found.versions > 0
-    for title in ("reserve", "kept of H(X)", *(("moved", "outside", "moved next") if later else ())):
-        table.add_column(title, justify="right", no_wrap=True)
-    for cost in found.costs:
-        chances = "-" if cost.moved_next is None else f"{cost.moved_next:,.0f}"
-        people = (f"{cost.moved:,}", f"{cost.outside:,}", chances) if later else ()
-        mark = " *" if cost.reserve == found.reserve else "  "
-        table.add_row(f"{cost.reserve:g}{mark}", f"{cost.kept:.1%}", *people)
-    return table
-
-
-def _beginning_table(found: Outlook) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("first version at", "it keeps", "with a second", "all at once", "lost"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for one in found.beginnings:
-        table.add_row(
-            f"{one.begin:.0%}", f"{one.first:.1%}", f"{one.both:.1%}", f"{one.one_shot:.1%}", f"{100 * one.lost:.2f} pp"
-        )
-    return table
-
-
-def _comparison_table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:
-    """Mechanisms (rows) under several guarantees (columns)."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("mechanism", no_wrap=True)
-    names = dict.fromkeys(row.mechanism for rows in compared.values() for row in rows)
-    by_guarantee = []
-    for guarantee, rows in compared.items():
-        table.add_column(Text(guarantee.replace(":", "\n", 1)), justify="right", no_wrap=True)
-        by_guarantee.append({row.mechanism: row for row in rows})
-    for name in names:
-        cells = []
-        for rows_by_name in by_guarantee:
-            row = rows_by_name.get(name)
-            share = "" if row is None else "-" if row.share is None else f"{row.share:.1%}"
-            forbidden = row is not None and row.share is not None and row.reason is not None
-            cells.append(f"({share})" if forbidden else share)
-        table.add_row(name, *cells)
-    return table

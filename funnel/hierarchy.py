@@ -131,7 +131,7 @@ def _levels(file: Path, level: str, place: str) -> list[tuple[str, str]]:
 def _of_source(source: Mapping[str, Any], level: str, place: str, folder: Path, make: Make) -> list[tuple[str, str]]:
     """Values and what they belong to, from a table that is read as sources are."""
     # Readers load pyarrow, which specs do without.
-    from funnel.readers.reader import open_source
+    from funnel.readers.formats import open_source
 
     asked = {
         "name": "levels",

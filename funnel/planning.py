@@ -100,6 +100,28 @@ class PlanRow:
         }
 
 
+@dataclass(frozen=True)
+class MechanismChoice:
+    """Which mechanisms a release may be made by.
+
+    Attributes
+    ----------
+    name : str
+        A registered mechanism, or "auto".
+    reads_secret : bool
+        Whether a protocol that reads the secret may be chosen.
+    time_limit : float or None
+        Seconds, as work that is counted.
+    weights : "root", "share" or "uniform"
+        What values count that an invariant protocol leaves as they are.
+    """
+
+    name: str = AUTO
+    reads_secret: bool = False
+    time_limit: float | None = None
+    weights: Weighting = "root"
+
+
 class Fits(Interface):
     """Rows that were fitted before, as `funnel.tradeoff.FittedRows` keeps them.
 
@@ -191,13 +213,10 @@ def plan(
 def contenders(
     joint: Joint,
     guarantee: Guarantee,
-    name: str = AUTO,
-    reads_secret: bool = False,
-    time_limit: float | None = None,
+    choice: MechanismChoice | None = None,
     progress: Progress = quiet,
     clock: Clock = time.perf_counter,
     utility: str | Utility = INFORMATION,
-    weights: Weighting = "root",
     kept: Fits | None = None,
 ) -> tuple[PlanRow, ...]:
     """What a release has to fit: the mechanism that its spec names, or with "auto" every one that can still win.
@@ -210,13 +229,9 @@ def contenders(
     ----------
     joint : Joint
     guarantee : Guarantee
-    name : str
-        A registered mechanism, or "auto".
-    reads_secret : bool
-        Whether a protocol that reads the secret may be chosen.
-    time_limit : float, optional
-        Seconds for an optimum, and again for all that is fitted if that does not finish, as work that is counted.
-    progress, clock, utility, weights, kept
+    choice : MechanismChoice, optional
+        Its time limit is for an optimum, and again for all that is fitted if that does not finish.
+    progress, clock, utility, kept
         As of `plan`.
 
     Returns
@@ -229,22 +244,23 @@ def contenders(
     SpecError
         As of `plan`.
     """
-    useful = utility_of(utility, joint.inputs)
-    fitting = _Fitting(joint, guarantee, progress, clock, useful, weights, kept)
+    choice = choice or MechanismChoice()
+    name, useful = choice.name, utility_of(utility, joint.inputs)
+    fitting = _Fitting(joint, guarantee, progress, clock, useful, choice.weights, kept)
     rows: list[PlanRow] = []
-    rest = Budget.of(time_limit, clock)
+    rest = Budget.of(choice.time_limit, clock)
     certain = _certifying(guarantee)
     for other in names() if name != AUTO else _in_turn(certain):
         needs = mechanism(other).reads_secret
         if name not in (AUTO, other):
             rows.append(_untried(other, f"not fitted: the spec asks for {name}"))
-        elif needs and not reads_secret:
+        elif needs and not choice.reads_secret:
             rows.append(_untried(other, _FORBIDDEN))
         elif name == AUTO and (lost := _lost(rows, joint, needs, useful)) is not None:
             rows.append(_untried(other, *lost))
         else:
             alone = name == other or other in certain
-            rows.append(fitting.row(other, Budget.of(time_limit, clock) if alone else rest.part(_SHARE)))
+            rows.append(fitting.row(other, Budget.of(choice.time_limit, clock) if alone else rest.part(_SHARE)))
     return best_first(rows)
 
 
@@ -254,7 +270,7 @@ def best_first(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.reason is not None, -(row.utility or 0.0), place[row.mechanism])))
 
 
-def asked_for(rows: Sequence[PlanRow], name: str) -> Protocol | None:
+def best_protocol(rows: Sequence[PlanRow], name: str) -> Protocol | None:
     """The protocol of a mechanism by its name, of the most useful one for "auto"; None where it cannot be used."""
     named = (row.protocol for row in best_first(rows) if row.reason is None and name in (AUTO, row.mechanism))
     return next(named, None)

@@ -149,7 +149,7 @@ class Protocol:
     def _by_input(self) -> SparseWeights:
         return self.sparse.transposed
 
-    def law(self, x: int) -> tuple[Places, WeightArray]:
+    def conditional(self, x: int) -> tuple[Places, WeightArray]:
         """The outputs that an input can become, rising, and their weights; x = a for records outside the alphabet."""
         if x == len(self.inputs):
             seen = np.flatnonzero(self.marginal)

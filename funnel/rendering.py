@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from funnel.estimation import ExpectedErrors
-from funnel.guarantees import Guarantee
 from funnel.preview.counted import Preview
+from funnel.preview.spec_plan import SpecPlan
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.public_report import PublicReport
-from funnel.spec import ReleaseSpec
 
-PlannedFor = tuple[Guarantee, Sequence[str], ExpectedErrors | None]
-PlanWriter = Callable[[ReleaseSpec, Preview, Sequence[PlannedFor], str, Path | None, Progress], Path]
+PlanWriter = Callable[[SpecPlan, Preview, Path | None, Progress], Path]
 
 
 def page_renderer() -> Callable[[bytes], str] | None:

@@ -19,14 +19,16 @@ from funnel.pipeline.ledger.entry import Entry, Event, Judged, in_utc
 from funnel.pipeline.ledger.head import FILE as HEAD_FILE
 from funnel.pipeline.ledger.head import described, read_head, write_head
 from funnel.pipeline.ledger.holding import PATIENT, Patience, hold_on_server, holding_by_file
-from funnel.pipeline.ledger.migrating import MOMENT, migrate, require_known
 from funnel.pipeline.ledger.tables import (
     ENTRIES,
+    MOMENT,
     VERSION,
     WRITING,
     engine_of,
     make_file,
+    migrate,
     plain_failures,
+    require_known,
     version_of,
 )
 from funnel.progress import Progress, quiet

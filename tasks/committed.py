@@ -22,7 +22,7 @@ _FILE = "settled.json"
 LEDGER = "ledger.sqlite"
 
 
-def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: str, secret: str | None) -> None:
+def commit_answer(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: str, secret: str | None) -> None:
     """Note what the newest version is the answer to, when a run ends that published or held it or found it unchanged.
 
     Parameters

@@ -6,7 +6,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.counted_as_usual import whole_stays
-from funnel.release.decision import newest_found
+from funnel.release.earlier import newest_found
 from funnel.release.internal_evidence import write_evidence
 from funnel.release.public import PublicRelease
 from funnel.release.publication import require_drawn, require_small, write_documentation, write_documents, write_package

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from funnel.errors import ReleaseRefused
-from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
 from funnel.frequencies import Frequencies
-from funnel.guarantees import parse_guarantee
-from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.history import HISTORY_COLUMN, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
 from funnel.history.corrected import corrected, means
 from funnel.history.distributions import distributions_before
-from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.possible_rows import share_that_is_open
+from funnel.history.waves import Waves
 from funnel.joint import IntArray, Joint
 from funnel.naming import name_outputs
+from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
+from funnel.pipeline.tasks.found_history import found_history
 from funnel.pipeline.tasks.protect import protect_means
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
@@ -32,22 +31,20 @@ from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Prepared, Register
-from funnel.register.truth import known_truth
 from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
 from funnel.release.coarse import rounded_channel
-from funnel.release.decision import Draw, Earlier, TakeOver
-from funnel.release.documents import JointDocument
+from funnel.release.decision import Draw, TakeOver
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import remove_tree
-from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.inside import steps_off
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import count_partition, partition_groups
+from funnel.sampling import RecordKey, count_partition, partition_groups
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.row_words import WordKeys, words_for
+from funnel.settings.version_settings import HistorySettings
 from funnel.solver.invariant import counted as counted_worth
 from funnel.spec import ReleaseSpec
 
@@ -91,7 +88,7 @@ def follow(
         record = None if spec.history is None else History(people=spec.history.people)
         drift = None
         if spec.history is not None and isinstance(decision, Draw):
-            drift = _told(spec, _drift_of_others(earlier, counted), _public_drift(earlier, frequencies))
+            drift = reported(spec, drift_of_others(earlier, counted), public_drift(earlier, frequencies))
         return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
     if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
         if decision.rows_of.folder is None:
@@ -104,64 +101,14 @@ def follow(
         raise ValueError("a protocol that is followed reads the published columns alone")
     work = run.workspace / FOLDER
     bound = parse_guarantee(spec.guarantee.canonical)
-    name, reserve = f"{spec.name}/{decision.version}", spec.history.budget_fraction
-    units = forecast = expected = put_right = None
-    if spec.follows_units:
-        if not isinstance(people, Units):
-            raise ValueError("units that are followed were looked up")
-        public_drift = _public_drift(earlier, frequencies)
-        exact = None if frequencies.noise is not None else _drift_of_units(spec, register, people.first)
-        drift = _told(spec, exact or public_drift, public_drift)
-        waves = follow_units(
-            register,
-            people,
-            bound,
-            name,
-            key,
-            target=protocol,
-            reserve=reserve,
-            expected=expected_units(register, frequencies),
-            progress=tell,
-        )
-        units, expected, found = (people, waves), waves.fitted, waves.step
-        people = people_of(people, waves, snapshot, work)
+    name = f"{spec.name}/{decision.version}"
+    if isinstance(people, Units):
+        decided = _decided_for_units(run, protected, protocol, people, bound, name, key)
+    elif isinstance(people, People):
+        decided = _decided_for_people(run, protected, protocol, people, bound, name)
     else:
-        if not isinstance(people, People):
-            raise ValueError("people who are followed were looked up")
-        public_drift = _public_drift(earlier, frequencies)
-        # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
-        changes = people.observed.changes
-        exact = None if frequencies.noise is not None else _drift_of_same(spec, register, counted, changes)
-        drift = _told(spec, exact or public_drift, public_drift)
-        tell("following histories")
-
-        def decided(observed: Observed) -> Step:
-            return follow_people(
-                register.past,
-                observed,
-                bound,
-                name,
-                target=protocol,
-                worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
-                reserve=reserve,
-                # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
-                read_alone=True,
-                progress=tell,
-            )
-
-        if frequencies.noise is None:
-            observers = register.observers(spec.history.observers)
-            found = decided(replace(people.observed, observers=observers))
-        else:
-            who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
-            expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
-            if protocol.is_invariant and register.entries:
-                put_right = protect_means(run, protected, means(expected.step))
-                told = put_right.frequencies.means
-                if told is None:
-                    raise ValueError("means that were protected are there")
-                expected = corrected(expected, told.counts)
-            found, forecast = expected.step, _forecast(who, expected.predicted)
+        raise ValueError("those who are followed were looked up")
+    found, people, expected = decided.step, decided.people, decided.expected
     public = _public(frequencies.joint, found)
     # What an output may come from is more than it is under the protocol of this version alone; its name says it.
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
@@ -191,11 +138,95 @@ def follow(
         _counted(spec, followed, len(found.library)),
         followed,
         protocol,
-        _found(register, people, found, expected),
+        found_history(register, people, found, expected),
         record,
         steps_off(public.weights, found.channel.weights),
     )
-    return Followed(drawn, drift, found, people, units, forecast, put_right)
+    return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected)
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """What is drawn of everybody, before any file is made of it; see `Followed`."""
+
+    step: Step
+    people: People
+    drift: dict[str, Any] | None
+    expected: Fitted | None = None
+    units: tuple[Units, Waves] | None = None
+    forecast: Forecast | None = None
+    protected: Protected | None = None
+
+
+def _decided_for_units(
+    run: Run, protected: Protected, protocol: Protocol, units: Units, bound: Guarantee, name: str, key: RecordKey
+) -> _Decided:
+    """For people with several rows."""
+    spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
+    between_public = public_drift(run.earlier, frequencies)
+    exact = None if frequencies.noise is not None else drift_of_units(spec, register, units.first)
+    drift = reported(spec, exact or between_public, between_public)
+    waves = follow_units(
+        register,
+        units,
+        bound,
+        name,
+        key,
+        target=protocol,
+        reserve=history.budget_fraction,
+        expected=expected_units(register, frequencies),
+        progress=tell,
+    )
+    people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
+    return _Decided(waves.step, people, drift, waves.fitted, (units, waves))
+
+
+def _decided_for_people(
+    run: Run, protected: Protected, protocol: Protocol, people: People, bound: Guarantee, name: str
+) -> _Decided:
+    """For people with one row each."""
+    spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
+    between_public = public_drift(run.earlier, frequencies)
+    # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
+    changes = people.observed.changes
+    exact = None if frequencies.noise is not None else drift_of_same(spec, register, run.estimated.joint, changes)
+    drift = reported(spec, exact or between_public, between_public)
+    tell("following histories")
+
+    def decided(observed: Observed) -> Step:
+        return follow_people(
+            register.past,
+            observed,
+            bound,
+            name,
+            target=protocol,
+            worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
+            reserve=history.budget_fraction,
+            # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
+            read_alone=True,
+            progress=tell,
+        )
+
+    if frequencies.noise is None:
+        observers = register.observers(history.observers)
+        return _Decided(decided(replace(people.observed, observers=observers)), people, drift)
+    who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
+    expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
+    put_right = None
+    if protocol.is_invariant and register.entries:
+        put_right = protect_means(run, protected, means(expected.step))
+        told = put_right.frequencies.means
+        if told is None:
+            raise ValueError("means that were protected are there")
+        expected = corrected(expected, told.counts)
+    forecast = _forecast(who, expected.predicted)
+    return _Decided(expected.step, people, drift, expected, forecast=forecast, protected=put_right)
+
+
+def _registered(run: Run) -> tuple[Register, HistorySettings]:
+    if run.register is None or run.spec.history is None:
+        raise ValueError("people who are followed are in a register")
+    return run.register, run.spec.history
 
 
 def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
@@ -354,144 +385,3 @@ def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
         for i, part in workers.run(count_partition, tasks):
             parts[i] = part
     return Joint.from_parts([parts[i] for i in sorted(parts)], order)
-
-
-def _found(register: Register, people: People, found: Step, expected: Fitted | None = None) -> FoundHistory:
-    """What all versions together tell, for whoever answers for it; and what of it is public, with noise."""
-    labels = {chapter.version: chapter.channel.outputs.labels for chapter in found.past.chapters}
-    witness = found.level.witness
-    ratio = witness.ratio
-    worst = () if found.worst is None else found.past.history(found.worst)
-    return FoundHistory(
-        register=register.name,
-        versions=len(register.entries) + 1,
-        histories=found.histories if expected is None else len(np.unique(found.observed.nodes)),
-        known=people.known,
-        forgotten=people.forgotten,
-        channels=len(found.library),
-        level=found.level.value,
-        level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
-        worst=tuple((version, labels[version][output]) for version, output in worst),
-        worst_output=found.channel.outputs.labels[witness.output],
-        worst_secret=found.joint.secret.labels[witness.secret],
-        moved=found.moved,
-        outside=found.outside,
-        reserve=found.reserve,
-        utility=found.utility,
-        alone=found.alone,
-        bound=found.bound,
-        entropy=found.entropy,
-        units=found.opening.joint.n if found.waves else None,
-        moved_level=_finite(found.moved_level),
-        expected=None if expected is None else _expected(register, people, expected),
-        observers=tuple(
-            FoundObserver(one.observer, one.level, one.moved, one.outside, _finite(one.moved_level))
-            for one in found.by_observer
-        ),
-    )
-
-
-def _finite(level: float | None) -> float | None:
-    """A level as findings keep it: None where it is infinite."""
-    return None if level is None or math.isinf(level) else level
-
-
-def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
-    """The same of expected people, how many were not, and what it is for whoever knows the truth."""
-    truth = known_truth(register, found.step, people)
-    step = found.predicted
-    everybody = step.joint.n
-    silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
-    return ExpectedHistory(
-        histories=step.histories,
-        level=step.level.value,
-        moved=min(1.0, step.moved / everybody),
-        outside=min(1.0, step.outside / everybody),
-        others=silent / int(step.observed.records.sum()),
-        unpredicted=found.unpredicted,
-        silent=found.silent,
-        truth=None if truth is None else truth.changes.level,
-        beyond=None if truth is None else truth.changes.beyond,
-        tables=None if truth is None else truth.tables.level,
-        tables_beyond=None if truth is None else truth.tables.beyond,
-        tables_moved=None if truth is None else truth.tables.moved,
-        tables_people=None if truth is None else truth.tables.people,
-        open_people=share_that_is_open(step),
-    )
-
-
-def _drift_of_same(spec: ReleaseSpec, register: Register, joint: Joint, since: Mapping[int, Changes]) -> Drift | None:
-    """Against the newest version of this series in the register, if somebody's last version it is."""
-    for ordinal, entry in reversed(list(enumerate(register.entries))):
-        if entry.series == spec.name:
-            changes = since.get(register.chapters_of(ordinal)[0])
-            return None if changes is None else drift_between(entry.joint, joint, changes)
-    return None
-
-
-def _drift_of_units(spec: ReleaseSpec, register: Register, first: Joint) -> Drift | None:
-    """The same of people with several rows: first rows are compared, one of each, as if they were other people's."""
-    for entry in reversed(register.entries):
-        if entry.series == spec.name:
-            return drift_between(entry.first_rows or entry.joint, first)
-    return None
-
-
-def _drift_of_others(earlier: Sequence[Earlier], joint: Joint) -> Drift | None:
-    """Against the newest version that is there, whose people are others."""
-    there = [one for one in earlier if one.published and one.folder is not None]
-    if not there:
-        return None
-    newest = max(there, key=lambda one: one.version)
-    if newest.folder is None or not (path := ReleaseFolder(newest.folder).joint).is_file():
-        return None
-    return drift_between(JointDocument.read(path).joint, joint)
-
-
-def _public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift | None:
-    """The same between public frequencies, where noise protects them: whether a version is refused is public too.
-
-    What noise adds to counts can look like drift where they are small; it never hides any that is not of its size.
-    """
-    if frequencies.noise is None:
-        return None
-    noisy = [one for one in earlier if one.published and one.folder is not None and _has_noise(one)]
-    if not noisy:
-        return None
-    folder = max(noisy, key=lambda one: one.version).folder
-    if folder is None:
-        raise ValueError("a version that is there has a folder")
-    before = FrequenciesDocument.read(ReleaseFolder(folder).frequencies).frequencies
-    return drift_between(before.joint.as_published, frequencies.joint.as_published)
-
-
-def _has_noise(one: Earlier) -> bool:
-    return one.record.frequencies.noisy is not None
-
-
-def _told(spec: ReleaseSpec, drift: Drift | None, public: Drift | None = None) -> dict[str, Any] | None:
-    """A drift as findings keep it.
-
-    Parameters
-    ----------
-    spec : ReleaseSpec
-    drift : Drift or None
-        Exact, for the internal evidence.
-    public : Drift or None
-        Of public frequencies, where they have noise: what a refusal is decided by then, and says.
-
-    Raises
-    ------
-    ReleaseRefused
-        If there is one and the spec refuses that.
-    """
-    if drift is None:
-        return None
-    decided = drift if spec.frequencies.protection != "noise" else public
-    if decided is not None and decided.drifted and spec.history is not None and spec.history.on_drift == "fail":
-        said = decided.sentence.rstrip(".").replace(". ", "; ")
-        raise ReleaseRefused(
-            f'nothing was drawn: the frequencies drifted since the version before, and [history] on_drift = "fail": '
-            f"{said}"
-        )
-    return {**drift.to_dict(), "sentence": drift.sentence}

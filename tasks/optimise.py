@@ -11,7 +11,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.pipeline.tasks.step import step, tell
-from funnel.planning import choose, contenders
+from funnel.planning import MechanismChoice, choose, contenders
 from funnel.protocol import INVARIANT, Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened
@@ -84,17 +84,8 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> 
     if share < 1 and not bound.is_perfect:
         # What is published first takes no more than what comes later: else there is nothing left to be moved by.
         bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
-    rows = contenders(
-        joint,
-        bound,
-        asked.name,
-        asked.reads_secret,
-        asked.time_limit,
-        tell,
-        utility=useful,
-        weights=asked.weights,
-        kept=kept,
-    )
+    choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
+    rows = contenders(joint, bound, choice, tell, utility=useful, kept=kept)
     # Histories are followed by rows of sets unless values as they are were asked for: what both keep is the same there.
     by_sets = spec.register is not None and asked.name != INVARIANT
     chosen = choose([row for row in rows if not (by_sets and row.mechanism == INVARIANT)])

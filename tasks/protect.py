@@ -1,13 +1,22 @@
-"""Protect: from exact counts to public ones; what comes after it sees no others."""
+"""Protect and disclose: from exact counts to public ones, held against the rules; later steps see no others."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from funnel.disclosure import Disclosure
+from funnel.disclosure.rule_texts import breaches_sentence, disclosure_content, refusal
+from funnel.errors import ReleaseRefused
+from funnel.frequencies import Frequencies
 from funnel.joint import IntArray
 from funnel.pipeline.tasks.run import Run
 from funnel.pipeline.tasks.step import step, tell
+from funnel.progress import WARNING
 from funnel.register.following import People
 from funnel.register.units import Units
 from funnel.release.decision import Draw, TakeOver
+from funnel.release.document import dump
+from funnel.release.files import private_folder, write_whole
 from funnel.release.protected import Protected, public_frequencies, require_records
 from funnel.release.protected_tables import (
     changes_of,
@@ -17,6 +26,7 @@ from funnel.release.protected_tables import (
     public_means,
     public_rows,
 )
+from funnel.spec import ReleaseSpec
 
 
 @step
@@ -100,3 +110,37 @@ def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
     tell("protecting means")
     source = run.snapshot.source_sha256
     return public_means(run.spec, protected, exact, run.estimated.learned, run.drawn_before, source)
+
+
+FOUND = "disclosure.json"
+
+
+@step
+def disclose(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Disclosure:
+    """Hold the public counts against [disclosure]; values that break a rule are named in the workspace alone.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    frequencies : Frequencies
+        The public counts: what every public document is a function of.
+    workspace : Path
+        Private folder of the series.
+
+    Raises
+    ------
+    ReleaseRefused
+        If a rule is broken and the spec does not ask to report that only.
+    """
+    found = Disclosure(frequencies.joint, spec.rules)
+    place = workspace / FOUND
+    if found.passes:
+        place.unlink(missing_ok=True)
+        tell("every rule holds")
+        return found
+    private_folder(workspace)
+    write_whole(place, dump(disclosure_content(found, frequencies.protection)))
+    if spec.disclosure.refuses(frequencies.protection):
+        raise ReleaseRefused(refusal(found, str(place)))
+    tell(f"{WARNING}{breaches_sentence(found)}; {place} has the values")
+    return found

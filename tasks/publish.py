@@ -1,4 +1,4 @@
-"""Publish: put a judged release in place, all or nothing, exactly as it was judged."""
+"""Publish or hold: put a validated release in its place or aside for approval, all or nothing, as it was validated."""
 
 from __future__ import annotations
 
@@ -167,3 +167,21 @@ def require_own_audit(
     place = None if run.register is None or held else run.register.root
     for unchecked in require_audited(draft.folder, Told(render=page_renderer(), register=place, coming=coming)):
         tell(f"{WARNING}{unchecked}")
+
+
+@step
+def hold(run: Run, draft: Draft, verdict: Verdict) -> None:
+    """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
+
+    It is not in the register of its people, which holds what is published. Nothing is signed or uploaded: whoever
+    approves has the documents written and judged again, with the approval.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative, or no longer about the files that are there; or an audit does not pass.
+    """
+    record = complete(run, draft, verdict, verdict.files, draft.followed.drawn.record)
+    require_own_audit(run, draft, record, held=True)
+    tell("holding for approval")
+    run.series.held.hold(draft.folder, draft.decision.version, verdict)

@@ -14,14 +14,15 @@ from funnel.history.waves import Waves
 from funnel.joint import FloatArray, IntArray
 from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.secret_store import read_secret_block
 from funnel.register.following import People
 from funnel.register.register import Register
 from funnel.register.units import Units
 from funnel.release.approval import Approval
-from funnel.release.decision import Draw, Earlier, TakeOver, VersionContext
+from funnel.release.decision import Draw, TakeOver, VersionContext
 from funnel.release.drawn_from import DrawnFrom
+from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import DrawnBefore, Protected
 from funnel.release.rows import Rows

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.register import Prepared as Entry
-from funnel.release.decision import Earlier, TakeOver
+from funnel.release.decision import TakeOver
+from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict

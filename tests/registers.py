@@ -24,7 +24,7 @@ from funnel.register.entry import (
     RegisterHead,
 )
 from funnel.register.entry_files import node_columns, sparse, sparse_channel, write_table
-from funnel.release.channel_parts import Symbols
+from funnel.release.document import Symbols
 from funnel.release.files import private_folder, write_whole
 
 FULL = 2**63

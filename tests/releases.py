@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Judgement, Verdict
@@ -13,7 +13,7 @@ from funnel.spec import ReleaseSpec
 
 def make_release(spec_path: Path) -> ReleaseFolder:
     """Go the whole way once; returns the folder of version 1.0.0."""
-    told, done = go(ReleaseSpec.load(spec_path), again=False, rotate=False)
+    told, done = run_release(ReleaseSpec.load(spec_path), again=False, rotate=False)
     assert done is not None
     return ReleaseFolder(Path(told["folder"]))
 

@@ -52,7 +52,6 @@ _WHOLE = (
 )
 # For commands that use a server.
 _ORCHESTRATED = (
-    "funnel.pipeline.flows.approve",
     "funnel.pipeline.flows.release",
     "funnel.pipeline.flows.watch",
 )

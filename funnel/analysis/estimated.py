@@ -12,8 +12,8 @@ from funnel.errors import DataError, SpecError
 from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.fit import Method
 from funnel.estimation.means import QUARTILES, plain_numbers
-from funnel.estimation.methods import Method
 from funnel.estimation.number_categories import StandFor
 from funnel.estimation.plain_shares import plain_shares
 from funnel.joint import FloatArray

@@ -9,8 +9,8 @@ from pathlib import Path
 from funnel.analysis.release import Release
 from funnel.errors import SpecError
 from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
+from funnel.estimation.fit import Method
 from funnel.estimation.means import QUARTILES
-from funnel.estimation.methods import Method
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.readers.cells import number_in
 from funnel.release.layout import find_release

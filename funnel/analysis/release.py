@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from funnel.audit.check import Result
     from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
-    from funnel.estimation.methods import Method
+    from funnel.estimation.fit import Method
     from funnel.estimation.number_categories import StandFor
     from funnel.estimation.plain_counts import PlainCounts
     from funnel.estimation.weighted import WeightedEstimate

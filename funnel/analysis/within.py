@@ -93,7 +93,7 @@ def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSou
     if column is None or column not in published:
         raise SpecError(f"name the column of numbers, one of {', '.join(published)}")
     place = published.index(column)
-    told = _told(folder, place)
+    told = _numbers_of_field(folder, place)
     intervals = {label: Interval(low, high, told["whole"]) for label, (low, high) in told.get("intervals", {}).items()}
     symbols = [symbol[place] for symbol in document.prior.symbols]
     numbers = {label: intervals.get(label, number_in(label)) for label in dict.fromkeys(symbols)}
@@ -118,7 +118,7 @@ def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSou
     return table.append_column(f"{column} (drawn)", pa.array(drawn, mask=np.isnan(drawn)))
 
 
-def _told(folder: ReleaseFolder, place: int) -> Mapping[str, Any]:
+def _numbers_of_field(folder: ReleaseFolder, place: int) -> Mapping[str, Any]:
     try:
         package = json.loads(folder.package.read_bytes())
         told: Mapping[str, Any] = package["resources"][-1]["schema"]["fields"][place].get(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from textwrap import wrap
-from typing import Any
 
 from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice
 from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
+from funnel.drafting.toml_text import comment, list_of_texts, text_value, value_text
 from funnel.wording import plain_number, printable, toml_key
 
 _WIDTH = 118
@@ -40,8 +39,8 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             "",
             *_names(name),
             "",
-            f"secret = {_list(choice.secret)}{_NOTE}what must not become known about a person",
-            f"publish = {_list(choice.publish)}{_NOTE}what is released",
+            f"secret = {list_of_texts(choice.secret)}{_NOTE}what must not become known about a person",
+            f"publish = {list_of_texts(choice.publish)}{_NOTE}what is released",
             *_more(roles, choice),
             "",
             *_promise(choice),
@@ -84,7 +83,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *_names(name),
             "",
             *_candidates(roles),
-            f"publish = {_list(choice.publish)}",
+            f"publish = {list_of_texts(choice.publish)}",
             *_more(roles, choice),
             "",
             *_promise(choice),
@@ -132,17 +131,17 @@ def _names(name: str) -> list[str]:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "release"
     return [
         f'name = "{slug}"{_NOTE}the folder of the release: lower-case letters, digits, hyphens',
-        f"title = {_text(printable(name).strip() or 'Release')}",
+        f"title = {text_value(printable(name).strip() or 'Release')}",
         f'metadata.licence = "CC-BY-4.0"{_NOTE}the licence that the release is published under: choose',
     ]
 
 
 def _candidates(roles: Roles) -> list[str]:
-    names = ", ".join(_comment(column.name) for column in roles.secrets)
+    names = ", ".join(comment(column.name) for column in roles.secrets)
     return [
         "# What must not become known about a person: only you know. Take the mark away, and name one or more columns.",
         f"# Candidates, by their names and values: {names}.",
-        f"# secret = {_list([roles.secrets[0].name])}",
+        f"# secret = {list_of_texts([roles.secrets[0].name])}",
         "",
         "# What is released. Begin with few; for all: funnel init SOURCE --secret COLUMN --publish all.",
     ]
@@ -151,12 +150,12 @@ def _candidates(roles: Roles) -> list[str]:
 def _more(roles: Roles, choice: Choice) -> list[str]:
     said = {*choice.publish, *choice.secret}
     others = [column.name for column in roles.free if column.name not in said]
-    return [f"# Others that could be: {', '.join(map(_comment, others[:60]))}."] if others else []
+    return [f"# Others that could be: {', '.join(map(comment, others[:60]))}."] if others else []
 
 
 def _promise(choice: Choice) -> list[str]:
     """The guarantee and the mechanism, each with its reason."""
-    guarantee = _text(choice.guarantee[0]) if len(choice.guarantee) == 1 else _list(choice.guarantee)
+    guarantee = text_value(choice.guarantee[0]) if len(choice.guarantee) == 1 else list_of_texts(choice.guarantee)
     lines = [*_reason(choice.why.get("guarantee")), f"guarantee = {guarantee}"]
     if choice.invariant:
         reason = choice.why.get(
@@ -178,7 +177,7 @@ def _complete(coarse: Sequence[Coarse]) -> list[str]:
     return [
         "# All values that these may have are listed below, or in bins, so no category is added for others or missing",
         "# values; a record that has another one is an error, or Other where that is listed.",
-        f"complete = {_list(complete)}",
+        f"complete = {list_of_texts(complete)}",
         "",
     ]
 
@@ -186,9 +185,12 @@ def _complete(coarse: Sequence[Coarse]) -> list[str]:
 def _keys(choice: Choice) -> list[str]:
     lines = _reason(choice.why.get("rows"))
     if choice.unit:
-        lines += [*_reason(choice.why.get("unit")), f"unit = {_list(choice.unit)}"]
+        lines += [*_reason(choice.why.get("unit")), f"unit = {list_of_texts(choice.unit)}"]
     if choice.key:
-        lines += ["# By this a person is known again; it is never published.", f"record_key = {_list(choice.key)}"]
+        lines += [
+            "# By this a person is known again; it is never published.",
+            f"record_key = {list_of_texts(choice.key)}",
+        ]
     return [*lines, ""]
 
 
@@ -196,16 +198,16 @@ def _identifiers(look: Look, roles: Roles) -> list[str]:
     lines = [""]
     if roles.keys:
         lines += [
-            f"# Every record has another {' and '.join(_comment(column.name) for column in roles.keys)}, so it is",
+            f"# Every record has another {' and '.join(comment(column.name) for column in roles.keys)}, so it is",
             "# never published. As a record key it gives a record the same answer in every version.",
-            f"# record_key = {_list([roles.keys[0].name])}",
+            f"# record_key = {list_of_texts([roles.keys[0].name])}",
         ]
     if roles.people:
         first = roles.people[0]
         lines += [
-            f"# {_comment(first.name)} has {first.values:,} values in {look.rows:,} records: if it tells whose record",
+            f"# {comment(first.name)} has {first.values:,} values in {look.rows:,} records: if it tells whose record",
             "# it is, several are of one person.",
-            f"# unit = {_list([first.name])}{_NOTE}funnel init SOURCE --unit writes what goes with it",
+            f"# unit = {list_of_texts([first.name])}{_NOTE}funnel init SOURCE --unit writes what goes with it",
         ]
     return [*lines, *_apart(look, roles, None)]
 
@@ -215,35 +217,35 @@ def _apart(look: Look, roles: Roles, choice: Choice | None) -> list[str]:
     named = set() if choice is None else {*choice.key, *choice.unit, *choice.secret, *choice.publish}
     lines = []
     if identifiers := [one.name for one in roles.identifiers if one.name not in named]:
-        lines.append(f"# Named like identifiers, so not published: {', '.join(map(_comment, sorted(identifiers)))}.")
+        lines.append(f"# Named like identifiers, so not published: {', '.join(map(comment, sorted(identifiers)))}.")
     if choice is not None and (keys := [one.name for one in (*roles.keys, *roles.people) if one.name not in named]):
-        lines.append(f"# Tell whose record it is, so not published: {', '.join(map(_comment, keys))}.")
+        lines.append(f"# Tell whose record it is, so not published: {', '.join(map(comment, keys))}.")
     if weights := [one.name for one in roles.weights if one.name not in named]:
         lines += [
             f"# Named like survey weights, of which classes can be published for weighted estimates: "
-            f"{', '.join(map(_comment, weights))}.",
+            f"{', '.join(map(comment, weights))}.",
             "# That takes weight, bins and [numbers] with a range.",
         ]
     if roles.alike:
-        lines.append(f"# The same in every record: {', '.join(_comment(one.name) for one in roles.alike)}.")
+        lines.append(f"# The same in every record: {', '.join(comment(one.name) for one in roles.alike)}.")
     for name, reason in look.left_out.items():
-        lines.append(f"# Left out: {_comment(name) or '(no name)'}, since {reason}.")
+        lines.append(f"# Left out: {comment(name) or '(no name)'}, since {reason}.")
     return [*lines, ""]
 
 
 def _source(look: Look, choice: Choice) -> list[str]:
     markers = sorted({"", *(mark for column in look.columns for mark in column.markers)})
-    lines = ["[source]", *(f"{key} = {_value(value)}" for key, value in look.settings.items())]
+    lines = ["[source]", *(f"{key} = {value_text(value)}" for key, value in look.settings.items())]
     if len(markers) > 1 and "missing" not in look.settings:
-        lines.append(f"missing = {_list(markers)}{_NOTE}texts that mean a value is missing; nulls always do")
-    missing = [f"# missing in {_comment(column.name)}: {column.missing:,}" for column in look.columns if column.missing]
+        lines.append(f"missing = {list_of_texts(markers)}{_NOTE}texts that mean a value is missing; nulls always do")
+    missing = [f"# missing in {comment(column.name)}: {column.missing:,}" for column in look.columns if column.missing]
     lines += [*missing[:40], ""]
     if not (choice.wave or choice.present):
         return lines
     lines.append("[source.where]")
     if choice.wave is not None:
         column, value = choice.wave
-        lines += [*_reason(choice.why.get("wave")), f"{toml_key(column)} = {_list([value])}"]
+        lines += [*_reason(choice.why.get("wave")), f"{toml_key(column)} = {list_of_texts([value])}"]
     for column in choice.present:
         lines.append(
             f"{toml_key(column)} = {{ missing = false }}{_NOTE}records without a value are left out: too few to protect"
@@ -294,7 +296,7 @@ def _known(choice: Choice, roles: Roles) -> list[str]:
     return [
         "# Observers may know some columns of a person. The bound is also for those who know any set of columns that",
         f"# are named here, by guarantee = {bound} once [recode] has grouped their rare values:",
-        f"# known = {_list(one.name for one in columns[:2])}",
+        f"# known = {list_of_texts(one.name for one in columns[:2])}",
     ]
 
 
@@ -306,7 +308,7 @@ def _values(coarse: Sequence[Coarse]) -> list[str]:
             f"# The values that at least {NAMED} records have: hold them against the codebook. What is listed need not",
             "# be learned under noise.",
             "[categories]",
-            *(f"{toml_key(one.column)} = {_list(one.listed)}" for one in listed),
+            *(f"{toml_key(one.column)} = {list_of_texts(one.listed)}" for one in listed),
             "",
         ]
     if any(one.recodes for one in coarse):
@@ -329,7 +331,7 @@ def _recode(one: Coarse, mark: str = "") -> list[str]:
     if one.minimum_count is not None:
         lines.append(f"minimum_count = {one.minimum_count}")
     head = [f"[recode.{key}]", *lines, ""] if lines else []
-    groups = [f"{_text(name)} = {_list(values)}" for name, values in one.groups.items()]
+    groups = [f"{text_value(name)} = {list_of_texts(values)}" for name, values in one.groups.items()]
     return [
         mark + line if line else "" for line in (*head, *([f"[recode.{key}.groups]", *groups, ""] if groups else []))
     ]
@@ -352,7 +354,7 @@ def _others(columns: Sequence[Column]) -> list[str]:
         forms = day_forms(column)
         if len(forms) > 1:
             lines += [
-                f"# {_comment(column.name)}: days in another form than 2026-12-31",
+                f"# {comment(column.name)}: days in another form than 2026-12-31",
                 f"# [recode.{toml_key(column.name)}]",
                 '# period = "year"',
                 f'# format = "{forms[0]}"',
@@ -362,14 +364,14 @@ def _others(columns: Sequence[Column]) -> list[str]:
             continue
         if _has_odd_days(column):
             lines += [
-                f"# {_comment(column.name)}: days, of which periods are made where they are written 2026-12-31",
+                f"# {comment(column.name)}: days, of which periods are made where they are written 2026-12-31",
                 "",
             ]
             continue
         made, rare = plain(column), column.rarer_than(NAMED)
         if not made.recodes and not rare and column.values <= FEW:
             continue
-        note = f"# {_comment(column.name)}: {column.values:,}{'' if column.complete else ' or more'} values"
+        note = f"# {comment(column.name)}: {column.values:,}{'' if column.complete else ' or more'} values"
         if rare and not is_wide(column):
             note += f", {rare:,} of them in fewer than {NAMED} records"
         lines += [note, *(_recode(made, "# ") or ([""]))]
@@ -387,7 +389,7 @@ def _joins(roles: Roles, choice: Choice) -> list[str]:
         return []
     return [
         "# By these columns an outsider who knows somebody, or has another table, could join records to it:",
-        *_reason(", ".join(map(_comment, known)) + "."),
+        *_reason(", ".join(map(comment, known)) + "."),
         "",
     ]
 
@@ -399,28 +401,3 @@ def _output() -> list[str]:
 def file_name(source: str) -> str:
     """A name for what is at an address, without its endings."""
     return PurePath(source.rstrip("/")).name.split(".")[0] or "release"
-
-
-def _comment(name: str) -> str:
-    return printable(name)
-
-
-def _text(value: str) -> str:
-    quoted = json.dumps(value, ensure_ascii=False)
-    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in quoted)
-
-
-def _escaped(letter: str) -> str:
-    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_key(str(key))} = {_value(one)}" for key, one in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _list(values: Iterable[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"

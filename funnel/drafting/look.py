@@ -17,9 +17,9 @@ from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.readers.cells import NUMBER, is_number
 from funnel.readers.days import day_of
+from funnel.readers.formats import open_source
 from funnel.readers.formats.loaded import labels_of
 from funnel.readers.opened_source import Source
-from funnel.readers.reader import open_source
 from funnel.settings.fields import MAX_LABEL
 from funnel.spec import ReleaseSpec
 

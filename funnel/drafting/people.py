@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from funnel.drafting.look import MOST_ROWS, Look, spec_about
 from funnel.errors import SpecError
 from funnel.progress import Progress
-from funnel.readers.reader import open_source
+from funnel.readers.formats import open_source
 from funnel.wording import listed
 
 # A column of rounds, years or visits has so many values at most.

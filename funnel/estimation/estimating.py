@@ -11,17 +11,16 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import Fit, normal_quantile, too_many
+from funnel.estimation.fit import Fit, Method, method_for, normal_quantile, too_many
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import rounding_off, variances
-from funnel.estimation.methods import Method, method_for
 from funnel.estimation.plain_counts import PlainCounts, to_whole_records
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.ratio import shares_within
 from funnel.estimation.share_estimate import Estimate, Together
 from funnel.estimation.share_information import MOST_WORK
 from funnel.estimation.value_cells import cells_of, named_columns, parts_of
-from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.estimation.counted_shares import CountedShares
-from funnel.estimation.share_information import ShareInformation
+from funnel.estimation.share_information import CountedShares, ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 
@@ -45,7 +44,7 @@ class TableErrors:
         return " × ".join(self.columns)
 
     @property
-    def said(self) -> str:
+    def sentence_part(self) -> str:
         """What is known of it, in words: "education 0.21 (at most 0.56)", in percentage points."""
         if self.typical is None or self.largest is None:
             return f"{self.name} cannot be told"
@@ -105,9 +104,9 @@ class ExpectedErrors:
         """How exact estimates of single columns will be, and of the two columns that are told worst."""
         margins = [table for table in self.tables if len(table.columns) == 1]
         pairs = [table for table in self.tables if len(table.columns) == 2]
-        told = "; ".join(table.said for table in margins)
+        told = "; ".join(table.sentence_part for table in margins)
         worst = max(pairs, key=lambda table: np.inf if table.largest is None else table.largest, default=None)
-        crossed = "" if worst is None else f"; of two columns crossed at worst {worst.said}"
+        crossed = "" if worst is None else f"; of two columns crossed at worst {worst.sentence_part}"
         return f"standard errors of estimated shares that drawing adds, in percentage points: {told}{crossed}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import Aimed, LinearEstimate, aimed_weights, covariance
 from funnel.estimation.rare import RareValues
 from funnel.joint import FloatArray, IntArray
+from funnel.protocol import Protocol
 
 # Of a log-likelihood in nats: far less than what an error of a hundredth of a standard error changes.
 _GAP = 1e-5
@@ -151,3 +153,32 @@ def normal_quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     return float(ndtri((1 + confidence) / 2))
+
+
+Method = Literal["count", "em", "inverse"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def method_for(protocol: Protocol, given: tuple[str, ...], asked: Method | None) -> Method:
+    """The method asked for, or the usual one: plain counts where these are right on average, else the likeliest shares.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    given : tuple of str
+        Columns that make groups and that the protocol does not read. Counts in such a group are not right on average:
+        what is balanced is the whole table.
+    asked : Method, optional
+
+    Raises
+    ------
+    SpecError
+        If there is no such method, or plain counts are asked for where they are biased.
+    """
+    if asked is not None and asked not in METHODS:
+        raise SpecError(f"unknown method {asked!r} of estimation; choose one of {', '.join(METHODS)}")
+    counts = protocol.is_invariant and not given
+    if asked == "count" and not counts:
+        where = f"groups of {given[0]!r}, which was not published" if given else "a protocol that is not invariant"
+        raise SpecError(f"plain counts are biased in {where}; estimate by method='em'")
+    return asked or ("count" if counts else "em")

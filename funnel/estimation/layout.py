@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite, isnan
 
 # A name that is longer pushes the rest of its line to the right.
 _WIDEST = 60
@@ -29,6 +30,16 @@ def table(rows: Sequence[Sequence[str]], names: int, about: str) -> str:
         for row in rows
     ]
     return "\n".join([*lines, about])
+
+
+def json_figure(value: float) -> float | None:
+    """A figure as JSON has it: None where it is not known, or infinite."""
+    return float(value) if isfinite(value) else None
+
+
+def shown(share: float, error: float, form: str = ".4f") -> tuple[str, str]:
+    """A figure and its error as text, where the first is known."""
+    return ("–", "not told") if isnan(share) else (f"{share:{form}}", f"{error:.4f}")
 
 
 def errors_of(randomness: str, sampling: bool) -> str:

@@ -11,8 +11,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import too_many
-from funnel.estimation.methods import Method, method_for
+from funnel.estimation.fit import Method, method_for, too_many
 from funnel.estimation.number_categories import Categories, NumbersOfCell, StandFor
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_counts import PlainCounts

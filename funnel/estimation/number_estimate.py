@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.estimation.layout import errors_of, table
+from funnel.estimation.layout import errors_of, json_figure, table
 from funnel.joint import FloatArray
 
 
@@ -96,16 +96,13 @@ class NumberEstimate:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        def told(value: float) -> float | None:
-            return None if np.isnan(value) else float(value)
-
         def figure(name: str, place: int) -> dict[str, float | None]:
             value, error, low, up = self._figures(name)[:, place].tolist()
-            return {"value": told(value), "error": told(error), "lower": low, "upper": up}
+            return {"value": json_figure(value), "error": json_figure(error), "lower": low, "upper": up}
 
         def mean(place: int) -> dict[str, float | None]:
-            of_mean = {**figure("mean", place), "within": told(self.within[place])}
-            return of_mean if self.r is None else {**of_mean, "r": told(self.r[place])}
+            of_mean = {**figure("mean", place), "within": json_figure(self.within[place])}
+            return of_mean if self.r is None else {**of_mean, "r": json_figure(self.r[place])}
 
         return {
             "column": self.column,
@@ -120,7 +117,7 @@ class NumberEstimate:
                     "mean": mean(place),
                     "total": figure("total", place),
                     "quantiles": [
-                        {"at": q, "value": told(value), "lower": float(low), "upper": float(up)}
+                        {"at": q, "value": json_figure(value), "lower": float(low), "upper": float(up)}
                         for q, value, low, up in zip(
                             self.at,
                             self.quantiles[place],

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile
-from funnel.estimation.layout import errors_of, table
+from funnel.estimation.layout import errors_of, json_figure, table
 from funnel.estimation.plain_counts import PlainCounts, indicators
 from funnel.estimation.value_cells import published_columns
 from funnel.estimation.variance_ratios import require_invariant
@@ -80,9 +80,6 @@ class OddsRatios:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        def told(value: float) -> float | None:
-            return float(value) if np.isfinite(value) else None
-
         figures = zip(self.cells, self.odds, self.log_errors, self.lower, self.upper, self.r, strict=True)
         names = ("odds_ratio", "log_error", "lower", "upper", "r")
         return {
@@ -92,7 +89,7 @@ class OddsRatios:
             "sampling": self.sampling,
             "confidence": self.confidence,
             "cells": [
-                {"values": list(cell), **dict(zip(names, map(told, row), strict=True))} for cell, *row in figures
+                {"values": list(cell), **dict(zip(names, map(json_figure, row), strict=True))} for cell, *row in figures
             ],
         }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.estimation.layout import errors_of, table
+from funnel.estimation.layout import errors_of, json_figure, shown, table
 from funnel.joint import FloatArray
 
 
@@ -124,12 +124,15 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        def told(value: float) -> float | None:
-            return None if np.isnan(value) else float(value)
-
         figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
         cells = [
-            {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
+            {
+                "values": list(cell),
+                "frequency": json_figure(f),
+                "error": json_figure(e),
+                "lower": float(low),
+                "upper": float(up),
+            }
             for cell, f, e, low, up in figures
         ]
         content = {
@@ -156,7 +159,7 @@ class Estimate:
         if self.r is not None:
             content["chi_square_r"] = self.chi_square_r
             for figure, r in zip(cells, self.r, strict=True):
-                figure["r"] = told(r)
+                figure["r"] = json_figure(r)
         return content
 
     def __str__(self) -> str:
@@ -165,14 +168,10 @@ class Estimate:
             # An interval of all shares there are says nothing, whatever stands beside it.
             share = np.nan if low <= 0 and up >= 1 else self.frequencies[place]
             ratios = [] if self.r is None else ["–" if np.isnan(share) else f"{self.r[place]:.3f}"]
-            rows.append((*cell, *_told(share, self.errors[place]), f"{low:.4f}", f"{up:.4f}", *ratios))
+            rows.append((*cell, *shown(share, self.errors[place]), f"{low:.4f}", f"{up:.4f}", *ratios))
         for group in self.together:
             label = " + ".join(" · ".join(cell) for cell in group.cells)
             blank = ("",) * (len(self.columns) - 1)
             figures = f"{group.lower:.4f}", f"{group.upper:.4f}"
-            rows.append((label, *blank, *_told(group.frequency, group.error), *figures))
+            rows.append((label, *blank, *shown(group.frequency, group.error), *figures))
         return table(rows, len(self.columns), self.about)
-
-
-def _told(share: float, error: float) -> tuple[str, str]:
-    return ("–", "not told") if np.isnan(share) else (f"{share:.4f}", f"{error:.4f}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.layout import table
+from funnel.estimation.layout import json_figure, shown, table
 from funnel.estimation.share_estimate import Estimate
 from funnel.joint import FloatArray
 
@@ -87,13 +87,10 @@ class Trend:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        def told(value: float) -> float | None:
-            return None if np.isnan(value) else float(value)
-
         def change(of: Change, place: int) -> dict[str, float | None]:
             return {
-                "value": told(of.values[place]),
-                "error": told(of.errors[place]),
+                "value": json_figure(of.values[place]),
+                "error": json_figure(of.errors[place]),
                 "lower": float(of.lower[place]),
                 "upper": float(of.upper[place]),
             }
@@ -107,8 +104,8 @@ class Trend:
             "cells": [
                 {
                     "values": list(cell),
-                    "frequencies": [told(value) for value in self.shares[:, place]],
-                    "errors": [told(value) for value in self.errors[:, place]],
+                    "frequencies": [json_figure(value) for value in self.shares[:, place]],
+                    "errors": [json_figure(value) for value in self.errors[:, place]],
                     "changes": [change(one, place) for one in self.changes],
                     "whole": change(self.whole, place),
                     "slope": change(self.slope, place),
@@ -121,10 +118,9 @@ class Trend:
         rows = [(*self.columns, *self.versions, "change", "error", "from", "to")]
         for place, cell in enumerate(self.cells):
             value, error = self.whole.values[place], self.whole.errors[place]
-            told = ("–", "not told") if np.isnan(value) else (f"{value:+.4f}", f"{error:.4f}")
             limits = f"{self.whole.lower[place]:+.4f}", f"{self.whole.upper[place]:+.4f}"
             shares = ("–" if np.isnan(share) else f"{share:.4f}" for share in self.shares[:, place])
-            rows.append((*cell, *shares, *told, *limits))
+            rows.append((*cell, *shares, *shown(value, error, "+.4f"), *limits))
         return table(rows, len(self.columns), self.about)
 
 

@@ -12,7 +12,7 @@ from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile, too_many
-from funnel.estimation.layout import table
+from funnel.estimation.layout import json_figure, table
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
@@ -96,9 +96,6 @@ class WeightedEstimate:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        def told(value: float) -> float | None:
-            return None if np.isnan(value) else float(value)
-
         names = ("frequency", "error", "lower", "upper", "least", "largest", "unweighted")
         figures = zip(*self._figures, strict=True)
         return {
@@ -108,7 +105,7 @@ class WeightedEstimate:
             "sampling": self.sampling,
             "confidence": self.confidence,
             "cells": [
-                {"values": list(cell), **dict(zip(names, map(told, row), strict=True))}
+                {"values": list(cell), **dict(zip(names, map(json_figure, row), strict=True))}
                 for cell, row in zip(self.cells, figures, strict=True)
             ],
         }

@@ -103,7 +103,7 @@ def drawn_by_distribution(
     outputs, records : ndarray of int64, shape (k,)
         What was drawn, outputs rising.
     """
-    possible, weights = protocol.law(x)
+    possible, weights = protocol.conditional(x)
     places = np.minimum(np.searchsorted(possible, outputs), len(possible) - 1)
     allowed = possible[places] == outputs
     drawn = np.zeros(len(possible), dtype=np.int64)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.errors import FunnelError
-from funnel.frequencies.helping import Help, made_one, what_would_help
+from funnel.frequencies.helping import Help, expected, made_one, scaled, what_would_help
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.other_sizes import expected, scaled
 from funnel.guarantees import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
@@ -22,6 +21,7 @@ from funnel.mechanisms.memory import require_memory
 from funnel.mechanisms.optimal import Optimal
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
 
@@ -191,8 +191,7 @@ class NoiseForecast:
 def forecast_noise(
     joint: Joint,
     guarantee: Guarantee,
-    epsilon: float,
-    beta: float,
+    settings: FrequencySettings,
     part: float = 1.0,
     epsilons: Sequence[float] = EPSILONS,
     sizes: Sequence[int] = SIZES,
@@ -201,7 +200,7 @@ def forecast_noise(
 ) -> NoiseForecast | None:
     """What the best protocol that reads the published columns alone keeps, whatever counts the noise leaves open.
 
-    Counts are those of a plan, scaled to other numbers of records in whole numbers (`funnel.frequencies.other_sizes`),
+    Counts are those of a plan, scaled to other numbers of records in whole numbers (`funnel.frequencies.helping`),
     with the bounds that noise would leave had it come out as 0 everywhere. So nothing is drawn, nothing is spent, and
     the same counts give the same figures.
 
@@ -210,8 +209,8 @@ def forecast_noise(
     joint : Joint
         Public counts.
     guarantee : Guarantee
-    epsilon, beta : float
-        As the spec has them.
+    settings : FrequencySettings
+        Of the spec: its epsilon and beta.
     part : float
         Of epsilon, what the counts get; the rest is spent on learning which values there are.
     epsilons : sequence of float
@@ -232,6 +231,7 @@ def forecast_noise(
     A protocol that was found for fewer records, or for more noise, is taken where it keeps more and is proven to hold;
     and what none exceeds with less noise, none exceeds with more.
     """
+    epsilon, beta = settings.epsilon, settings.beta
     epsilons, sizes = tuple(sorted({*epsilons, epsilon})), tuple(sorted({*sizes, joint.n}))
     counts = joint.as_published
     if guarantee.is_perfect or over_set(guarantee, expected(counts, Noise(epsilon * part, 0.0, beta))) is None:

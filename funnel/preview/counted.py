@@ -18,7 +18,7 @@ from funnel.progress import Progress
 from funnel.register.register import Register
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import DrawnBefore, Protected, public_frequencies
 from funnel.release.protected_tables import extra_tables, public_rows

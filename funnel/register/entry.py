@@ -16,8 +16,7 @@ from funnel.frequencies.limits import bounds_of, moves_limit
 from funnel.frequencies.noise import Noise
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import Joint
-from funnel.release.channel_parts import Symbols, built
-from funnel.release.document import Count, Document, Part, Sha256, VersionText
+from funnel.release.document import Count, Document, Part, Sha256, Symbols, VersionText, built
 from funnel.release.frequencies_document import ChangesPart, MeansPart, NoisyCount, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"

@@ -40,7 +40,7 @@ from funnel.register.entry import (
 )
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
-from funnel.release.channel_parts import Symbols
+from funnel.release.document import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.frequencies_document import ChangesPart, MeansPart, RowsPart
 from funnel.source import file_digest

@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.record_classes import RecordClasses
-from funnel.release.channel_parts import built
-from funnel.release.document import Count, Document, Part, Sha256
+from funnel.release.document import Count, Document, Part, Sha256, built
 
 
 class CountedTerm(Part):

@@ -4,74 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.release.approval import Approval
+from funnel.release.earlier import Earlier, Submitted, secret_before
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """A version before this one, whose rows were published or may have been seen.
-
-    Attributes
-    ----------
-    record : Record
-    folder : Path or None
-        Where its rows are; None where they are gone.
-    published : bool
-        False for a version that did not get to its place in full.
-    rows_sha256 : str
-        Digest of its rows; empty where they are gone and it was not noted.
-    withdrawn : bool
-        Whether it was published and is no longer where readers find it. Its number and its draw count all the same.
-    """
-
-    record: Record
-    folder: Path | None
-    published: bool
-    rows_sha256: str
-    withdrawn: bool = False
-
-    @property
-    def version(self) -> Version:
-        """Its number."""
-        found = Version.parse(self.record.version)
-        if found is None:
-            raise ValueError("a record holds a version")
-        return found
-
-
-@dataclass(frozen=True)
-class Submitted:
-    """A version that was held for approval. Nobody but its publisher saw it, unless it is among the published ones too.
-
-    Attributes
-    ----------
-    held : Earlier
-        Without a folder once it is no longer held.
-    rejected : bool
-        Whether somebody refused to approve of it.
-    """
-
-    held: Earlier
-    rejected: bool = False
-
-    @property
-    def version(self) -> Version:
-        """Its number; no other version gets it."""
-        return self.held.version
-
-    @property
-    def waiting(self) -> bool:
-        """Whether it still waits for approval."""
-        return self.held.folder is not None
 
 
 @dataclass(frozen=True)
@@ -349,43 +291,6 @@ def _given(record: Record) -> str | None:
 
 def _register_of(record: Record) -> str | None:
     return None if record.history is None else record.history.register_name
-
-
-def secret_before(earlier: Sequence[Earlier]) -> str | None:
-    """Fingerprint of the release secret of the newest version that was drawn with one; None if none was."""
-    published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
-    found = (one.record.origin.secret for one in reversed(published))
-    return next((fingerprint for fingerprint in found if fingerprint is not None), None)
-
-
-def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
-    """How many draws about the same people, other than these rows, were published or may have been seen.
-
-    Parameters
-    ----------
-    earlier : sequence of Earlier
-    rows_sha256 : str
-        Digest of the rows that are about to be published.
-    """
-    return sum(one.record.fresh for one in earlier if one.published or one.rows_sha256 != rows_sha256)
-
-
-def newest_found(earlier: Sequence[Earlier]) -> Version | None:
-    """The newest version that readers find; None if there is none."""
-    return max((one.version for one in earlier if one.published and not one.withdrawn), default=None)
-
-
-def warning_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
-    """A sentence about versions that were withdrawn, for whoever releases again; None if there are none."""
-    gone = sorted(one.version for one in earlier if one.withdrawn)
-    if not gone:
-        return None
-    if len(gone) == 1:
-        return f"version {gone[0]} was withdrawn: its number is not used again, and its draw still counts"
-    return (
-        f"versions {', '.join(map(str, gone))} were withdrawn: their numbers are not used again, and their draws "
-        "still count"
-    )
 
 
 def _next(newest: Earlier | None, origin: Origin) -> Version:

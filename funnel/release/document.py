@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from funnel.errors import DataError
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError, FunnelError
 from funnel.wording import printable
 
 _SCHEMA = re.compile(r"funnel/([a-z]+(?:-[a-z]+)*)/([1-9][0-9]{0,8})")
@@ -197,3 +198,30 @@ def _problem(error: ValidationError) -> str:
         said = f": {first['msg'][:1].lower()}{first['msg'][1:]}"
     # A key of the file may hold anything.
     return printable(place + said + rest)
+
+
+T = TypeVar("T")
+
+
+class Symbols(Part):
+    """An alphabet: the names of its columns, and of every symbol one text a column."""
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    symbols: tuple[tuple[str, ...], ...] = Field(min_length=1)
+
+    @classmethod
+    def of(cls, alphabet: Alphabet) -> Self:
+        """Of an alphabet."""
+        return cls(columns=alphabet.columns, symbols=alphabet.symbols)
+
+    def alphabet(self) -> Alphabet:
+        """The alphabet; SpecError if its columns or symbols are not distinct or do not fit."""
+        return Alphabet(self.columns, self.symbols)
+
+
+def built(make: Callable[[], T]) -> T:
+    """What a document is of; pydantic wants a ValueError where it cannot be made."""
+    try:
+        return make()
+    except FunnelError as error:
+        raise ValueError(f"cannot be used: {error}") from error

@@ -13,8 +13,7 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release.channel_parts import Symbols, built
-from funnel.release.document import Count, Document
+from funnel.release.document import Count, Document, Symbols, built
 from funnel.release.protocol_document import ProtocolDocument
 
 __all__ = [

@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 
 from funnel.joint import Joint
 from funnel.protocol import FORMAT, Protocol
-from funnel.release.channel_parts import Symbols, built
-from funnel.release.document import Count, Decimal, Document, Sha256
+from funnel.release.document import Count, Decimal, Document, Sha256, Symbols, built
 
 
 class DrawingDocument(Document):

@@ -118,11 +118,11 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
         raise DataError(f"{root} is not a release: it lacks protocol.json")
     unlisted = _unlisted(root, names | {local.package.name})
     return Fetched(
-        root, local, unlisted, latest is not None, content(beside) if (beside := index_beside(root)) else None
+        root, local, unlisted, latest is not None, content(beside) if (beside := index_of_series(root)) else None
     )
 
 
-def index_beside(url: str) -> str | None:
+def index_of_series(url: str) -> str | None:
     """Where the series index of the version at a URL would be; None where nothing can be beside it."""
     parent = url.rstrip("/").rpartition("/")[0]
     return joined(parent, INDEX) if parent.partition("://")[2].strip("/") else None

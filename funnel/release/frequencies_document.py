@@ -20,8 +20,7 @@ from funnel.frequencies.public_counts import of_noisy
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history.corrected import PARTS
 from funnel.joint import MAX_ROWS, IntArray
-from funnel.release.channel_parts import Symbols, built
-from funnel.release.document import Count, Document, Part, Probability
+from funnel.release.document import Count, Document, Part, Probability, Symbols, built
 
 Nats = Annotated[float, Field(ge=0)]
 # Noise can take a count below zero; beyond these no table of people can be.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused
 from funnel.release.approval import Approval, Outcome, now
-from funnel.release.decision import Earlier, Submitted
+from funnel.release.earlier import Earlier, Submitted
 from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record
@@ -120,7 +120,7 @@ class HeldVersions:
         require_validated(incoming.root, verdict)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
-        self.records.settle(announced)
+        self.records.complete(announced)
         self.put_right({})
 
     def check(self, version: Version) -> None:
@@ -168,7 +168,7 @@ class HeldVersions:
         """
         for announced in self.records.announced:
             # Its folder is gone, so it was renamed into its place, whatever became of it since.
-            self.records.settle(announced)
+            self.records.complete(announced)
         there = [one.version for one in self.all if one.waiting]
         for version in self.records.known:
             if self.outcome(version) is not None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
 from funnel.release.snapshot import Snapshot

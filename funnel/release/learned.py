@@ -10,8 +10,8 @@ from pathlib import Path
 from funnel.alphabet import Alphabet
 from funnel.progress import Progress
 from funnel.release.cache import Cache
-from funnel.release.decision import Earlier
 from funnel.release.document import dump
+from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import RecordKey

@@ -17,8 +17,8 @@ from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import too_much
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
-from funnel.release.decision import Earlier
 from funnel.release.documents import joint_document
+from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of

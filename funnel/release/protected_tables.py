@@ -18,7 +18,7 @@ from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import IntArray, Joint
 from funnel.protocol import INVARIANT
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import ChangesPart, MeansPart, MovesPart, RowsPart
 from funnel.release.protected import (
     DrawnBefore,

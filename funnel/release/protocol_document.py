@@ -11,8 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
-from funnel.release.channel_parts import Symbols, built
-from funnel.release.document import Decimal, Document, Part, Probability, Sha256
+from funnel.release.document import Decimal, Document, Part, Probability, Sha256, Symbols, built
 from funnel.release.protection import Protection
 from funnel.release.public import PublicDistributions, PublicRelease
 

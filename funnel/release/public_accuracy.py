@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.estimation import ShareInformation, TableErrors, tables_of
-from funnel.estimation.counted_shares import CountedShares
+from funnel.estimation.share_information import CountedShares
 from funnel.joint import FloatArray
 from funnel.release.public import PublicDistributions, rounded_up
 

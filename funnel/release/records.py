@@ -79,7 +79,7 @@ class Records:
         sync_folder(self.folder)
         return Announced(path, token, version)
 
-    def settle(self, announced: Announced) -> None:
+    def complete(self, announced: Announced) -> None:
         """Note that it got there: from now on it counts, whatever becomes of its folder."""
         announced.path.replace(self._place(announced.version))
         sync_folder(self.folder)

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.held import HeldVersions
 from funnel.release.layout import INCOMING, INDEX, LATEST, ReleaseFolder, Version, versions
@@ -205,7 +205,7 @@ class Series:
         sync_folder(self.root)
         if self.remote is not None:
             self.remote.upload(version, self.folder(version), progress)
-        self.records.settle(announced)
+        self.records.complete(announced)
         self.point_latest()
         if self.remote is not None:
             rows = file_digest(self.folder(version).data)
@@ -235,7 +235,7 @@ class Series:
             self._put_right_at(self.remote)
         for announced in self.records.announced:
             # Its folder is gone, so it was renamed into its place, whatever became of it since.
-            self.records.settle(announced)
+            self.records.complete(announced)
         known = self.records.known
         for version in self.published:
             if version not in known and self.folder(version).record.is_file():

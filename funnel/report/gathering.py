@@ -15,7 +15,8 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.counted_as_usual import WholeStays
-from funnel.release.decision import Earlier, VersionContext, fresh_draws
+from funnel.release.decision import VersionContext
+from funnel.release.earlier import Earlier, fresh_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.provenance import software_name

@@ -83,7 +83,7 @@ def write_internal_report(
         comparison.rows,
         attacks.Attacks(
             attacks.alone(joint, protocol),
-            attacks.beside(joint, protocol, known),
+            attacks.with_side_columns(joint, protocol, known),
             linked,
             attacks.learned(known, joint, protocol),
         ),

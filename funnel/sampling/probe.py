@@ -29,7 +29,7 @@ SPREAD = 0x9E3779B97F4A7C15
 def probe_digest(protocol: Protocol) -> str:
     """The digest (hex) of what the sampler of this process answers."""
     if protocol.is_sparse:
-        laws = [protocol.law(x)[1] for x in range(len(protocol.inputs) + 1)]
+        laws = [protocol.conditional(x)[1] for x in range(len(protocol.inputs) + 1)]
     else:
         laws = list(np.column_stack([protocol.weights, protocol.marginal]).T)
     thresholds = np.concatenate([np.cumsum(law, dtype=np.uint64) for law in laws])

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.combinations import count_combinations
 from funnel.errors import DataError, SpecError
-from funnel.joint import count_combinations
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import InputEncoder

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.errors import Terminated
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.region import Region
 from funnel.solver.split import Split
-from funnel.termination import Terminated
 
 Trace = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.

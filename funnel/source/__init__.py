@@ -1,6 +1,6 @@
 """The source of a release: its categories, and reading it as codes, all streaming; `funnel.readers` open it."""
 
-from funnel.readers.reader import Source, open_source
+from funnel.readers.formats import Source, open_source
 from funnel.readers.source_files import file_digest
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches

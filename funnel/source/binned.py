@@ -7,7 +7,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.readers.cells import number_in
-from funnel.readers.reader import Source
+from funnel.readers.formats import Source
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.settings.recode import Recode
 from funnel.settings.work import LimitSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel.errors import SpecError
-from funnel.readers.reader import open_source
+from funnel.readers.formats import open_source
 from funnel.spec import ReleaseSpec
 from funnel.wording import did_you_mean
 

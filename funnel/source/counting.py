@@ -14,7 +14,7 @@ from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT
-from funnel.readers.reader import Source, open_source
+from funnel.readers.formats import Source, open_source
 from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches

@@ -12,7 +12,7 @@ from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
 from funnel.readers.cells import MISSING, CodeArray, Mask
-from funnel.readers.reader import BATCH_ROWS, Source
+from funnel.readers.formats import BATCH_ROWS, Source
 from funnel.settings.fields import MAX_LABEL
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
 from funnel.source.fitting import (

@@ -14,7 +14,7 @@ from funnel.alphabet import Alphabet
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
-from funnel.readers.reader import open_source
+from funnel.readers.formats import open_source
 from funnel.sampling import KEY_COLUMN
 from funnel.source.coding import Codings, coded_batches
 from funnel.spec import ReleaseSpec
@@ -55,7 +55,7 @@ class SideColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class SideKnowledge:
     """All that attackers may know besides.
 
     Attributes
@@ -75,7 +75,7 @@ class Beside:
 
 def read_side_columns(
     spec: ReleaseSpec, joint: Joint, codings: Codings, classes: RecordClasses | None = None
-) -> Beside:
+) -> SideKnowledge:
     """Read the source once more and count all its other columns, in one streaming pass.
 
     A column of more than 100 values is put into about 20 classes, if its values are numbers: the most common number,
@@ -123,11 +123,11 @@ def read_side_columns(
     return _gathered(counters, np.concatenate(sample), joint)
 
 
-def _gathered(counters: Sequence[_Counter], sample: CodeArray, joint: Joint) -> Beside:
+def _gathered(counters: Sequence[_Counter], sample: CodeArray, joint: Joint) -> SideKnowledge:
     shape = joint.counts.shape
     used = [i for i, counter in enumerate(counters) if counter.reason is None]
     secret, inputs = np.divmod(sample[:, 0], shape[1])
-    return Beside(
+    return SideKnowledge(
         tuple(counter.column(shape) for counter in counters),
         np.column_stack([secret, inputs, *(sample[:, 1 + i] for i in used)]),
         tuple(counters[i].name for i in used),

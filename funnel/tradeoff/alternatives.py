@@ -13,13 +13,13 @@ from funnel.alphabet import Alphabet
 from funnel.disclosure.suggest import made_one, table_of
 from funnel.disclosure.table import Axis
 from funnel.errors import FunnelError
+from funnel.frequencies.helping import expected
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.other_sizes import expected
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
-from funnel.planning import choose, contenders
+from funnel.planning import MechanismChoice, choose, contenders
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
@@ -170,8 +170,9 @@ class Kept:
 
 def _kept(joint: Joint, text: str, seconds: float, utility: Utility = INFORMATION) -> Kept:
     guarantee = parse_guarantee(text)
+    choice = MechanismChoice(best_for(guarantee), time_limit=seconds)
     try:
-        best = choose(contenders(joint, guarantee, best_for(guarantee), False, seconds, utility=utility))
+        best = choose(contenders(joint, guarantee, choice, utility=utility))
     except FunnelError:
         return Kept(None)
     return Kept(best.utility)

@@ -13,7 +13,7 @@ from funnel.cli import STOPPED, json_option
 from funnel.console import Console
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
-from funnel.pipeline.flows.environment import quiet_environment
+from funnel.pipeline.flows.commands import quiet_environment
 
 SERVER = "PREFECT_API_URL"
 

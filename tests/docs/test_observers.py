@@ -14,10 +14,10 @@ FIGURES = json.loads((RESULTS / "observers.json").read_text(encoding="utf-8"))
 
 def test_pages_say_what_was_found() -> None:
     assert (RESULTS / "observers.md").read_text(encoding="utf-8") == observers.page_of(FIGURES)
-    guide = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "history-figures.md").read_text(encoding="utf-8")
     for table in (observers.short_table(FIGURES), observers.released_table(FIGURES)):
         assert "\n".join(table) in guide
-    said = " ".join((ROOT / "docs" / "limitations.md").read_text(encoding="utf-8").split())
+    said = " ".join((ROOT / "docs" / "limitations-figures.md").read_text(encoding="utf-8").split())
     for sentence in observers.quoted(FIGURES):
         assert sentence in said, sentence
 

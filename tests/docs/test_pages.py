@@ -24,10 +24,10 @@ QUESTIONS = "docs/questions.md"
 IN_THE_PROJECT = ("README.md", "CONTRIBUTING.md", TUTORIAL)
 # Begin where the tutorial ends, and say so.
 AFTER_THE_TUTORIAL = (
-    "docs/auditing.md",
     "docs/formats.md",
     "docs/ledger.md",
     "docs/operations.md",
+    "docs/validation.md",
     "docs/guides/data-user.md",
     "docs/guides/officer.md",
     "docs/guides/steward.md",

@@ -33,7 +33,7 @@ def test_the_pages_of_results_are_those_of_the_results() -> None:
 
 
 def test_the_guide_shows_the_tables_of_the_results() -> None:
-    page = text_of("history")
+    page = text_of("history-figures")
     assert "\n".join(panel_page.short_table(results_of("panel"))) in page
     assert "\n".join(panel_page.reserve_table(results_of("panel"), RESERVES)) in page
     assert "\n".join(panel_page.linked_table(results_of("panel"))) in page
@@ -45,7 +45,7 @@ def test_the_guides_quote_the_results() -> None:
         said = " ".join(text_of(page).split())
         for sentence in sentences:
             assert sentence in said, sentence
-    said = " ".join(text_of("history").split())
+    said = " ".join((text_of("history") + text_of("history-figures")).split())
     for sentence in [past_secrets.quoted(results_of("past-secrets")), *schedules.quoted(results_of("schedules"))]:
         assert sentence in said, sentence
 

@@ -72,5 +72,5 @@ def test_the_gate_refuses_by_itself(spec: str, threshold: int, tmp_path: Path, m
     monkeypatch.setattr("funnel.pipeline.flows.pipeline.disclose", lambda *_: None)
     monkeypatch.setattr("funnel.disclosure.threshold.threshold_rules", lambda _: Rules(threshold, 1.0, 1.0))
     with pytest.raises(ReleaseRefused, match=r"minimum cell is below 10 records in [0-9,]+ cells"):
-        pipeline.go(ReleaseSpec.load(make_project(tmp_path, spec)), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(make_project(tmp_path, spec)), again=False, rotate=False)
     assert not (tmp_path / "releases" / "people" / "latest").exists()

@@ -21,7 +21,7 @@ from funnel.audit.evidence import _is_level
 from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
@@ -48,7 +48,7 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     spec = make_project(tmp_path_factory.mktemp("finished"), TEXT)
-    told, done = go(ReleaseSpec.load(spec), False, False)
+    told, done = run_release(ReleaseSpec.load(spec), False, False)
     assert done is not None
     return Made(spec, Path(told["folder"]), done.snapshot)
 

@@ -19,7 +19,7 @@ from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _selected, _values
 from funnel.pipeline.expectations.source_claims import _bins
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noisy_moves import NoisyRows
@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     with pytest.MonkeyPatch.context() as patch:
         # Noise that rules the exact counts out, as one in a hundred does, is no release of these tests.
         patch.setattr("funnel.release.secret.fresh_text", lambda: hashlib.sha256(b"3").hexdigest())
-        told, done = go(ReleaseSpec.load(spec), False, False)
+        told, done = run_release(ReleaseSpec.load(spec), False, False)
     assert done is not None
     return Made(spec, Path(told["folder"]), done.snapshot)
 

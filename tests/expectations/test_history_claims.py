@@ -18,7 +18,7 @@ from funnel.history.decisions import channel_digest, numbered
 from funnel.pipeline.expectations import Finished, history_answers
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.noisy_moves import NoisyMeans
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder
@@ -65,9 +65,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     path = make_project(folder, TEXT, people(0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HistoryEvidence, "claims", claims)
-        go(ReleaseSpec.load(path), False, False)
+        run_release(ReleaseSpec.load(path), False, False)
         pq.write_table(people(100), folder / "people.parquet")
-        told, _ = go(ReleaseSpec.load(path), False, False)
+        told, _ = run_release(ReleaseSpec.load(path), False, False)
     assert told["version"] == "1.1.0"
     return Made(path, Path(told["folder"]), judged[1])
 

@@ -17,8 +17,8 @@ import pytest
 
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
-from funnel.pipeline.flows.pipeline import go
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.flows.pipeline import run_release
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     pacsv.write_csv(adult_rows(0, 2000).select(["sex", "race"]).append_column("id", ids), folder / "people.csv")
     (folder / "people.toml").write_text(SPEC)
     spec = ReleaseSpec.load(folder / "people.toml")
-    told, done = go(spec, False, False)
+    told, done = run_release(spec, False, False)
     assert done is not None
     with open_series(spec) as series:
         secret = release_secret(spec, series, rotate=False)

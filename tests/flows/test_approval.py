@@ -17,9 +17,8 @@ from click.testing import CliRunner, Result
 
 from funnel.cli import main
 from funnel.errors import FunnelError, LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
-from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go, run_approved
-from funnel.pipeline.flows.reject import reject
+from funnel.pipeline.flows.look import look, reject
+from funnel.pipeline.flows.pipeline import run_approved, run_release
 from funnel.pipeline.tasks.step import listening
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
@@ -42,7 +41,7 @@ def funnel(*arguments: str | Path) -> Result:
 
 
 def run(spec: Path, again: bool = False) -> dict[str, Any]:
-    return go(ReleaseSpec.load(spec), again, False)[0]
+    return run_release(ReleaseSpec.load(spec), again, False)[0]
 
 
 def approve(spec: Path, version: str | None = None, by: str = OFFICER) -> dict[str, Any]:
@@ -277,7 +276,7 @@ def test_a_rotated_secret_waits_with_its_version(tmp_path: Path) -> None:
     spec = make_project(tmp_path, keyed, table)
     run(spec)
     spec.write_text(keyed + "[approval]\nrequired = true\n")
-    rotated, _ = go(ReleaseSpec.load(spec), False, True)
+    rotated, _ = run_release(ReleaseSpec.load(spec), False, True)
     assert (rotated["status"], rotated["fresh"], rotated["drawn"]) == ("held", True, True)
     # It is not forgotten, and not taken for the one of what is published.
     assert run(spec)["status"] == "held"
@@ -293,7 +292,7 @@ def test_a_rotated_secret_waits_with_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_process")
 def test_flows_say_that_somebody_has_something_to_do(tmp_path: Path, server: dict[str, str]) -> None:
-    from funnel.pipeline.flows.approve import approve as approving
+    from funnel.pipeline.flows.release import approve as approving
     from funnel.pipeline.flows.release import release
 
     spec = make_project(tmp_path, ASKING.replace('name = "people"', 'name = "signed"'))

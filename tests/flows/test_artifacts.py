@@ -14,14 +14,16 @@ from funnel.disclosure.rule_forecast import forecast_rules
 from funnel.frequencies.noise_forecast import NO_COST, forecast_noise
 from funnel.pipeline.flows import artifacts
 from funnel.pipeline.flows.artifacts import _summary, describe_plan
-from funnel.pipeline.flows.planned import Planned, plan_answer
+from funnel.pipeline.flows.planned import plan_answer
 from funnel.pipeline.tasks.publish import Published
 from funnel.planning import plan
+from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.progress import quiet
 from funnel.release.public.findings import PublicHistory
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import count_joint
 from tests.projects import spec_of
-from tests.public import public_of
+from tests.public import UNPROTECTED, public_of
 
 JOINT = Joint.from_counts([[400, 100], [100, 300]])
 
@@ -77,7 +79,7 @@ def planned(
     costs: bool = False,
     guarantee: str = "lip:0.8",
     rows: dict[tuple[str, str], int] = ROWS,
-) -> Planned:
+) -> SpecPlan:
     """What a plan of these counts finds, taken for the public ones; with the suggestion and the costs, if asked for."""
     cells = [pair for pair, count in rows.items() for _ in range(count)]
     pd.DataFrame(cells, columns=["s", "x"]).to_parquet(folder / "t.parquet", index=False)
@@ -86,15 +88,20 @@ def planned(
     spec = spec_of("t.parquet", folder, frequencies={"protection": protection}, disclosure=rules, categories=known)
     joint, bound = count_joint(spec, quiet), parse_guarantee(guarantee)
     compared = plan(joint, bound, ["grr"])
-    return Planned(
-        spec=spec,
-        guarantee=bound,
-        n=joint.n,
-        rows=compared,
-        history=None,
-        disclosure=forecast_rules(spec, joint, ((guarantee, compared),), suggest, quiet),
-        costing=costs,
-        noise=forecast_noise(joint, bound, 1.0, 0.01, epsilons=(10.0,), sizes=(), seconds=0.05) if costs else None,
+    noise = FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)
+    return SpecPlan(
+        spec,
+        joint,
+        UNPROTECTED,
+        [
+            BoundPlan(
+                str(bound),
+                compared,
+                noise=forecast_noise(joint, bound, noise, epsilons=(10.0,), sizes=(), seconds=0.05) if costs else None,
+            )
+        ],
+        forecast_rules(spec, joint, ((guarantee, compared),), suggest, quiet),
+        costs,
     )
 
 
@@ -120,6 +127,7 @@ def test_a_plan_tells_everybody_what_breaks_the_rules_and_the_steward_alone_whic
 def test_a_plan_of_noisy_counts_names_the_values_to_group(tmp_path: Path, told: dict[str, tuple[Any, str]]) -> None:
     found = planned(tmp_path, "noise", suggest=True)
     describe_plan(plan_answer(found))
+    assert found.disclosure is not None
     assert found.disclosure.suggestion is not None
     said, _ = told["funnel-plan-disclosure"]
     lines = found.disclosure.suggestion.toml.splitlines()
@@ -130,8 +138,9 @@ def test_a_plan_of_noisy_counts_names_the_values_to_group(tmp_path: Path, told: 
 
 def test_a_plan_of_few_noisy_counts_says_what_would_help(tmp_path: Path, told: dict[str, tuple[Any, str]]) -> None:
     found = planned(tmp_path, "noise", costs=True)
-    assert found.noise is not None
-    assert found.noise.sentence is not None
+    noise = found.bounds[0].noise
+    assert noise is not None
+    assert noise.sentence is not None
     describe_plan(plan_answer(found))
     assert "The table is too small for noise of epsilon 1 under lip:0.8" in told["funnel-plan-frequencies"][1]
 

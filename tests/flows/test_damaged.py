@@ -12,7 +12,7 @@ import pytest
 
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.source import file_digest
@@ -24,8 +24,8 @@ from tests.projects import SPEC, make_project
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with two versions."""
     spec = make_project(tmp_path_factory.mktemp("damaged") / "project", SPEC + "\n[output]\ncsv = true\n")
-    go(ReleaseSpec.load(spec), again=False, rotate=False)
-    go(ReleaseSpec.load(spec), again=True, rotate=False)
+    run_release(ReleaseSpec.load(spec), again=False, rotate=False)
+    run_release(ReleaseSpec.load(spec), again=True, rotate=False)
     return spec.parent
 
 
@@ -90,13 +90,13 @@ DAMAGES: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_was_damaged_is_not_unchanged(project: Path, damage: str) -> None:
     spec = ReleaseSpec.load(project / "people.toml")
-    told, _ = go(spec, again=False, rotate=False)
+    told, _ = run_release(spec, again=False, rotate=False)
     assert (told["status"], told["version"]) == ("unchanged", "1.0.1")
     series = project / "releases" / "people"
     before = {path.name for path in series.iterdir()}
     DAMAGES[damage](series / "1.0.1", series / "1.0.0")
     with pytest.raises(LedgerError) as caught:
-        go(spec, again=False, rotate=False)
+        run_release(spec, again=False, rotate=False)
     assert "\n" not in str(caught.value)
     # Without the whole way it is refused too, or cannot be told.
     with suppress(LedgerError):
@@ -107,16 +107,16 @@ def test_what_was_damaged_is_not_unchanged(project: Path, damage: str) -> None:
 def test_a_version_that_was_deleted_is_known_to_have_been_there(project: Path) -> None:
     spec = ReleaseSpec.load(project / "people.toml")
     shutil.rmtree(project / "releases" / "people" / "1.0.1")
-    told, done = go(spec, again=False, rotate=False)
+    told, done = run_release(spec, again=False, rotate=False)
     assert done is None or any("1.0.1" in warning for warning in told["warnings"])
     assert told["version"] != "1.0.1"
 
 
 def test_the_key_outlives_the_versions(project: Path) -> None:
     spec = ReleaseSpec.load(project / "people.toml")
-    key = go(spec, again=False, rotate=False)[0]["key"]
+    key = run_release(spec, again=False, rotate=False)[0]["key"]
     shutil.rmtree(project / "releases")
-    told, _ = go(spec, again=True, rotate=False)
+    told, _ = run_release(spec, again=True, rotate=False)
     assert (told["status"], told["key"]) == ("published", key)
     folder = ReleaseFolder(Path(told["folder"]))
     assert json.loads(folder.signature.read_bytes())["public_key"] == key

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.flows.watch import look_once
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
@@ -24,7 +24,7 @@ SOURCE = 'path = "environment:CENSUS"\ntable = "people"'
 
 
 def release(spec: Path) -> dict[str, Any]:
-    return go(ReleaseSpec.load(spec), False, False)[0]
+    return run_release(ReleaseSpec.load(spec), False, False)[0]
 
 
 def test_a_table_is_released_and_watched(

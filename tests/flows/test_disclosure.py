@@ -15,7 +15,7 @@ from funnel.audit.recheck import recheck
 from funnel.disclosure.suggest import suggest
 from funnel.errors import DataError, ReleaseRefused
 from funnel.pipeline.flows.commands import _sentence
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.progress import quiet
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
@@ -31,7 +31,7 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
     path = make_project(tmp_path, EIGHT_SPEC, table)
     spec = ReleaseSpec.load(path)
     with pytest.raises(ReleaseRefused) as refused:
-        go(spec, again=False, rotate=False)
+        run_release(spec, again=False, rotate=False)
     told = str(refused.value)
     assert "break minimum_cell, dominance, unique_share of [disclosure]" in told
     assert "of 1,000 records are alone in their published combination" in told
@@ -47,7 +47,7 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
     assert suggestion is not None
     path.write_text(f"{EIGHT_SPEC}\n{suggestion.toml}", encoding="utf-8")
     assert tomllib.loads(path.read_text())["recode"]
-    found, done = go(ReleaseSpec.load(path), again=False, rotate=False)
+    found, done = run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert found["status"] == "published"
     assert done is not None
     release = find_release(Path(found["folder"]))
@@ -67,11 +67,11 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     path = make_project(tmp_path, grouped.replace("[source]", 'mechanism = "optimal"\n\n[source]'), table)
     # No column becomes one value in silence.
     with pytest.raises(DataError, match='would be one, "any value" in every record') as refused:
-        go(ReleaseSpec.load(path), again=False, rotate=False)
+        run_release(ReleaseSpec.load(path), again=False, rotate=False)
     (accepted,) = re.findall(r"write (blank = \[.*\]) in \[disclosure\]", str(refused.value))
     path.write_text(f"{path.read_text()}\n[disclosure]\n{accepted}\n", encoding="utf-8")
     spec = ReleaseSpec.load(path)
-    found, _ = go(spec, again=False, rotate=False)
+    found, _ = run_release(spec, again=False, rotate=False)
     assert found["status"] == "published"
     release = find_release(Path(found["folder"]))
     counts = [count for row in JointDocument.read(release.joint).joint.counts.tolist() for count in row if count]
@@ -81,7 +81,7 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     assert any(
         "so that no combination of secret and published values has fewer than 15 records." in one for one in said
     )
-    assert go(spec, again=False, rotate=False)[0]["status"] == "unchanged"
+    assert run_release(spec, again=False, rotate=False)[0]["status"] == "unchanged"
     told = list(misfits(spec, recoded(spec, open_source(spec), quiet)))
     assert len(told) == 1 + len(spec.disclosure.blank) == 8
     assert "is published as 'any value' in every record: it tells nothing" in told[1]

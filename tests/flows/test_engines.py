@@ -20,7 +20,7 @@ import pytest
 from distributed import Client
 
 from funnel.errors import OutputError, PipelineError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, versions
@@ -93,7 +93,7 @@ def expected(small_partitions: None, adult: pa.Table, tmp_path_factory: pytest.T
 
 
 def release(spec: Path) -> dict[str, Any]:
-    return go(ReleaseSpec.load(spec), False, False)[0]
+    return run_release(ReleaseSpec.load(spec), False, False)[0]
 
 
 def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:

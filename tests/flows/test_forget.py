@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.forget import command, forget, read_keys
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.register.register import Register
 from funnel.spec import ReleaseSpec
@@ -50,7 +50,7 @@ def asked(spec: Path, *arguments: str, answer: str | None = None) -> Result:
 
 def test_a_person_is_forgotten_between_versions(tmp_path: Path) -> None:
     path = make_project(tmp_path, KEYED.replace('"different"', '"same"\nregister = "adults"'), people(0, 1000))
-    go(ReleaseSpec.load(path), False, False)
+    run_release(ReleaseSpec.load(path), False, False)
     register = Register.of(tmp_path / ".funnel", "adults")
     head = register.head_sha256
     # Whoever does not say yes changes nothing.
@@ -79,8 +79,8 @@ def test_a_person_is_forgotten_between_versions(tmp_path: Path) -> None:
     # Three who are forgotten leave no room for another channel, nor for one that nobody looked at.
     for mutant in FORGETFUL:
         with patched(mutant), pytest.raises(ReleaseRefused, match=r"^nothing was published|histories"):
-            go(ReleaseSpec.load(path), False, False)
-    second, _ = go(ReleaseSpec.load(path), False, False)
+            run_release(ReleaseSpec.load(path), False, False)
+    second, _ = run_release(ReleaseSpec.load(path), False, False)
     assert (second["status"], second["version"]) == ("published", "1.1.0")
     found = Register.of(tmp_path / ".funnel", "adults")
     assert found.head is not None

@@ -155,7 +155,7 @@ def test_the_same_records_again_are_refused(tmp_path: Path) -> None:
     path = make_project(tmp_path, ROBUST, adult_rows(rows=3_000))
     write_classes(ReleaseSpec.load(path), str(tmp_path / "people.parquet"), None, False, quiet)
     with pytest.raises(SpecError, match="made from this very source"):
-        pipeline.go(ReleaseSpec.load(path), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert not (tmp_path / "releases" / "people" / "latest").exists()
 
 
@@ -172,7 +172,7 @@ def test_a_class_that_nobody_has_is_refused(tmp_path: Path) -> None:
     document["names"].append("nobody's")
     (tmp_path / "classes.json").write_bytes(dump(document))
     with pytest.raises(DataError, match=r"no record is of 1 of the [0-9]+ classes of classes.json, and a record that"):
-        pipeline.go(ReleaseSpec.load(path), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert not (tmp_path / "releases" / "people" / "latest").exists()
 
 
@@ -192,7 +192,7 @@ def test_a_file_for_other_columns_or_values_is_refused(tmp_path: Path, old: str,
     path = project(tmp_path, ROBUST, 3_000)
     path.write_text(ROBUST.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(DataError, match=said):
-        pipeline.go(ReleaseSpec.load(path), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(path), again=False, rotate=False)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_a_file_does_not_help_is_refused(tmp_path: Path, old: str, new: str
     assert old in ROBUST
     path = make_project(tmp_path, ROBUST.replace(old, new), adult_rows(rows=3_000))
     with pytest.raises((SpecError, DataError), match=said):
-        pipeline.go(ReleaseSpec.load(path), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(path), again=False, rotate=False)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_classes_that_are_too_small_here_are_refused(tmp_path: Path, protection:
         strict = strict.replace('on_breach = "report"', "minimum_cell = 300")
     path.write_text(strict, encoding="utf-8")
     with pytest.raises((DataError, ReleaseRefused), match=f"{said}.*larger min_records"):
-        pipeline.go(ReleaseSpec.load(path), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert not (tmp_path / "releases" / "people" / "latest").exists()
 
 

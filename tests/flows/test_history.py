@@ -21,7 +21,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
 from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go, run_approved
+from funnel.pipeline.flows.pipeline import run_approved, run_release
 from funnel.pipeline.tasks.run import Draft
 from funnel.register.register import Register
 from funnel.release.approval import Approval
@@ -76,7 +76,7 @@ def put(folder: Path, year: int, people: int = PEOPLE) -> None:
 
 
 def run(spec: ReleaseSpec, again: bool = False, rotate: bool = False) -> dict[str, Any]:
-    return go(spec, again, rotate)[0]
+    return run_release(spec, again, rotate)[0]
 
 
 def rows(told: dict[str, Any]) -> bytes:

@@ -25,8 +25,8 @@ BEFORE_IT_IS_THERE = (
 )
 # From the moment that the version is in its place.
 AFTER_IT_IS_THERE = (
-    "before funnel.release.records.Records.settle",
-    "after funnel.release.records.Records.settle",
+    "before funnel.release.records.Records.complete",
+    "after funnel.release.records.Records.complete",
     "before funnel.register.register.Register._take_head",
     "after funnel.register.register.Register.settle",
     "after funnel.pipeline.ledger.account.Account.published",

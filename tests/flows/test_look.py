@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from funnel.cli import main
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -48,7 +48,7 @@ def looked(spec: Path) -> str | None:
 def test_nothing_or_everything_that_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_project(tmp_path, PLAIN)
     assert looked(spec) is None
-    told, done = go(ReleaseSpec.load(spec), False, False)
+    told, done = run_release(ReleaseSpec.load(spec), False, False)
     assert done is not None
     assert (told["status"], told["version"]) == ("published", "1.0.0")
     assert looked(spec) == "1.0.0"
@@ -86,14 +86,14 @@ def test_nothing_or_everything_that_may_change(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(LedgerError, match=f"{path.name} is gone or was changed since it was published"):
             look(ReleaseSpec.load(spec))
         with pytest.raises(LedgerError, match="gone or was changed"):
-            go(ReleaseSpec.load(spec), False, False)
+            run_release(ReleaseSpec.load(spec), False, False)
         path.write_bytes(content)
-    assert go(ReleaseSpec.load(spec), False, False)[0] == look(ReleaseSpec.load(spec))
+    assert run_release(ReleaseSpec.load(spec), False, False)[0] == look(ReleaseSpec.load(spec))
 
 
 def test_the_command_says_so_without_loading_what_makes_releases(tmp_path: Path) -> None:
     spec = make_project(tmp_path, PLAIN)
-    go(ReleaseSpec.load(spec), False, False)
+    run_release(ReleaseSpec.load(spec), False, False)
     said = subprocess.run(
         [sys.executable, "-c", LOOKS, "release", str(spec)],
         capture_output=True,
@@ -109,10 +109,10 @@ def test_the_command_says_so_without_loading_what_makes_releases(tmp_path: Path)
 
 def test_an_old_copy_of_the_ledger_beside_what_was_published_since(tmp_path: Path) -> None:
     spec, source = make_project(tmp_path, PLAIN), tmp_path / "people.parquet"
-    go(ReleaseSpec.load(spec), False, False)
+    run_release(ReleaseSpec.load(spec), False, False)
     kept = {name: (tmp_path / ".funnel" / name).read_bytes() for name in ("ledger.sqlite", "ledger-head")}
     source.write_bytes(other_rows())
-    assert go(ReleaseSpec.load(spec), False, False)[0]["version"] == "1.1.0"
+    assert run_release(ReleaseSpec.load(spec), False, False)[0]["version"] == "1.1.0"
     assert looked(spec) == "1.1.0"
     now = {name: (tmp_path / ".funnel" / name).read_bytes() for name in kept}
     for files in (kept, {"ledger.sqlite": kept["ledger.sqlite"]}, {"ledger-head": kept["ledger-head"]}):
@@ -122,7 +122,7 @@ def test_an_old_copy_of_the_ledger_beside_what_was_published_since(tmp_path: Pat
         if "ledger.sqlite" in files:
             assert looked(spec) is None
             with pytest.raises(LedgerError, match="old backup"):
-                go(ReleaseSpec.load(spec), False, False)
+                run_release(ReleaseSpec.load(spec), False, False)
             assert verified.exit_code == 9, verified.output
         else:
             # The ledger itself is the newest.
@@ -138,13 +138,13 @@ def test_a_spec_that_changes_during_a_run_is_for_the_next_one(tmp_path: Path) ->
         spec.write_text(changed)
 
     with listening(edit):
-        told, _ = go(ReleaseSpec.load(spec), False, False)
+        told, _ = run_release(ReleaseSpec.load(spec), False, False)
     folder = ReleaseFolder(Path(told["folder"]))
     assert folder.spec.read_text() == PLAIN
     assert not folder.csv.exists()
     assert b'"rowOrder": "random"' in folder.package.read_bytes()
     assert looked(spec) is None
-    told, _ = go(ReleaseSpec.load(spec), True, False)
+    told, _ = run_release(ReleaseSpec.load(spec), True, False)
     assert told["drawn"]
     folder = ReleaseFolder(Path(told["folder"]))
     assert folder.spec.read_text() == changed
@@ -164,14 +164,14 @@ def test_a_run_reads_its_spec_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "open", counted)
     described = ReleaseSpec.load(spec)
     assert look(described) is None
-    go(described, False, False)
+    run_release(described, False, False)
     assert len(read) == 1
 
 
 def test_another_column_of_the_source_takes_the_rows_over(tmp_path: Path) -> None:
     spec = make_project(tmp_path, PLAIN)
-    go(ReleaseSpec.load(spec), False, False)
+    run_release(ReleaseSpec.load(spec), False, False)
     pq.write_table(adult_rows().append_column("new", adult_rows().column("sex")), tmp_path / "people.parquet")
     assert looked(spec) is None
-    told, _ = go(ReleaseSpec.load(spec), False, False)
+    told, _ = run_release(ReleaseSpec.load(spec), False, False)
     assert (told["version"], told["drawn"], told["fresh"]) == ("1.0.1", False, False)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
-from funnel.pipeline.flows.pipeline import go
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.flows.pipeline import run_release
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
@@ -24,7 +24,7 @@ KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\n
 
 
 def release(spec: str, again: bool = False, rotate_secret: bool = False) -> dict[str, Any]:
-    return go(ReleaseSpec.load(Path(spec)), again, rotate_secret)[0]
+    return run_release(ReleaseSpec.load(Path(spec)), again, rotate_secret)[0]
 
 
 def people(rows: int = 3000) -> pa.Table:

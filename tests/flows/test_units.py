@@ -18,7 +18,7 @@ from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.planning import plan as compare
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version
@@ -108,9 +108,9 @@ def project(folder: Path, text: str = SPEC, version: int = 0) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("units")
     path = project(folder)
-    first, _ = go(ReleaseSpec.load(path), False, False)
+    first, _ = run_release(ReleaseSpec.load(path), False, False)
     project(folder, version=1)
-    second, _ = go(ReleaseSpec.load(path), False, False)
+    second, _ = run_release(ReleaseSpec.load(path), False, False)
     return Made(path, (first, second))
 
 
@@ -146,12 +146,12 @@ def test_rows_of_a_unit_in_an_order_that_the_secret_does_not_give_are_refused(
 ) -> None:
     monkeypatch.setattr(unit_rows, "order_of_rows", order)
     with pytest.raises(FunnelError, match=r"rows of units are not in the order that the secret gives them"):
-        go(ReleaseSpec.load(project(tmp_path)), False, False)
+        run_release(ReleaseSpec.load(project(tmp_path)), False, False)
     assert not list(tmp_path.glob("releases/encounters/1*"))
 
 
 def test_a_run_on_the_same_source_does_nothing(made: Made) -> None:
-    told, _ = go(made.spec, False, False)
+    told, _ = run_release(made.spec, False, False)
     assert told["status"] == "unchanged"
 
 
@@ -257,7 +257,7 @@ def test_a_patient_who_is_forgotten_is_in_no_table_and_a_later_version_holds(mad
         head = register.head
         assert head is not None
         assert [one.missing for one in head.entries][1] == int((rows.patient == patient).sum())
-    told, _ = go(spec, True, False)
+    told, _ = run_release(spec, True, False)
     assert told["status"] == "published"
     found = recount_histories(Register.of(spec.workspace_folder, "encounters").root)
     assert found.complaints == ()
@@ -282,7 +282,7 @@ def _planned(path: Path) -> dict[str, object]:
     return found.to_dict()
 
 
-@pytest.mark.parametrize("step", [lambda spec: go(spec, False, False), lambda spec: preview(spec, quiet)])
+@pytest.mark.parametrize("step", [lambda spec: run_release(spec, False, False), lambda spec: preview(spec, quiet)])
 def test_without_a_history_rows_of_a_unit_are_refused_with_what_to_do(tmp_path: Path, step: object) -> None:
     text = SPEC.replace('[history]\npeople = "same"\n', "").replace('record_key = ["patient"]\n', "")
     path = project(tmp_path, text)
@@ -299,7 +299,7 @@ def test_units_with_several_secrets_are_refused_before_anything_is_drawn(tmp_pat
     table.loc[place, "ill"] = "no" if table.loc[place, "ill"] == "yes" else "yes"
     pq.write_table(pa.Table.from_pandas(table, preserve_index=False), tmp_path / "encounters.parquet")
     with pytest.raises(FunnelError, match=r"1 of 250 units \('patient'\) have several values of the secret 'ill'"):
-        go(ReleaseSpec.load(path), False, False)
+        run_release(ReleaseSpec.load(path), False, False)
 
 
 def test_a_register_without_its_table_of_rows_is_refused(made: Made, tmp_path: Path) -> None:
@@ -327,8 +327,8 @@ def test_rows_of_an_earlier_source_are_taken_over_and_then_nothing_happens(made:
     folder = tmp_path / "project"
     shutil.copytree(made.path.parent, folder, symlinks=True)
     path = project(folder, version=0)
-    told, _ = go(ReleaseSpec.load(path), False, False)
+    told, _ = run_release(ReleaseSpec.load(path), False, False)
     assert (told["status"], told["drawn"]) == ("published", False)
     assert len(Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries) == 2
-    again, _ = go(ReleaseSpec.load(path), False, False)
+    again, _ = run_release(ReleaseSpec.load(path), False, False)
     assert (again["status"], again["version"]) == ("unchanged", told["version"])

@@ -208,7 +208,7 @@ def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:
     spec = ReleaseSpec.load(next(folder.root.parents[2].glob("*.toml")))
-    told, done = pipeline.go(spec, again=False, rotate=False)
+    told, done = pipeline.run_release(spec, again=False, rotate=False)
     assert (told["status"], done) == ("unchanged", None)
 
 
@@ -272,7 +272,7 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
         spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
-        pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)
+        pipeline.run_release(ReleaseSpec.load(project), again=False, rotate=False)
 
 
 def test_observers_of_known_columns_are_within_the_bound(tmp_path: Path) -> None:

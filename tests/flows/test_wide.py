@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def released(project: Path) -> tuple[dict[str, Any], ReleaseFolder]:
-    told, done = pipeline.go(ReleaseSpec.load(project), again=False, rotate=False)
+    told, done = pipeline.run_release(ReleaseSpec.load(project), again=False, rotate=False)
     assert done is not None
     return told, ReleaseFolder(Path(told["folder"]))
 
@@ -123,7 +123,7 @@ def test_what_is_spoilt_is_refused_and_found(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "describe", described_wrongly)
         with pytest.raises(ReleaseRefused, match="expectations failed"):
-            pipeline.go(ReleaseSpec.load(project), again=True, rotate=False)
+            pipeline.run_release(ReleaseSpec.load(project), again=True, rotate=False)
 
 
 def spoiled(folder: ReleaseFolder, spoil: Spoil) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import SpecError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
@@ -19,7 +19,7 @@ from tests.projects import SPEC, adult_rows, make_project
 
 
 def run(spec: Path, again: bool = False) -> dict[str, object]:
-    return go(ReleaseSpec.load(spec), again, False)[0]
+    return run_release(ReleaseSpec.load(spec), again, False)[0]
 
 
 def test_the_number_and_the_draw_of_a_version_that_was_withdrawn_count(tmp_path: Path) -> None:

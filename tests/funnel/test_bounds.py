@@ -118,7 +118,7 @@ _MADE_BY_HAND = {
     "joint.py": "counted, or with its bounds",
     "frequencies/public_counts.py": "made with them",
     "frequencies/widening.py": "exact counts, before noise",
-    "frequencies/other_sizes.py": "the same frequencies in other numbers of records, and with expected bounds",
+    "frequencies/helping.py": "the same frequencies in other numbers of records, and with expected bounds",
     "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
     "history/expected.py": "what expected people add up to; laws are those of published counts",
     "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",

@@ -28,6 +28,7 @@ from funnel.estimation import estimate_numbers
 from funnel.frequencies import Frequencies
 from funnel.history.version_forecast import outlook
 from funnel.planning import plan
+from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
@@ -95,7 +96,7 @@ def test_rows_of_a_plan_are_shown_as_they_come_on_a_terminal(tmp_path: Path) -> 
         rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
         # The head of the table is there before the last row.
         assert "H(X)" in shown.getvalue()
-    console.print_plan(described, joint, [("lip:0.5", rows)], [["few records"]], [None], UNPROTECTED)
+    console.print_plan(SpecPlan(described, joint, UNPROTECTED, [BoundPlan("lip:0.5", rows, ["few records"])]))
     text = shown.getvalue()
     assert text.count("bound lip:0.5") == 1
     last = text[text.rindex("mechanism") :]
@@ -111,7 +112,7 @@ def test_without_a_terminal_rows_come_once_and_in_order(tmp_path: Path) -> None:
     with console.comparing(described, joint, ["lip:0.5"], UNPROTECTED) as told:
         rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
         assert shown.getvalue() == ""
-    console.print_plan(described, joint, [("lip:0.5", rows)], [[]], [None], UNPROTECTED)
+    console.print_plan(SpecPlan(described, joint, UNPROTECTED, [BoundPlan("lip:0.5", rows)]))
     assert [line.split()[0] for line in shown.getvalue().splitlines()[5:]] == ["watchdog", "grr"]
 
 
@@ -195,7 +196,8 @@ def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
     console = Console(False, RichConsole(file=shown, width=200))
     described = ReleaseSpec.of({**SPEC_OF_ANY, "source": {"path": "people.parquet"}})
     rows = plan(observed.joint, LIP(0.4), ["optimal"])
-    console.print_plan(described, observed.joint, [("lip:0.4", rows)], [[]], [found], UNPROTECTED)
+    bound = BoundPlan("lip:0.4", rows, forecast=found)
+    console.print_plan(SpecPlan(described, observed.joint, UNPROTECTED, [bound]))
     text = " ".join(shown.getvalue().split())
     assert f"in 1 version: {found.histories} histories, 0 of 200 people new" in text
     assert f"{found.asked.moved} people out of the bound by what was published before" in text

@@ -16,7 +16,7 @@ import funnel
 from funnel import ALIP, LDP, LIP, RLIP, Guarantee, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.planning import WORTHWHILE, PlanRow, choose, contenders, plan
+from funnel.planning import WORTHWHILE, MechanismChoice, PlanRow, choose, contenders, plan
 from tests.strategies import joints
 
 SIXTEEN = Joint.from_counts(np.random.default_rng(4).integers(1, 900, (5, 16)))
@@ -131,15 +131,15 @@ def test_an_unknown_mechanism_is_refused_with_the_nearest_name() -> None:
 
 
 def test_a_named_mechanism_is_fitted_alone() -> None:
-    rows = contenders(SIXTEEN, LIP(0.5), "grr")
+    rows = contenders(SIXTEEN, LIP(0.5), MechanismChoice("grr"))
     assert sorted(row.mechanism for row in rows) == sorted(names())
     assert [row.mechanism for row in rows if row.tried] == ["grr"]
     assert {row.reason for row in rows if not row.tried} == {"not fitted: the spec asks for grr"}
     assert choose(rows).mechanism == "grr"
-    refused = contenders(SIXTEEN, LIP(0.5), "oue")
+    refused = contenders(SIXTEEN, LIP(0.5), MechanismChoice("oue"))
     with pytest.raises(InfeasibleGuarantee, match=r"no mechanism can be used \(oue: [^:]*; use grr\)$"):
         choose(refused)
-    forbidden = contenders(SIXTEEN, LIP(0.5), "conditional-reporting")
+    forbidden = contenders(SIXTEEN, LIP(0.5), MechanismChoice("conditional-reporting"))
     with pytest.raises(InfeasibleGuarantee, match="conditional-reporting: reads the secret"):
         choose(forbidden)
 
@@ -157,7 +157,7 @@ KINDS = [
 @settings(max_examples=40)
 @given(joints(max_secrets=3, max_inputs=4), st.sampled_from(KINDS), st.booleans())
 def test_what_is_not_fitted_could_not_have_won(joint: Joint, guarantee: Guarantee, reads_secret: bool) -> None:
-    rows = contenders(joint, guarantee, reads_secret=reads_secret)
+    rows = contenders(joint, guarantee, MechanismChoice(reads_secret=reads_secret))
     assert sorted(row.mechanism for row in rows) == sorted(names())
     chosen = choose(rows)
     assert chosen.utility is not None
@@ -178,7 +178,7 @@ def test_what_is_not_fitted_could_not_have_won(joint: Joint, guarantee: Guarante
 
 def test_a_certified_optimum_leaves_nothing_else_to_fit() -> None:
     joint = Joint.from_table("data/adult.parquet", secret=["marital-status"], inputs=["education"])
-    rows = contenders(joint, LIP(1.0), time_limit=60.0)
+    rows = contenders(joint, LIP(1.0), MechanismChoice(time_limit=60.0))
     assert [row.mechanism for row in rows if row.tried] == ["optimal"]
     grr = next(row for row in rows if row.mechanism == "grr")
     assert grr.reason is not None
@@ -191,7 +191,7 @@ def test_what_meets_the_bound_as_it_is_leaves_nothing_else_to_fit() -> None:
 
 
 def test_without_a_certificate_the_others_are_fitted() -> None:
-    rows = contenders(SIXTEEN, LDP(0.2), time_limit=0.05)
+    rows = contenders(SIXTEEN, LDP(0.2), MechanismChoice(time_limit=0.05))
     assert {row.mechanism for row in rows if row.tried} >= {"optimal", "subset-merging", "grr", "agglomeration"}
     assert LDP(0.2).holds(SIXTEEN, choose(rows).protocol)  # type: ignore[arg-type]
 
@@ -223,10 +223,8 @@ def test_the_same_spec_gives_the_same_table_on_a_loaded_machine(guarantee: Guara
         assert one.reason == other.reason
         if one.protocol is not None and other.protocol is not None:
             assert one.protocol.digest == other.protocol.digest
-    picked = [
-        choose(contenders(joint, guarantee, reads_secret=True, time_limit=limit, clock=ticking(step)))
-        for step in (0.0, 0.5)
-    ]
+    choice = MechanismChoice(reads_secret=True, time_limit=limit)
+    picked = [choose(contenders(joint, guarantee, choice, clock=ticking(step))) for step in (0.0, 0.5)]
     assert picked[0].mechanism == picked[1].mechanism
     assert picked[0].utility == picked[1].utility
 
@@ -256,7 +254,7 @@ def test_weights_decide_which_records_an_invariant_protocol_leaves_unchanged() -
     for weights in ("root", "share", "uniform"):
         (row,) = plan(joint, LIP(1.0), ["invariant"], weights=weights)
         assert row.protocol is not None
-        chosen = choose(contenders(joint, LIP(1.0), "invariant", weights=weights)).protocol
+        chosen = choose(contenders(joint, LIP(1.0), MechanismChoice("invariant", weights=weights))).protocol
         assert chosen is not None
         assert chosen.digest == row.protocol.digest
         stays = np.diagonal(row.protocol.matrix)

@@ -19,6 +19,7 @@ from funnel.console import Console
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.public_counts import of_noisy
 from funnel.guarantees import parse_guarantee
+from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.sample_size import _times as times
 from funnel.sample_size import (
     doubts,
@@ -80,7 +81,8 @@ def test_a_plan_warns_of_few_records_and_of_rare_combinations(
     joint, guarantee = Joint.from_counts(COUNTS), RLDP(0.05, set="chi2")
     rows = plan(joint, guarantee, ["grr"])
     said = warnings(joint, guarantee, rows)
-    Console(True).print_plan(ReleaseSpec.load(spec), joint, [(str(guarantee), rows)], [said], [None], UNPROTECTED)
+    bound = BoundPlan(str(guarantee), rows, said)
+    Console(True).print_plan(SpecPlan(ReleaseSpec.load(spec), joint, UNPROTECTED, [bound]))
     assert json.loads(capsys.readouterr().out)["warnings"] == list(said)
     assert len(said) == 2
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, LedgerError, ReleaseRefused
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.pipeline.ledger.entry import Entry
 from funnel.pipeline.tasks.step import listening
@@ -29,7 +29,7 @@ def project(folder: Path, url: str | None) -> Path:
 
 
 def released(spec: Path) -> dict[str, Any]:
-    return go(ReleaseSpec.load(spec), False, False)[0]
+    return run_release(ReleaseSpec.load(spec), False, False)[0]
 
 
 def entries(spec: Path) -> list[Entry]:

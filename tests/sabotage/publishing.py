@@ -228,7 +228,7 @@ PUBLISHING = [
     Mutant(
         "published values that a spreadsheet runs in the csv of the protocol",
         "cells that a spreadsheet runs as formulas",
-        "funnel.release.handouts.channel_table",
+        "funnel.release.handouts.channel_tables",
         "        writer.writerow([*cells, probability])",
         "        writer.writerow(['=1+1', *cells[1:], probability])",
         "handouts",

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from funnel.audit import encoding
 from funnel.findings import of_release as findings
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.progress import quiet
 from funnel.protocol import Protocol
 from funnel.release import snapshot
@@ -154,7 +154,7 @@ def run(folder: Path, scene: Scene) -> dict[str, object]:
     """Make the release of a scene, by the way itself."""
     # The worst case over the confidence set takes longest in an audit, and no sabotage is about it.
     with _cut(scene.partitioned), mock.patch.object(findings, "_LARGEST", 0):
-        told, _ = go(ReleaseSpec.load(folder / "people.toml"), again=scene.again, rotate=False)
+        told, _ = run_release(ReleaseSpec.load(folder / "people.toml"), again=scene.again, rotate=False)
     return told
 
 

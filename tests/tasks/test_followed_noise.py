@@ -25,7 +25,7 @@ from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.history import Past
 from funnel.history.corrected import PARTS
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveDistribution, distribution_since
 from funnel.recount.noisy_moves import Since
@@ -358,7 +358,7 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     # Nothing is spent once more, so that what is spent already may be all that is allowed.
     all_spent = text.replace("epsilon = 2.0", "epsilon = 2.0\nmax_epsilon = 6.0")
     spec.write_text(all_spent.replace('title = "A panel"', 'title = "The panel"'), encoding="utf-8")
-    told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
+    told, _ = run_release(ReleaseSpec.load(spec), again=False, rotate=False)
     assert told["version"] == "1.2.1"
     one, other = (ReleaseFolder(place / "releases" / "panel" / version) for version in ("1.2.0", "1.2.1"))
     assert one.data.read_bytes() == other.data.read_bytes()
@@ -367,7 +367,7 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     # Drawn once more, people changed since this version too: other tables, which cost what they cost.
     spec.write_text(text.replace("epsilon = 2.0", "epsilon = 2.0\nmax_epsilon = 6.2"), encoding="utf-8")
     with pytest.raises(SpecError, match=r"max_epsilon"):
-        go(ReleaseSpec.load(spec), again=True, rotate=False)
+        run_release(ReleaseSpec.load(spec), again=True, rotate=False)
     assert not (place / "releases" / "panel" / "1.2.2").exists()
 
 
@@ -404,5 +404,5 @@ def test_a_series_that_leaves_out_what_others_of_the_register_spent_is_refused(
     monkeypatch.setattr(protected, "_before", lambda *_: [])
     monkeypatch.setattr("funnel.pipeline.tasks.protect.require_records", lambda *_: None)
     with pytest.raises(ReleaseRefused, match=r"spent: is 2\.0, and all series of the register have spent 8\.0"):
-        go(ReleaseSpec.load(spec), again=False, rotate=False)
+        run_release(ReleaseSpec.load(spec), again=False, rotate=False)
     assert not (place / "releases" / "others" / "1.0.0").exists()

@@ -22,7 +22,7 @@ from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows import pipeline
-from funnel.pipeline.flows.pipeline import Done, go
+from funnel.pipeline.flows.pipeline import Done, run_release
 from funnel.pipeline.tasks import ingest
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.release import protected, protected_tables, secret
@@ -155,7 +155,7 @@ def released(
     path = make_project(folder, spec, table)
     # Versions of one series have noise of their own.
     with arranged(patch, len([*folder.glob("releases/*/*")]), noisy, changes, means) as drawn:
-        told, done = go(ReleaseSpec.load(path), again=False, rotate=False)
+        told, done = run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert done is not None
     (counts,) = drawn
     return Released(ReleaseFolder(Path(told["folder"])), told, done, counts)

@@ -10,7 +10,7 @@ from funnel.audit.check import Result, State
 from funnel.audit.recheck import require_audited
 from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.ledger.account import Account, ledger_of
 from funnel.pipeline.tasks import publish as publishing
 from funnel.release.internal_report import InternalReport
@@ -35,7 +35,7 @@ def test_a_negative_verdict_publishes_nothing(
     spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
     monkeypatch.setattr("funnel.pipeline.flows.pipeline.validate", lambda *_: verdict)
     with pytest.raises(ReleaseRefused, match=rf"^nothing was published: .*{sentence}"):
-        go(spec, False, False)
+        run_release(spec, False, False)
     series = tmp_path / "releases" / "people"
     assert versions(series) == []
     assert list(series.iterdir()) == []
@@ -46,11 +46,11 @@ def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
 ) -> None:
     """A release that took over the rows of another is no further draw."""
     path = make_project(tmp_path, PLAIN)
-    published = [go(ReleaseSpec.load(path), False, False)[0]]
-    published.append(go(ReleaseSpec.load(path), True, False)[0])
+    published = [run_release(ReleaseSpec.load(path), False, False)[0]]
+    published.append(run_release(ReleaseSpec.load(path), True, False)[0])
     for title in ("Another title", "A third title"):
         path.write_text(PLAIN.replace("People of a test", title))
-        published.append(go(ReleaseSpec.load(path), False, False)[0])
+        published.append(run_release(ReleaseSpec.load(path), False, False)[0])
     assert [one["drawn"] for one in published] == [True, True, False, False]
     assert [one["version"] for one in published] == ["1.0.0", "1.0.1", "1.0.2", "1.0.3"]
     reports = [PublicReport.read(ReleaseFolder(Path(one["folder"])).numbers) for one in published]
@@ -76,9 +76,9 @@ def test_what_the_ledger_could_not_be_told_is_told_and_caught_up(
     spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
     with monkeypatch.context() as patch:
         patch.setattr(Account, "published", lambda _: "the ledger was away")
-        told, _ = go(spec, False, False)
+        told, _ = run_release(spec, False, False)
     assert (told["status"], told["warnings"][-1]) == ("published", "the ledger was away")
-    assert go(spec, False, False)[0]["status"] == "unchanged"
+    assert run_release(spec, False, False)[0]["status"] == "unchanged"
 
 
 HELD = PLAIN + "\n[approval]\nrequired = true\n"
@@ -104,13 +104,13 @@ def test_what_fails_its_own_audit_is_refused_and_entered(
         with pytest.raises(
             ReleaseRefused, match=r"^nothing was published: its own audit failed: record: .*time"
         ) as told:
-            go(spec, False, False)
+            run_release(spec, False, False)
     assert told.value.exit_code == 8
     series = tmp_path / "releases" / "people"
     assert [path.name for path in series.iterdir()] == []
     with ledger_of(spec, read_only=True) as ledger:
         assert [entry.event.kind for entry in ledger.entries(series="people")] == ["refused"]
-    assert go(spec, False, False)[0]["status"] == ("published" if text is PLAIN else "held")
+    assert run_release(spec, False, False)[0]["status"] == ("published" if text is PLAIN else "held")
 
 
 def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
@@ -128,7 +128,7 @@ def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "recheck", heard)
-        told, _ = go(small(tmp_path), False, False)
+        told, _ = run_release(small(tmp_path), False, False)
     after = recheck(ReleaseFolder(Path(told["folder"])), Told(render=publishing.page_renderer()))
     # The index of the series has the version once it is in its place.
     assert [check for check in after if check.name != "newest version"] == seen[0]
@@ -141,7 +141,7 @@ def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
 def test_what_could_not_be_checked_is_refused_but_for_the_writer_of_rows_that_are_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, taken_over: bool
 ) -> None:
-    told, _ = go(small(tmp_path), False, False)
+    told, _ = run_release(small(tmp_path), False, False)
     folder = ReleaseFolder(Path(told["folder"]))
     record = Record.read(folder.record)
     coming = Coming(folder.root.with_name("1.0.1"), tmp_path / ".funnel", record, taken_over=taken_over)

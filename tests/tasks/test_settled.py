@@ -10,7 +10,7 @@ import pytest
 
 from funnel.errors import DataError, LedgerError
 from funnel.pipeline.tasks import committed as module
-from funnel.pipeline.tasks.committed import committed_version, settle
+from funnel.pipeline.tasks.committed import commit_answer, committed_version
 from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
@@ -67,7 +67,7 @@ def test_it_is_said_of_this_spec_source_secret_code_and_version_alone(
         return committed_version(spec, work, series, secret)
 
     assert found() is None
-    settle(spec, work, series, open_source(spec.reading).files.digest(), SECRET)
+    commit_answer(spec, work, series, open_source(spec.reading).files.digest(), SECRET)
     assert work.stat().st_mode & 0o777 == 0o700
     assert found() == Version(1, 0, 0)
     assert found(None) is None
@@ -101,7 +101,7 @@ def test_it_is_said_of_this_spec_source_secret_code_and_version_alone(
 def test_of_files_that_are_not_what_was_published_it_is_an_error(released: ReleaseFolder, tmp_path: Path) -> None:
     spec = ReleaseSpec.load(released.root.parents[2] / "people.toml")
     series = Series.of(spec)
-    settle(spec, tmp_path, series, open_source(spec.reading).files.digest(), None)
+    commit_answer(spec, tmp_path, series, open_source(spec.reading).files.digest(), None)
     content = released.report.read_bytes()
     released.report.write_bytes(content + b" ")
     with pytest.raises(LedgerError, match="gone or was changed"):
@@ -119,7 +119,7 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
     spec = ReleaseSpec.load(released.root.parents[2] / "people.toml")
     digest = open_source(spec.reading).files.digest()
     with open_series(spec) as series:
-        settle(spec, tmp_path, series, digest, None)
+        commit_answer(spec, tmp_path, series, digest, None)
         assert committed_version(spec, tmp_path, series, None) == Version(1, 0, 0)
         with series.incoming() as folder:
             private_folder(folder.audit)
@@ -131,7 +131,7 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
             series.held.hold(folder, Version(1, 1, 0), verdict)
         # What was settled before was about another newest version.
         assert committed_version(spec, tmp_path, series, None) is None
-        settle(spec, tmp_path, series, digest, None)
+        commit_answer(spec, tmp_path, series, digest, None)
         assert committed_version(spec, tmp_path, series, None) == Version(1, 1, 0)
         # It was never published, so its files are no public ones; whoever tells that it waits looks at them.
         released.report.write_text("another")
@@ -142,5 +142,5 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
 
 def test_before_the_first_version_nothing_is_settled(tmp_path: Path) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, SPEC))
-    settle(spec, tmp_path / "work", Series.of(spec), open_source(spec.reading).files.digest(), None)
+    commit_answer(spec, tmp_path / "work", Series.of(spec), open_source(spec.reading).files.digest(), None)
     assert committed_version(spec, tmp_path / "work", Series.of(spec), None) is None

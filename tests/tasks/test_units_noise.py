@@ -16,7 +16,7 @@ import pytest
 from funnel.audit.histories import recount_histories
 from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.pipeline.expectations import Finished
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies
@@ -191,7 +191,7 @@ def test_a_unit_less_changes_nothing_but_the_rows(
 def test_a_plan_and_then_the_release_have_the_same_first_rows_and_the_same_noise(tmp_path: Path) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, SPEC, encounters(0)))
     looked = [preview(spec, quiet).protected.frequencies for _ in range(2)]
-    told, _ = go(spec, again=False, rotate=False)
+    told, _ = run_release(spec, again=False, rotate=False)
     document = FrequenciesDocument.read(ReleaseFolder(Path(told["folder"])).frequencies)
     for found in looked:
         assert found.rows is not None
@@ -217,7 +217,7 @@ def test_rows_that_are_taken_over_keep_first_rows_and_noise(
         return as_it_is(self, name)
 
     monkeypatch.setattr(Finished, "table", table)
-    told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
+    told, _ = run_release(ReleaseSpec.load(spec), again=False, rotate=False)
     assert told["version"] == "1.1.1"
     first, one, other = (ReleaseFolder(place / "releases" / "encounters" / f"1.{v}") for v in ("0.0", "1.0", "1.1"))
     assert one.data.read_bytes() == other.data.read_bytes()

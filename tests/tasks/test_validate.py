@@ -98,18 +98,18 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
 ) -> None:
     path = make_project(tmp_path, PLAIN)
     spec = ReleaseSpec.load(path)
-    _, done = pipeline.go(spec, False, False)
+    _, done = pipeline.run_release(spec, False, False)
     assert done is not None
     stale: Snapshot = done.snapshot
     pq.write_table(adult_rows(1000, 3000), tmp_path / "people.parquet")
     monkeypatch.setattr(pipeline, "ingest", lambda *_: stale)
     # Asked for again, the stale rows would be drawn; unasked, the version would be called unchanged.
     with pytest.raises(ReleaseRefused, match="digest of the snapshot is not that of the source"):
-        pipeline.go(spec, True, False)
+        pipeline.run_release(spec, True, False)
     with pytest.raises(
         ReleaseRefused, match=r"version 1\.0\.0 was made from another source than the one that is there"
     ):
-        pipeline.go(spec, False, False)
+        pipeline.run_release(spec, False, False)
     assert [
         one.name for one in (tmp_path / "releases" / "people").iterdir() if one.is_dir() and not one.is_symlink()
     ] == ["1.0.0"]
@@ -119,7 +119,7 @@ def test_a_look_that_takes_another_source_for_the_same_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
-    pipeline.go(spec, False, False)
+    pipeline.run_release(spec, False, False)
     told = look(spec)
     assert told is not None
     assert told["status"] == "unchanged"

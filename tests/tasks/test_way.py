@@ -12,9 +12,9 @@ import pytest
 
 from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks import optimise as optimise_module
-from funnel.pipeline.tasks.secret_store import read_secret_block
+from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import FILE, NEXT
@@ -33,7 +33,7 @@ def people(folder: Path) -> Path:
 
 
 def gone(spec: Path, again: bool = False, rotate: bool = False) -> dict[str, Any]:
-    return go(ReleaseSpec.load(spec), again, rotate)[0]
+    return run_release(ReleaseSpec.load(spec), again, rotate)[0]
 
 
 def test_answers_stay_until_the_secret_is_rotated(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_doubts_about_the_estimate_are_told_and_kept(tmp_path: Path, monkeypatch
     monkeypatch.setattr("funnel.pipeline.flows.pipeline.doubts", lambda joint, guarantee: ("a doubt", "another"))
     heard: list[str] = []
     with listening(lambda what, done, total: heard.append(what)):
-        told, done = go(ReleaseSpec.load(make_project(tmp_path, PLAIN)), False, False)
+        told, done = run_release(ReleaseSpec.load(make_project(tmp_path, PLAIN)), False, False)
     assert told["warnings"] == ["a doubt", "another"]
     assert done is not None
     assert done.warnings == ("a doubt", "another")

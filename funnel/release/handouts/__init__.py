@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from funnel.release.handouts.catalogue import catalogue
-from funnel.release.handouts.channel_table import channel_table
+from funnel.release.handouts.channel_tables import channel_table, estimator_table
 from funnel.release.handouts.citation import citation
-from funnel.release.handouts.estimator_table import estimator_table
 from funnel.release.handouts.readme import CHANNEL, ESTIMATOR, has_csv, readme
 from funnel.release.published_values import published_values
 

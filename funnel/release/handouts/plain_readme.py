@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from funnel.release.handouts.channel_table import likely_pairs
+from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.public import rounded_up
 
 # Of epsilon, where a part went into learning which values there are: what counts are left with.

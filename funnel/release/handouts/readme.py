@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from funnel.release.handouts.channel_table import likely_pairs
+from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.handouts.citation import publisher
 from funnel.release.handouts.plain_readme import counting
 from funnel.release.privacy_block import KEY

@@ -5,9 +5,14 @@ figures stay in the internal evidence. Public writers take the frozen types of t
 """
 
 from funnel.release.public.comparison import compared, costed, weighed
-from funnel.release.public.findings import PublicConfidence, PublicConsistency, PublicFindings, largest_ratios
+from funnel.release.public.findings import (
+    PublicConfidence,
+    PublicConsistency,
+    PublicFindings,
+    PublicRelease,
+    largest_ratios,
+)
 from funnel.release.public.public_distributions import PublicDistributions
-from funnel.release.public.public_release import PublicRelease
 from funnel.release.public.rounding import (
     LEVEL_DIGITS,
     LIFT_DIGITS,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from funnel.findings.of_release import Audited, DistributionFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Explained
+from funnel.protocol import Protocol
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
@@ -139,7 +142,7 @@ class PublicFindings:
         return cls(
             guarantee=findings.guarantee,
             holds=findings.holds,
-            level=levels.told(findings.level),
+            level=levels.public(findings.level),
             level_factor=_factor(findings, levels),
             rules_out=_rules_out(findings),
             worst_of_many_laws=findings.level_ratio is None,
@@ -168,7 +171,7 @@ class PublicFindings:
                 findings.confidence.doubtful,
             ),
             robust_level=levels.known(findings.robust_level),
-            plain_level=levels.told(findings.plain_level),
+            plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
             history=None if audited.history is None else PublicHistory.of(audited.history, laws),
             explained=None
@@ -191,12 +194,12 @@ class _Levels:
     holds: bool
     constant: bool
 
-    def told(self, level: float) -> float:
+    def public(self, level: float) -> float:
         # That a protocol tells nothing at all can be seen from its weights, whatever the counts are.
         return 0.0 if self.constant and level == 0 else public_level(level, self.guarantee, self.holds)
 
     def known(self, level: float | None) -> float | None:
-        return None if level is None else self.told(level)
+        return None if level is None else self.public(level)
 
 
 def _is_constant(laws: PublicDistributions) -> bool:
@@ -256,7 +259,7 @@ def _factor(findings: DistributionFindings, levels: _Levels) -> float | None:
         level = findings.level
     else:
         return None
-    return rounded_up(math.exp(levels.told(level)))
+    return rounded_up(math.exp(levels.public(level)))
 
 
 def _rules_out(findings: DistributionFindings) -> bool:
@@ -264,3 +267,39 @@ def _rules_out(findings: DistributionFindings) -> bool:
     if not math.isinf(findings.level) or findings.level_ratio is not None:
         return False
     return bool(findings.witness_given) or bool((findings.lift == 0).any())
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRelease:
+    """What is told of the people of a release, beside the rows and the protocol that they were drawn from.
+
+    Attributes
+    ----------
+    laws : PublicDistributions
+    findings : PublicFindings
+    mechanisms : tuple of dict
+        The comparison of mechanisms, best first, with the keys of `funnel.planning.PlanRow.to_dict`.
+    """
+
+    laws: PublicDistributions
+    findings: PublicFindings
+    mechanisms: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(
+        cls,
+        audited: Audited,
+        protocol: Protocol,
+        guarantee: Guarantee,
+        mechanisms: Iterable[dict[str, Any]] = (),
+    ) -> Self:
+        """Of public frequencies and what was found under them.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        laws = PublicDistributions.of(audited.frequencies, protocol)
+        told = tuple(laws.compared(row, guarantee) for row in mechanisms)
+        return cls(laws, PublicFindings.of(audited, guarantee, laws), told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public.comparison import compared
 from funnel.release.public.rounding import (
+    RECORDS,
     distribution_of_rare,
     lift_step,
     nats_step,
@@ -172,3 +173,37 @@ class PublicDistributions:
             # What is certain of the rarest secret would limit the others by a share that is known only roughly.
             highest = 1 - lifts[0] * (1 - above)
         return np.clip(least[0], 0.0, 1.0), np.clip(highest, 0.0, 1.0)
+
+
+Words = Literal["hardly any", "some", "many", "most"]
+
+
+@dataclass(frozen=True)
+class PublicRarity:
+    """Rare values and combinations.
+
+    Attributes
+    ----------
+    records : int
+        A published share of one step stands for about this many records, or fewer.
+    inputs, secrets : int
+        Values with such a share.
+    combinations : str
+        Of the combinations of secret and published values, how many have fewer than ten records, none included: up to a
+        twentieth, up to a quarter, up to half, or more.
+    """
+
+    records: int
+    inputs: int
+    secrets: int
+    combinations: Words
+
+    @classmethod
+    def of(cls, frequencies: Frequencies, laws: PublicDistributions) -> PublicRarity:
+        """Of public frequencies and their published laws."""
+        inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
+        share = float((frequencies.joint.counts < RECORDS).mean())
+        words: Words = (
+            "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
+        )
+        return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, words)

@@ -12,12 +12,12 @@ from funnel.findings.attacks import Attack, Channel, attack, both_versions, true
 from funnel.findings.learned import learn
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
-from funnel.release.decision import Earlier
 from funnel.release.documents import ProtocolDocument
+from funnel.release.earlier import Earlier
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
-from funnel.source.side_columns import Beside
+from funnel.source.side_columns import SideKnowledge
 
 # 256 MB of counts.
 _MOST_CELLS = 1 << 25
@@ -40,7 +40,7 @@ def alone(joint: Joint, protocol: Protocol) -> AttackFigures:
     return _figures("nothing", attack(read.counts[:, :, np.newaxis], _channel(protocol, read)))
 
 
-def beside(joint: Joint, protocol: Protocol, known: Beside) -> tuple[AttackFigures, ...]:
+def with_side_columns(joint: Joint, protocol: Protocol, known: SideKnowledge) -> tuple[AttackFigures, ...]:
     """Attackers who know one more column of the source, worst first; then the columns that were left out."""
     read = joint.read_by(protocol.inputs.columns)
     channel = _channel(protocol, read)
@@ -115,7 +115,7 @@ def _same_words(before: Origin, origin: Origin) -> bool:
     )
 
 
-def learned(known: Beside, joint: Joint, protocol: Protocol) -> LearnedFigures:
+def learned(known: SideKnowledge, joint: Joint, protocol: Protocol) -> LearnedFigures:
     """What a classifier learns, or why there is none."""
     read = joint.read_by(protocol.inputs.columns)
     sample = known.sample.copy()

@@ -15,8 +15,8 @@ from funnel.joint import Joint
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol
 from funnel.register.register import Register
-from funnel.release.decision import Earlier
 from funnel.release.document import dump
+from funnel.release.earlier import Earlier
 from funnel.release.findings import FindingsDocument, history_part
 from funnel.release.internal_report import (
     AttackFigures,

@@ -84,14 +84,14 @@ def internal_report(
         unchanged=content.unchanged,
         set_aside=set_aside,
         within=_within(content),
-        software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
+        software={**software, **_other_software(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
         estimated=_estimated(content),
         disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
 
-def _beside() -> dict[str, str]:
+def _other_software() -> dict[str, str]:
     return {name: found for name in _JUDGES if (found := installed(name)) is not None}
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from funnel.estimation import ExpectedErrors
-from funnel.guarantees import Guarantee
+from funnel.console import frequencies_line
+from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.numbers import utility_for
 from funnel.preview.counted import Preview
+from funnel.preview.spec_plan import SpecPlan
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT
 from funnel.release.cache import Cache
@@ -24,6 +25,7 @@ from funnel.spec import ReleaseSpec
 from funnel.tradeoff import Sweep, UnchangedCurve, alternatives, sweep, unchanged_curve
 
 PAGE = "plan.html"
+_ALONE = "This page is about a version that stands alone; what is kept given earlier versions is in the plan itself."
 
 T = TypeVar("T")
 
@@ -33,14 +35,7 @@ def page_of(spec: ReleaseSpec) -> Path:
     return spec.workspace_folder / spec.name / PAGE
 
 
-def write_plan(
-    spec: ReleaseSpec,
-    found: Preview,
-    bounds: Sequence[tuple[Guarantee, Sequence[str], ExpectedErrors | None]],
-    frequencies: str,
-    path: Path | None,
-    progress: Progress,
-) -> Path:
+def write_plan(plan: SpecPlan, found: Preview, path: Path | None, progress: Progress) -> Path:
     """Look at every mechanism at several budgets and at what else could be published, and write the page.
 
     What was looked at before, for the same counts and by the same code, is taken from the workspace: a run that was
@@ -48,12 +43,9 @@ def write_plan(
 
     Parameters
     ----------
-    spec : ReleaseSpec
+    plan : SpecPlan
     found : Preview
-    bounds : sequence of (Guarantee, sentences, ExpectedErrors or None)
-        With what the console says of each, and how exactly the best release would let shares be estimated.
-    frequencies : str
-        What protects the frequencies, in one line.
+        What was planned for.
     path : Path or None
         By default `page_of` the spec.
     progress : callable
@@ -65,21 +57,26 @@ def write_plan(
     PipelineError
         If worker processes keep dying.
     """
+    spec = plan.spec
+    alone = [_ALONE] if spec.history is not None and spec.history.people == "same" else []
     counted, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
     joint, settled = counted.over_published(spec.publish), found.settled or spec
     useful = utility_for(settled, joint)
 
     def looked_at(workers: Workers, cache: Cache) -> list[PlannedBound]:
         made = []
-        for bound, notes, errors in bounds:
+        for planned in plan.bounds:
+            bound, sure = parse_guarantee(planned.guarantee), planned.certainty
+            notes = (*([] if sure is None else [sure.sentence]), *planned.warnings, *alone)
             unchanged = None
             if spec.mechanism.name == INVARIANT:
                 unchanged = unchanged_curve(joint, bound, spec.mechanism.weights, workers, cache, progress=progress)
             swept = _swept(joint, bound, spec, unchanged, useful, workers, cache, progress)
             others = alternatives(settled, counted, bound, noise, workers, cache, progress=progress, utility=useful)
-            made.append(PlannedBound(swept, others, tuple(notes), errors, unchanged))
+            made.append(PlannedBound(swept, others, notes, planned.errors, unchanged))
         return made
 
+    frequencies = frequencies_line(plan.protection)
     return write_page(
         spec, path, looked_at, lambda planned: render_plan(spec, joint, planned, frequencies, software_name())
     )

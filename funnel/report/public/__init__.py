@@ -6,8 +6,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.release.public_report import PublicReport
 from funnel.report.figures import SpreadChart, spread_chart, version_chart
 from funnel.report.page import bound, render
-from funnel.report.promise import Promise, promised_by
 from funnel.report.public.public_figures import public_report
+from funnel.report.public.report_tables import Promise, promised_by
 
 __all__ = ["public_report", "render_public"]
 

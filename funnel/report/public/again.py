@@ -13,8 +13,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
 from funnel.release.protection import Protection
 from funnel.release.public import PublicDistributions, PublicFindings
+from funnel.release.public.public_distributions import PublicRarity
 from funnel.release.public_accuracy import PublicAccuracy
-from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import PublicReport
 from funnel.release.published_values import published_values
 from funnel.report.content import MechanismNote, PublicContent, SourceNote

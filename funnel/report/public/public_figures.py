@@ -24,9 +24,8 @@ from funnel.release.public_report import (
 )
 from funnel.report.content import PublicContent, ReportContent, protected_frequencies
 from funnel.report.estimated import estimated
-from funnel.report.promise import promised_by
 from funnel.report.public import report_tables
-from funnel.report.public.report_tables import level
+from funnel.report.public.report_tables import level, promised_by
 
 
 def public_report(content: ReportContent) -> PublicReport:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.guarantees import LDP, LIP, Guarantee
+from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.published import meaning_for
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
@@ -29,7 +33,43 @@ from funnel.release.public_report import (
     TrueValue,
 )
 from funnel.report.content import PublicContent
-from funnel.report.promise import Promise
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The limits that a guarantee sets whatever the data are.
+
+    Attributes
+    ----------
+    kind : str
+        Which words fit: ``"lip"``, ``"ldp"``, or ``"other"`` for the words the guarantee has for itself.
+    meaning : str
+        Those words.
+    factor : float
+        e^budget, or a factor that no protocol can reach where that is smaller.
+    lift_limits : tuple of two floats, or None
+        Least and largest lift P(s|y)/P(s) allowed, where the guarantee limits lifts one by one.
+    ratio_limit : float or None
+        Largest P(y|s)/P(y|s') allowed, where the guarantee compares secrets.
+    """
+
+    kind: str
+    meaning: str
+    factor: float
+    lift_limits: tuple[float, float] | None
+    ratio_limit: float | None
+
+
+def promised_by(guarantee: Guarantee, read: Sequence[str] = (), secret: Sequence[str] = ()) -> Promise:
+    """The limits that a guarantee sets for a protocol that reads these columns.
+
+    Limits and words are those of the guarantee itself, so that adding one needs no change here. LIP and LDP, and what
+    derives from them, have longer words in the templates of the report, with an example from the data.
+    """
+    kind = "lip" if isinstance(guarantee, LIP) else "ldp" if isinstance(guarantee, LDP) else "other"
+    factor = capped_exp(guarantee.budget)
+    return Promise(kind, meaning_for(guarantee, read, secret), factor, guarantee.lift_limits, guarantee.ratio_limit)
+
 
 MAX_ROWS = 50
 TOP_SOURCES = 3
@@ -157,7 +197,7 @@ def heat(content: PublicContent) -> Heat:
     down = largest(laws.p_output, MAX_HEAT)
     matrix = np.zeros((b, len(across)))
     for column, x in enumerate(across):
-        possible, weights = protocol.law(x)
+        possible, weights = protocol.conditional(x)
         matrix[possible, column] = weights / np.float64(DENOMINATOR)
     shown = matrix[down]
     if len(down) < b:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from funnel.audit.page import check_followed, check_numbers
 from funnel.audit.recheck import Told
 from funnel.errors import DataError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
@@ -122,7 +122,7 @@ RENDER, COMPARE = page_renderer(), figures_again()
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
     spec = make_project(tmp_path_factory.mktemp("forged"), TEXT)
-    return ReleaseFolder(Path(go(ReleaseSpec.load(spec), False, False)[0]["folder"]))
+    return ReleaseFolder(Path(run_release(ReleaseSpec.load(spec), False, False)[0]["folder"]))
 
 
 def put(content: Any, path: Path_, change: Change) -> bool:

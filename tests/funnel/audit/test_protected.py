@@ -15,7 +15,7 @@ from funnel.audit.frequencies import check_frequencies
 from funnel.audit.protected import mean_limits, read_frequencies
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import DataError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -34,7 +34,7 @@ SEALS = {"signature", "package", "record"}
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = make_project(tmp_path_factory.mktemp("protected"), TEXT)
-    told, _ = go(ReleaseSpec.load(spec), False, False)
+    told, _ = run_release(ReleaseSpec.load(spec), False, False)
     return Path(told["folder"])
 
 

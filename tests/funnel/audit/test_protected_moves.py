@@ -14,7 +14,7 @@ import pytest
 
 from funnel.audit.check import Result
 from funnel.audit.protected import check_protected
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import limits_of, scale_of
 from funnel.release.documents import ProtocolDocument
@@ -75,7 +75,7 @@ def frequencies(rows: bool = False) -> dict[str, Any]:
 def document(tmp_path_factory: pytest.TempPathFactory) -> ProtocolDocument:
     """A protocol that says the same numbers of its noise."""
     text = SPEC.replace("[source]", '[mechanism]\nname = "grr"\n\n[source]', 1)
-    told, _ = go(ReleaseSpec.load(make_project(tmp_path_factory.mktemp("plain"), text)), False, False)
+    told, _ = run_release(ReleaseSpec.load(make_project(tmp_path_factory.mktemp("plain"), text)), False, False)
     found = ProtocolDocument.read(Path(told["folder"]) / "protocol.json")
     said = found.frequencies.model_copy(update={**NUMBERS, "protection": "noise"})
     return found.model_copy(update={"frequencies": said})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from funnel.estimation.counted_shares import CountedShares
+from funnel.estimation.share_information import CountedShares
 
 
 def test_a_cell_that_always_stays_has_no_error_whatever_sums_round_to() -> None:

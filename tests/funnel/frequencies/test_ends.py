@@ -12,11 +12,11 @@ import pytest
 import funnel
 from funnel import LIP, Joint
 from funnel.frequencies import helping, noise_forecast
-from funnel.frequencies.helping import MAX_ROWS, Help
+from funnel.frequencies.helping import MAX_ROWS, Help, expected
 from funnel.frequencies.limits import _least_power, _negative_binomial
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.noise_forecast import Cost, NoiseForecast, forecast_noise
-from funnel.frequencies.other_sizes import expected
+from funnel.settings.protection_settings import FrequencySettings
 
 # Two values of the secret that hardly anybody has.
 RARE = Joint.from_counts([[4000, 2000], [1800, 2400], [12, 6], [5, 8]], secret=["ill", "well", "rare", "odd"])
@@ -91,7 +91,8 @@ def test_hardly_anything_is_nothing() -> None:
 def test_values_are_made_one_only_where_that_helps(helps: Help | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_forecast, "what_would_help", lambda *_: helps)
     monkeypatch.setattr(noise_forecast, "made_one", lambda *_: pytest.fail("no values are named"))
-    found = forecast_noise(RARE, LIP(0.8), 1.0, 0.01, epsilons=(), sizes=(), seconds=0.05)
+    settings = FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)
+    found = forecast_noise(RARE, LIP(0.8), settings, epsilons=(), sizes=(), seconds=0.05)
     assert found is not None
     assert found.help == helps
 

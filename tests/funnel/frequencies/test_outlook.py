@@ -6,6 +6,7 @@ import json
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +21,17 @@ from funnel import LDP, LIP, Joint, SpecError, parse_guarantee
 from funnel.certainty import Certainty
 from funnel.cli import main
 from funnel.console import Console
-from funnel.frequencies.helping import what_would_help
+from funnel.frequencies.helping import expected, scaled, what_would_help
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.noise_forecast import NoiseForecast, forecast_noise
-from funnel.frequencies.other_sizes import expected, scaled
+from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.sample_size import grouped
+from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 from tests.public import UNPROTECTED
 
+NOISE = FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)
 COUNTS = np.array([[400, 200, 150], [180, 240, 330]])
 # Two values of the secret that hardly anybody has.
 RARE = np.array([[4000, 2000, 1500], [1800, 2400, 3300], [12, 6, 5], [5, 8, 9]])
@@ -40,9 +43,13 @@ def settled() -> NoiseForecast:
     return small()
 
 
+def plan_of(spec: ReleaseSpec, joint: Joint, costing: bool = False, **found: Any) -> SpecPlan:
+    return SpecPlan(spec, joint, UNPROTECTED, [BoundPlan("ldp:0.5", (), **found)], costing=costing)
+
+
 def small(**changes: object) -> NoiseForecast:
     settings = {"epsilons": (0.3, 3.0), "sizes": (750, 3000), **changes}
-    found = forecast_noise(Joint.from_counts(COUNTS), LDP(0.5), 1.0, 0.01, **settings)  # type: ignore[arg-type]
+    found = forecast_noise(Joint.from_counts(COUNTS), LDP(0.5), NOISE, **settings)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -118,14 +125,14 @@ def test_what_learning_values_costs_is_noise_for_the_counts() -> None:
 
 def test_a_bound_for_the_published_counts_alone_has_no_such_costs() -> None:
     joint = Joint.from_counts(COUNTS)
-    assert forecast_noise(joint, parse_guarantee("mi:0.1"), 1.0, 0.01) is None
-    assert forecast_noise(joint, LIP(0.0), 1.0, 0.01) is None
+    assert forecast_noise(joint, parse_guarantee("mi:0.1"), NOISE) is None
+    assert forecast_noise(joint, LIP(0.0), NOISE) is None
 
 
 def test_where_the_table_is_too_small_what_helps_is_said_and_does() -> None:
     joint = Joint.from_counts(RARE, secret=["ill", "well", "rare", "odd"])
     guarantee, noise = LIP(0.8), Noise(1.0, 0.0, 0.01)
-    found = forecast_noise(joint, guarantee, 1.0, 0.01, epsilons=(10.0,), sizes=())
+    found = forecast_noise(joint, guarantee, NOISE, epsilons=(10.0,), sizes=())
     assert found is not None
     assert found.help is not None
     assert found.help.n is not None
@@ -150,7 +157,7 @@ def test_where_the_table_is_too_small_what_helps_is_said_and_does() -> None:
 
 def test_nothing_has_to_help_where_noise_costs_little() -> None:
     joint = Joint.from_counts(COUNTS * 100)
-    found = forecast_noise(joint, LDP(0.5), 1.0, 0.01, epsilons=(), sizes=())
+    found = forecast_noise(joint, LDP(0.5), NOISE, epsilons=(), sizes=())
     assert found is not None
     assert found.help is None
     assert found.sentence is None
@@ -160,7 +167,7 @@ def test_nothing_has_to_help_where_noise_costs_little() -> None:
 
 def test_a_cell_that_cannot_be_had_says_why() -> None:
     joint = Joint.from_counts([[400, 200], [180, 240], [0, 1]])
-    found = forecast_noise(joint, parse_guarantee("rldp:1.0,0.05"), 1.0, 0.01, epsilons=(), sizes=(100,), seconds=0.1)
+    found = forecast_noise(joint, parse_guarantee("rldp:1.0,0.05"), NOISE, epsilons=(), sizes=(100,), seconds=0.1)
     assert found is not None
     without = found.cost(100, None)
     assert without.kept is None
@@ -186,12 +193,12 @@ def test_a_plan_computes_it_if_asked(tmp_path: Path) -> None:
 def test_a_console_shows_tables_and_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     joint, found = Joint.from_counts(COUNTS), settled()
     spec = ReleaseSpec.load(make_project(tmp_path))
-    for noise in ([found], [None]):
-        Console(False).print_plan(spec, joint, [("ldp:0.5", ())], [()], [None], UNPROTECTED, None, None, noise)
+    for noise in (found, None):
+        Console(False).print_plan(plan_of(spec, joint, noise=noise, costing=True))
         text = capsys.readouterr().out
-        assert all(line in text for line in found.lines()) == (noise == [found])
-        assert ("no table of what noise costs" in text) == (noise == [None])
-    Console(True).print_plan(spec, joint, [("ldp:0.5", ())], [()], [None], UNPROTECTED)
+        assert all(line in text for line in found.lines()) == (noise == found)
+        assert ("no table of what noise costs" in text) == (noise is None)
+    Console(True).print_plan(plan_of(spec, joint))
     assert json.loads(capsys.readouterr().out)["frequencies"]["outlook"] is None
     table = [line.split() for line in found.lines() if line.lstrip().startswith("1,500")]
     assert table[0][2:] == [found.cost(1500, epsilon).share for epsilon in (None, *found.epsilons)]
@@ -205,8 +212,8 @@ def test_a_plan_that_loses_much_to_noise_points_to_it(tmp_path: Path, capsys: py
         ("sample and noise", 0.4, None, True),
         ("noise", 0.5, None, False),
         ("sample", 0.4, None, False),
-        ("noise", 0.4, [settled()], False),
+        ("noise", 0.4, settled(), False),
     ):
-        sure = [Certainty("ldp:0.5", "ldp:0.5", why, kept, 0.9, 1.0, (0.05,))]
-        Console(False).print_plan(spec, joint, [("ldp:0.5", ())], [()], [None], UNPROTECTED, sure, None, noise)
+        sure = Certainty("ldp:0.5", "ldp:0.5", why, kept, 0.9, 1.0, (0.05,))
+        Console(False).print_plan(plan_of(spec, joint, noise is not None, certainty=sure, noise=noise))
         assert (hint in capsys.readouterr().out) == pointed

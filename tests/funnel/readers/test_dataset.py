@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError
-from funnel.readers.reader import Source
+from funnel.readers.formats import Source
 from funnel.readers.source_files import find_files
 from funnel.source import count_joint, open_source
 from tests.projects import spec_of

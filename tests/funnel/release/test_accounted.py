@@ -9,7 +9,7 @@ import pytest
 
 from funnel.errors import LedgerError
 from funnel.release.accounted import require_accounted, require_same_spec
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.series import open_series

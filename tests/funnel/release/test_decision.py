@@ -15,17 +15,8 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.decision import (
-    Draw,
-    Earlier,
-    TakeOver,
-    Unchanged,
-    decide,
-    fresh_draws,
-    origin_of,
-    secret_before,
-    warning_of_withdrawn,
-)
+from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
+from funnel.release.earlier import Earlier, fresh_draws, secret_before, warning_of_withdrawn
 from funnel.release.files import FileRef
 from funnel.release.layout import Version
 from funnel.release.record import Origin, Record

@@ -10,18 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.release.decision import (
-    Draw,
-    Earlier,
-    Rejected,
-    Submitted,
-    TakeOver,
-    Unchanged,
-    Waiting,
-    decide,
-    fresh_draws,
-    origin_of,
-)
+from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of
+from funnel.release.earlier import Earlier, Submitted, fresh_draws
 from funnel.release.layout import Version
 from funnel.release.record import Origin
 from tests.funnel.release.test_decision import (

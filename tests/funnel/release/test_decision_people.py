@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from funnel.errors import SpecError
-from funnel.release.decision import Draw, Earlier, Submitted, TakeOver, Unchanged, Waiting, decide, origin_of
+from funnel.release.decision import Draw, TakeOver, Unchanged, Waiting, decide, origin_of
+from funnel.release.earlier import Earlier, Submitted
 from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.snapshot import Snapshot

@@ -27,7 +27,7 @@ from funnel.estimation.linear import aimed_weights
 from funnel.recount.estimator import estimator_complaints
 from funnel.release.csv_cells import guarded
 from funnel.release.handouts import documentation
-from funnel.release.handouts.estimator_table import estimator_table
+from funnel.release.handouts.channel_tables import estimator_table
 from funnel.release.layout import ReleaseFolder
 from funnel.rounding import integer_weights
 

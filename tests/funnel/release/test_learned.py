@@ -12,7 +12,7 @@ from funnel.frequencies.selection import NOTHING
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.release import learned
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder

@@ -12,7 +12,8 @@ import pytest
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies.selection import NOTHING
 from funnel.joint import Joint
-from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide, origin_of
+from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
+from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder, Version

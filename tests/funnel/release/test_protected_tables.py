@@ -15,7 +15,7 @@ from funnel.errors import LedgerError, SpecError
 from funnel.frequencies.moves import Moves
 from funnel.frequencies.selection import NOTHING
 from funnel.frequencies.unit_tables import UnitCounts
-from funnel.release.decision import Earlier
+from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.layout import ReleaseFolder

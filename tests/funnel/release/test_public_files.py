@@ -20,7 +20,7 @@ import pytest
 from funnel import LIP, fit, measures
 from funnel.frequencies.noise_forecast import forecast_noise
 from funnel.pipeline.flows import artifacts, pipeline, plan
-from funnel.pipeline.flows.pipeline import Done, go
+from funnel.pipeline.flows.pipeline import Done, run_release
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.planning import PlanRow
 from funnel.release.coarse import coarsened
@@ -52,7 +52,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> ReleaseSpec:
 
 @pytest.fixture(scope="module")
 def done(spec: ReleaseSpec) -> Done:
-    published = go(spec, again=False, rotate=False)[1]
+    published = run_release(spec, again=False, rotate=False)[1]
     assert published is not None
     return published
 

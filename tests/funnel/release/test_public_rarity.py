@@ -7,7 +7,7 @@ import pytest
 
 from funnel import LIP, Joint, fit
 from funnel.release.public import PublicDistributions
-from funnel.release.public_rarity import PublicRarity
+from funnel.release.public.public_distributions import PublicRarity
 from tests.public import counted
 
 

@@ -191,7 +191,7 @@ def internal(adult: ReportContent) -> str:
         comparison_document(plan(adult.joint, LIP(1.0), mechanisms=["agglomeration", "identity"])).rows,
         attacks.Attacks(
             attacks.alone(adult.joint, adult.protocol),
-            attacks.beside(adult.joint, adult.protocol, known),
+            attacks.with_side_columns(adult.joint, adult.protocol, known),
             (attacks.alone(adult.joint, adult.protocol),),
             attacks.learned(known, adult.joint, adult.protocol),
         ),

@@ -14,7 +14,7 @@ from funnel.release.internal_report import AttackFigures, InternalReport, Learne
 from funnel.release.verdict import Judgement, Verdict
 from funnel.report import ReportContent, internal_report, render_internal
 from funnel.report.internal import attacks, observed
-from funnel.source.side_columns import Beside, SideColumn
+from funnel.source.side_columns import SideColumn, SideKnowledge
 
 Builder = Callable[..., ReportContent]
 Reader = Callable[[str], Any]
@@ -24,7 +24,7 @@ PASSED = Judgement(name="expect_rows", description="Rows are there.", passed=Tru
 NO_FOREST = LearnedFigures(reason="scikit-learn is not installed")
 
 
-def beside(joint: Joint) -> Beside:
+def beside(joint: Joint) -> SideKnowledge:
     """A column that tells the secret, one that tells nothing, and one that was left out."""
     c, a = joint.counts.shape
     telling = np.zeros((c, a, c), dtype=np.int64)
@@ -36,14 +36,14 @@ def beside(joint: Joint) -> Beside:
         SideColumn("silent", silent, 2, True, None),
         SideColumn("name", None, 0, False, "it has more than 100 values"),
     )
-    return Beside(columns, sample, ())
+    return SideKnowledge(columns, sample, ())
 
 
 def document(content: ReportContent, **changes: Any) -> InternalReport:
     known = beside(content.joint)
     settings: dict[str, Any] = {
         "alone": attacks.alone(content.joint, content.protocol),
-        "beside": attacks.beside(content.joint, content.protocol, known),
+        "beside": attacks.with_side_columns(content.joint, content.protocol, known),
         "versions": (AttackFigures(knows="version 1.0.0 as well", reason="its protocol is gone"),),
         "learned": NO_FOREST,
         "software": {"funnel": "0.1.0"},
@@ -112,7 +112,7 @@ def test_lifts_come_with_the_records_they_are_of(content: ReportContent) -> None
 
 
 def test_attackers_are_listed_worst_first_and_what_was_left_out_last(content: ReportContent, read_page: Reader) -> None:
-    found = attacks.beside(content.joint, content.protocol, beside(content.joint))
+    found = attacks.with_side_columns(content.joint, content.protocol, beside(content.joint))
     assert [one.knows for one in found] == ["silent", "tells", "name"]
     assert (found[1].before, found[1].after) == (pytest.approx(1), pytest.approx(1))
     assert (found[0].values, found[0].classes) == (2, True)
@@ -126,7 +126,7 @@ def test_a_protocol_that_reads_the_secret_is_attacked_alike(make_content: Builde
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
     alone = attacks.alone(JOINT, protocol)
     assert alone.after == pytest.approx(measures.guess_accuracy(JOINT, protocol, "secret"))
-    found = {one.knows: one for one in attacks.beside(JOINT, protocol, beside(JOINT))}
+    found = {one.knows: one for one in attacks.with_side_columns(JOINT, protocol, beside(JOINT))}
     assert found["tells"].after == pytest.approx(1)
     # Halves of every cell, as nearly as whole records can be: what the column tells is next to nothing.
     assert found["silent"].after == pytest.approx(alone.after, abs=0.01)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee
-from funnel.report.promise import promised_by
+from funnel.report.public.report_tables import promised_by
 
 PRIORS = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(lambda counts: np.array(counts) / sum(counts))
 EPSILONS = st.floats(min_value=0.0, max_value=4.0)

@@ -12,9 +12,8 @@ from funnel.release.public import largest_ratios
 from funnel.release.public_report import LiftCell
 from funnel.report import ReportContent
 from funnel.report.page import tint
-from funnel.report.promise import promised_by
 from funnel.report.public import report_tables
-from funnel.report.public.report_tables import log_lift
+from funnel.report.public.report_tables import log_lift, promised_by
 
 Builder = Callable[..., ReportContent]
 JOINT = Joint.from_counts([[40_000, 10_000, 5_000], [10_000, 30_000, 25_000]])

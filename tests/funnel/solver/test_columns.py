@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import funnel
+from funnel.errors import Terminated, terminable
 from funnel.solver import batch, optimal_over_cone
 from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.budget import Budget
@@ -22,7 +23,6 @@ from funnel.solver.optimum import optimal
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.split import best_split
-from funnel.termination import Terminated, terminable
 
 LAWS = 1000
 

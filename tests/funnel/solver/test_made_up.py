@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import funnel
 from funnel import Joint, parse_guarantee
 from funnel.bounds import Bounds
+from funnel.frequencies.helping import expected
 from funnel.frequencies.noise import Noise
-from funnel.frequencies.other_sizes import expected
 from funnel.measures import mutual_information
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver import over_distributions

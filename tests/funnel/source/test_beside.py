@@ -13,7 +13,7 @@ import pytest
 from funnel import Joint
 from funnel.errors import DataError
 from funnel.source import count_joint, learn_codings, open_source
-from funnel.source.side_columns import MOST_VALUES, SAMPLE, Beside, SideColumn, read_side_columns
+from funnel.source.side_columns import MOST_VALUES, SAMPLE, SideColumn, SideKnowledge, read_side_columns
 from funnel.spec import ReleaseSpec
 
 N = 3000
@@ -34,7 +34,7 @@ def table(n: int = N) -> pa.Table:
     )
 
 
-def looked(path: Path, extra: str = "", **source: str) -> tuple[Joint, Beside]:
+def looked(path: Path, extra: str = "", **source: str) -> tuple[Joint, SideKnowledge]:
     settings = {
         "name": "t",
         "title": "T",
@@ -50,7 +50,7 @@ def looked(path: Path, extra: str = "", **source: str) -> tuple[Joint, Beside]:
     return joint, read_side_columns(spec, joint, learn_codings(spec, open_source(spec), lambda *told: None))
 
 
-def column(found: Beside, name: str) -> SideColumn:
+def column(found: SideKnowledge, name: str) -> SideColumn:
     return next(one for one in found.columns if one.name == name)
 
 

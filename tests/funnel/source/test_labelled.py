@@ -14,9 +14,8 @@ import pytest
 
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
-from funnel.readers.formats import format_of
+from funnel.readers.formats import format_of, open_source
 from funnel.readers.formats.loaded import column_of, labels_of
-from funnel.readers.reader import open_source
 from funnel.recount.loaded_files import loaded_table
 from funnel.recount.source import recount
 from funnel.source import count_joint

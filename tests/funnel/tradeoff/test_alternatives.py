@@ -12,7 +12,7 @@ import pytest
 from funnel.frequencies import Noise
 from funnel.guarantees import LIP
 from funnel.joint import Joint
-from funnel.planning import choose, contenders
+from funnel.planning import MechanismChoice, choose, contenders
 from funnel.progress import quiet
 from funnel.sampling.engine import OneWorker
 from funnel.solver import optimal
@@ -56,7 +56,7 @@ def test_the_lines_give_what_is_promised(tmp_path: Path) -> None:
     for one in found[1:]:
         spec = spec_of("t.parquet", tmp_path, **{"publish": ["x", "n"], **tomllib.loads(one.lines)})
         joint = count_joint(spec, quiet)
-        best = choose(contenders(joint, LIP(0.5), "optimal"))
+        best = choose(contenders(joint, LIP(0.5), MechanismChoice("optimal")))
         assert joint.entropy == pytest.approx(one.entropy)
         assert best.utility == pytest.approx(one.nats)
         assert one.kept == pytest.approx((one.nats or 0.0) / one.entropy)

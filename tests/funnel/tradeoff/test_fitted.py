@@ -11,7 +11,7 @@ from funnel.measures.utilities import INFORMATION
 from funnel.mechanisms.family import Mechanism
 from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.optimal import Optimal
-from funnel.planning import COMPARED, PlanRow, contenders, plan
+from funnel.planning import COMPARED, MechanismChoice, PlanRow, contenders, plan
 from funnel.solver.budget import UNITS_A_SECOND
 from funnel.tradeoff import FittedRows
 
@@ -28,7 +28,7 @@ def test_a_release_takes_what_the_plan_has_fitted(name: str, tmp_path: Path, mon
     planned = plan(JOINT, LIP(0.5), ["optimal", "invariant"], time_limit=60.0, named=name, kept=kept)
     for kind in (Optimal, Invariant):
         forbid(monkeypatch, kind)
-    released = contenders(JOINT, LIP(0.5), name, time_limit=60.0, kept=kept)
+    released = contenders(JOINT, LIP(0.5), MechanismChoice(name, time_limit=60.0), kept=kept)
     found, before = (next(row for row in rows if row.mechanism == name) for rows in (released, planned))
     assert found.protocol is not None
     assert before.protocol is not None
@@ -38,7 +38,7 @@ def test_a_release_takes_what_the_plan_has_fitted(name: str, tmp_path: Path, mon
 
 def test_a_plan_takes_what_a_release_has_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = FittedRows.within(tmp_path)
-    contenders(JOINT, LIP(0.5), "invariant", time_limit=60.0, kept=kept)
+    contenders(JOINT, LIP(0.5), MechanismChoice("invariant", time_limit=60.0), kept=kept)
     forbid(monkeypatch, Invariant)
     (row,) = plan(JOINT, LIP(0.5), ["invariant"], time_limit=60.0, named="invariant", kept=kept)
     assert row.unchanged is not None

@@ -1,0 +1,79 @@
+"""What all versions of a register tell together once one more is published, as findings have it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
+from funnel.history import Step
+from funnel.history.fitting import Fitted
+from funnel.history.possible_rows import share_that_is_open
+from funnel.register.following import People
+from funnel.register.register import Register
+from funnel.register.truth import known_truth
+
+
+def found_history(register: Register, people: People, found: Step, expected: Fitted | None = None) -> FoundHistory:
+    """What all versions together tell, for whoever answers for it; and what of it is public, with noise."""
+    labels = {chapter.version: chapter.channel.outputs.labels for chapter in found.past.chapters}
+    witness = found.level.witness
+    ratio = witness.ratio
+    worst = () if found.worst is None else found.past.history(found.worst)
+    return FoundHistory(
+        register=register.name,
+        versions=len(register.entries) + 1,
+        histories=found.histories if expected is None else len(np.unique(found.observed.nodes)),
+        known=people.known,
+        forgotten=people.forgotten,
+        channels=len(found.library),
+        level=found.level.value,
+        level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
+        worst=tuple((version, labels[version][output]) for version, output in worst),
+        worst_output=found.channel.outputs.labels[witness.output],
+        worst_secret=found.joint.secret.labels[witness.secret],
+        moved=found.moved,
+        outside=found.outside,
+        reserve=found.reserve,
+        utility=found.utility,
+        alone=found.alone,
+        bound=found.bound,
+        entropy=found.entropy,
+        units=found.opening.joint.n if found.waves else None,
+        moved_level=_finite(found.moved_level),
+        expected=None if expected is None else _expected(register, people, expected),
+        observers=tuple(
+            FoundObserver(one.observer, one.level, one.moved, one.outside, _finite(one.moved_level))
+            for one in found.by_observer
+        ),
+    )
+
+
+def _finite(level: float | None) -> float | None:
+    """A level as findings keep it: None where it is infinite."""
+    return None if level is None or math.isinf(level) else level
+
+
+def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
+    """The same of expected people, how many were not, and what it is for whoever knows the truth."""
+    truth = known_truth(register, found.step, people)
+    step = found.predicted
+    everybody = step.joint.n
+    silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
+    return ExpectedHistory(
+        histories=step.histories,
+        level=step.level.value,
+        moved=min(1.0, step.moved / everybody),
+        outside=min(1.0, step.outside / everybody),
+        others=silent / int(step.observed.records.sum()),
+        unpredicted=found.unpredicted,
+        silent=found.silent,
+        truth=None if truth is None else truth.changes.level,
+        beyond=None if truth is None else truth.changes.beyond,
+        tables=None if truth is None else truth.tables.level,
+        tables_beyond=None if truth is None else truth.tables.beyond,
+        tables_moved=None if truth is None else truth.tables.moved,
+        tables_people=None if truth is None else truth.tables.people,
+        open_people=share_that_is_open(step),
+    )
