@@ -164,7 +164,7 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "protected frequencies",
         "noise",
         "What the public counts say of their noise fits together, and is said alike everywhere.",
-        lambda k: check_protected(k.noisy, k.document, k.package),
+        lambda k: check_protected(k.noisy, k.document, k.package, k.columns.classes),
     ),
     Check("leakage", "noise", _UNDER_NOISE, _leakage),
     Check("law", "noise", _FOLLOWS, _law),
