@@ -24,6 +24,7 @@ __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
 @click.option("--key", multiple=True, metavar="ID", help="Column that identifies a person, who has one row.")
 @click.option("--unit", multiple=True, metavar="ID", help="Column that identifies a person, who may have several rows.")
 @click.option("--people", type=click.Choice(["same", "different"]), help="Whether a person may be in a later version.")
+@click.option("--known", multiple=True, metavar="A,B", help="Published columns that observers may know of a person.")
 @click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE.")
 @click.option("--query", help="Of a database: the query to read.")
 @click.option("--format", "kind", help="What SOURCE is written in, where its name does not tell, such as csv.")
@@ -39,6 +40,7 @@ def init_command(
     key: tuple[str, ...],
     unit: tuple[str, ...],
     people: str | None,
+    known: tuple[str, ...],
     table: str | None,
     query: str | None,
     kind: str | None,
@@ -49,8 +51,9 @@ def init_command(
     """Look at SOURCE and write a spec that funnel release takes as it stands.
 
     SOURCE is what path in [source] may be: a file, a folder, a pattern, a URL, or a database. --secret and --publish
-    say what is sensitive and what is released, --key or --unit which column identifies a person. Without them five
-    questions are asked on a terminal; elsewhere a draft with comments is written, in which a person chooses the secret.
+    say what is sensitive and what is released, --key or --unit which column identifies a person, --known what
+    observers may know. Without them five questions are asked on a terminal; elsewhere a draft with comments is written,
+    in which a person chooses the secret.
 
     Guarantee, protection of counts, categories and groups follow from the answers and from what the columns hold, which
     is found out in one pass: types, texts that mean missing, identifiers, many or rare values. The spec has a line of
@@ -61,7 +64,7 @@ def init_command(
     from funnel.drafting.command import draft_file
 
     answers = None
-    if secrets or publish or key or unit or people:
+    if secrets or publish or key or unit or people or known:
         if not secrets or not publish:
             raise SpecError(
                 "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
@@ -73,6 +76,7 @@ def init_command(
             names_in(key),
             names_in(unit),
             people,
+            names_in(known),
         )
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     with Console(as_json) as console:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from funnel.plan_tables import below_comparison, comparison
 from funnel.progress import LOSS, WARNING
-from funnel.wording import printable
+from funnel.wording import listed, printable
 
 if TYPE_CHECKING:
     from funnel.audit.check import Result
@@ -84,19 +84,23 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
         f"thousandth of the records; {told['exact_records']:.1%} of the records in {what}{more} that are published "
         f"exactly{alone}"
     )
+    # Of whole records these are the columns that observers may know, and the class.
     for one in told["observers"]:
-        who = "none" if one["known"] == 0 else "all" if one["known"] == one["columns"] else str(one["known"])
-        level = one["level"] if one["level"] == "infinite" else f"at most {one['level']:g}"
-        yield (
-            f"Observers: who know {who} of the other columns: level {level} nats, {one['outside']:.1%} of the people "
-            "moved beyond the bound"
-        )
+        others = [column["column"] for column in told["columns"][-one["columns"] : -1]]
+        if one["known"] in (0, one["columns"]):
+            who = f"{'all' if one['known'] else 'none'} of the other columns"
+        else:
+            some = "" if by_class and len(others) == 1 else f"{one['known']} of "
+            who = some + (listed(others) if by_class else "the other columns")
+        yield _observer_line(who, one, "")
     if (known := told["known"]) is not None:
-        level = known["level"] if known["level"] == "infinite" else f"at most {known['level']:g}"
-        yield (
-            f"Observers: who know one other column ({known['column']}): level {level} nats, at most "
-            f"{known['outside']:.1%} of the people moved beyond the bound"
-        )
+        yield _observer_line(f"one other column ({known['column']})", known, "at most ")
+
+
+def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:
+    level = one["level"] if one["level"] == "infinite" else f"at most {one['level']:g}"
+    beyond = f"{most}{one['outside']:.1%} of the people"
+    return f"Observers: who know {who}: level {level} nats, {beyond} moved beyond the bound"
 
 
 def _loud(protection: Protection) -> str:

@@ -17,6 +17,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.recount.agreeing import disagreement
 from funnel.recount.channel import Symbols
+from funnel.recount.classes import PlainClasses
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.plausible import plausible_noise
@@ -54,7 +55,9 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
     return counted.published_columns, counted.inputs
 
 
-def check_protected(public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any]) -> Result:
+def check_protected(
+    public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any], classes: PlainClasses | None
+) -> Result:
     """What the public frequencies say of their noise, by themselves and beside the other documents."""
     said = document.frequencies
     privacy = package.get("funnel:privacy")
@@ -78,7 +81,8 @@ def check_protected(public: PublicFrequencies, document: ProtocolDocument, packa
         cells, totals = public.least_limits
         if public.cells_within != cells or not totals <= public.totals_within <= totals + 1:
             yield "its limits are not those that the scale and beta prove"
-        if not public.is_whole:
+        # Of every class the values of known columns are public.
+        if not public.is_whole(None if classes is None else classes.symbols.values()):
             yield "it lacks combinations of values, and so tells which of them occur"
         if any(getattr(said, name) != getattr(public, name) for name in _NUMBERS):
             yield "the protocol says other numbers of its noise"

@@ -160,7 +160,7 @@ def _balance(known: AuditContext) -> Result:
 @_check("protected frequencies", "noise")
 def _protected_frequencies(known: AuditContext) -> Result:
     """What the public counts say of their noise fits together, and is said alike everywhere."""
-    return check_protected(known.noisy, known.document, known.package)
+    return check_protected(known.noisy, known.document, known.package, known.columns.classes)
 
 
 @_check("leakage", "noise")

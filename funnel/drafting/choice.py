@@ -46,6 +46,8 @@ class Answers:
         Columns that identify a person: one row each, or several.
     people : "same", "different" or None
         Whether the same people will be in later versions.
+    known : tuple of str
+        Published columns that an observer may know of a person.
     """
 
     secret: tuple[str, ...]
@@ -53,6 +55,7 @@ class Answers:
     key: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
     people: str | None = None
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Choice:
         Whether counts are protected by noise; else by a threshold.
     min_records : int or None
         Of a class of records, where these are drawn by classes.
+    known : tuple of str
+        Columns that observers of these may know.
     coarse : tuple of Coarse
         Of every column, secret ones first.
     present : tuple of str
@@ -92,6 +97,7 @@ class Choice:
     people: str | None = None
     wave: tuple[str, str] | None = None
     min_records: int | None = None
+    known: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -169,11 +175,7 @@ def _choose(
         return _with_secret(base, chosen, look.rows, min(_WITH_SECRET // several, open_to))
     fitted = _fitted(chosen, look.rows, min(_ALONE, open_to))
     if fitted is None:
-        reason = (
-            f"For observers of a record, who know none of its columns: {len(inputs)} columns have too many values "
-            "together for the bounds in a population and for observers who know some."
-        )
-        return _whole(base, chosen, look.rows, reason)
+        return _whole(base, chosen, look.rows)
     cells = math.prod(one.size for one in fitted)
     guarantee, reason = _bound(cells, several, len(inputs))
     return replace(base, guarantee=guarantee, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
@@ -243,14 +245,14 @@ def _with_secret(base: Choice, chosen: Sequence[Column], rows: int, most: int) -
     base = replace(base, publish=(*base.secret, *base.publish), guarantee=(PUBLISHED,))
     fitted = _fitted(chosen, rows, most)
     if fitted is None:
-        return _whole(base, chosen, rows, reason)
+        return _whole(base, chosen, rows)
     return replace(base, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
 
 
-def _whole(base: Choice, chosen: Sequence[Column], rows: int, reason: str) -> Choice:
+def _whole(base: Choice, chosen: Sequence[Column], rows: int) -> Choice:
     """Whole records, drawn by class."""
     why = {
-        "guarantee": reason,
+        "guarantee": whole_reason(base, ()),
         "mechanism": "Many columns: a record is published as it is, or as that of somebody like it.",
         "frequencies": "Classes of records are found by exact counts: values of few people are grouped, without noise.",
     }
@@ -260,6 +262,17 @@ def _whole(base: Choice, chosen: Sequence[Column], rows: int, reason: str) -> Ch
         coarse=(*base.coarse, *map(plain, chosen)),
         min_records=50 if rows >= 5_000 else 20,
         why={**base.why, **why},
+    )
+
+
+def whole_reason(choice: Choice, known: Sequence[str]) -> str:
+    """For which observers the bound of whole records is, of whom some know these columns."""
+    some = f", or any of {listed(known)}" if known else ""
+    if choice.guarantee == (PUBLISHED,):
+        return f"The secret is published too. For observers who know all other columns, or none{some}."
+    return (
+        f"For observers of a record who know none of its columns{some}: {len(choice.publish)} columns have too many "
+        "values together for a bound in the population (rlip), and for observers of all of them."
     )
 
 
@@ -307,6 +320,7 @@ def _named(
         ("--publish", answers.publish or ()),
         ("--key", answers.key),
         ("--unit", answers.unit),
+        ("--known", answers.known),
     ):
         for name in names:
             if name in columns:
@@ -317,6 +331,12 @@ def _named(
             raise SpecError(
                 f"{option} names {name!r}, which the source does not have{did_you_mean(name, columns)}; it has "
                 f"{listed(columns)}"
+            )
+    for name in answers.known:
+        if name in answers.secret or name not in (answers.publish or columns):
+            raise SpecError(
+                f"--known names {name!r}, and observers may know published columns that are not secret; publish it, or "
+                "take it out"
             )
     tells = {column.name for column in (*roles.keys, *roles.people)} | {*answers.key, *answers.unit}
     for option, names in (("--secret", answers.secret), ("--publish", answers.publish or ())):

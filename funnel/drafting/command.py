@@ -12,11 +12,13 @@ from funnel.databases import names_database
 from funnel.drafting.choice import Answers, Choice, choose
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.look import Look, look_at
+from funnel.drafting.observers import with_all_known, with_known_columns
 from funnel.drafting.people import RowsOfPeople, rows_of_people
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import Progress
 from funnel.readers.formats import format_of, names
+from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
 from funnel.wording import listed
 
@@ -85,6 +87,14 @@ def draft_file(
     notes: tuple[str, ...] = ()
     if answers is not None:
         choice = _chosen(look, roles, answers, file.parent, progress)
+        if choice.min_records is not None:
+
+            def spec_of(one: Choice) -> ReleaseSpec:
+                return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
+
+            choice = with_known_columns(choice, answers.known, look, roles, spec_of, progress)
+        elif answers.known:
+            choice = with_all_known(choice)
         text, notes = written_spec(look, roles, choice, title), choice.notes
     else:
         text = draft_spec(look, roles, _proposed(look, roles, title), title)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from textwrap import wrap
 
-from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice
+from funnel.drafting.choice import Choice
 from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
@@ -49,7 +49,7 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *_apart(look, roles, choice),
             *_source(look, choice),
             *_history(choice),
-            *_protection(choice, roles),
+            *_protection(choice),
             *_values(choice.coarse),
             *_joins(roles, choice),
             *_output(),
@@ -90,7 +90,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *_complete(coarse),
             *_identifiers(look, roles),
             *_source(look, choice),
-            *_protection(choice, roles),
+            *_protection(choice),
             *_values(coarse),
             *_others(others),
             *_joins(roles, choice),
@@ -265,7 +265,7 @@ def _history(choice: Choice) -> list[str]:
     return [*_reason(choice.why.get("history")), "[history]", f'people = "{choice.people}"', ""]
 
 
-def _protection(choice: Choice, roles: Roles) -> list[str]:
+def _protection(choice: Choice) -> list[str]:
     if choice.noise:
         return [
             "# All that is published beside the records is made from counts with noise, in which nobody shows.",
@@ -282,21 +282,19 @@ def _protection(choice: Choice, roles: Roles) -> list[str]:
         "",
         "[groups]",
         f"min_records = {choice.min_records}{_NOTE}of a class of records",
-        *_known(choice, roles),
+        *_known(choice),
         "",
     ]
 
 
-def _known(choice: Choice, roles: Roles) -> list[str]:
-    """Columns of whole records that observers may know, and what a bound for these takes."""
-    columns = sorted((one for one in roles.known if one.name in choice.publish), key=lambda one: len(one.counts))
-    if not columns:
+def _known(choice: Choice) -> list[str]:
+    """Columns of whole records that observers may know."""
+    if not choice.known:
         return []
-    bound = "attribute, which it has," if choice.guarantee == (PUBLISHED,) else f'["{NOMINAL}", "{KNOWING}"]'
     return [
-        "# Observers may know some columns of a person. The bound is also for those who know any set of columns that",
-        f"# are named here, by guarantee = {bound} once [recode] has grouped their rare values:",
-        f"# known = {list_of_texts(one.name for one in columns[:2])}",
+        "# The bound is also for observers who know any set of these columns of a person; with others named, or fewer,",
+        "# more or fewer records are changed.",
+        f"known = {list_of_texts(choice.known)}",
     ]
 
 

@@ -17,7 +17,7 @@ from funnel.wording import listed
 MAX_COMBINATIONS = 1 << 19
 
 
-def widened(counted: Joint, values: Mapping[str, Sequence[str]]) -> Joint:
+def widened(counted: Joint, values: Mapping[str, Sequence[str]], inputs: Alphabet | None = None) -> Joint:
     """The same counts over the product of the values of the columns; zero where nobody is.
 
     Which combinations occur is a fact about people; which values there may be is not.
@@ -28,13 +28,15 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]]) -> Joint:
         Counts of combinations of these values.
     values : mapping of column to sequence of str
         The public values of every column, in order.
+    inputs : Alphabet, optional
+        All inputs that there may be, where these are public and not the product of values.
 
     Raises
     ------
     DataError
         If these are too many combinations, or the counts are of other values.
     """
-    columns = counted.secret.columns + counted.inputs.columns
+    columns = counted.secret.columns + (counted.inputs.columns if inputs is None else ())
     if lacking := [column for column in columns if column not in values]:
         raise DataError(f"nobody says which values {listed(lacking)} may have; learn the categories first")
     if (size := math.prod(len(values[column]) for column in columns)) > MAX_COMBINATIONS:
@@ -45,10 +47,8 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]]) -> Joint:
             f"{MAX_COMBINATIONS:,}; list fewer values of {largest[0]!r} in [categories], group them in [recode], or "
             "publish fewer columns"
         )
-    secret, inputs = (
-        Alphabet(alphabet.columns, tuple(product(*(values[column] for column in alphabet.columns))))
-        for alphabet in (counted.secret, counted.inputs)
-    )
+    secret = _product(counted.secret.columns, values)
+    inputs = _product(counted.inputs.columns, values) if inputs is None else inputs
     rows, places = (
         np.array([wide.get(symbol) for symbol in narrow.symbols])
         for wide, narrow in ((secret, counted.secret), (inputs, counted.inputs))
@@ -58,3 +58,7 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]]) -> Joint:
     counts = np.zeros((len(secret), len(inputs)), dtype=np.int64)
     counts[np.ix_(rows, places)] = counted.counts
     return Joint(counts, secret, inputs)
+
+
+def _product(columns: tuple[str, ...], values: Mapping[str, Sequence[str]]) -> Alphabet:
+    return Alphabet(columns, tuple(product(*(values[column] for column in columns))))

@@ -137,9 +137,14 @@ class PlainClasses:
         """Of every class the values of its records in the known columns."""
         return dict(zip(self.names, map(tuple, self.content["known_values"] or [()] * len(self.names)), strict=True))
 
+    @property
+    def symbols(self) -> dict[str, Record]:
+        """Of every class what it is among the inputs of a protocol: known values, then its name."""
+        return {name: (*values, name) for name, values in self.known_values.items()}
+
     def counted(self, whole: Recount) -> Recount:
         """Counts of the secret and of classes, from counts of the secret and of whole records."""
-        symbols = {name: (*values, name) for name, values in self.known_values.items()}
+        symbols = self.symbols
         of_record = {record: symbols[self.of(record)] for record in whole.inputs}
         counts: Counter[tuple[Record, Record]] = Counter()
         for (s, record), count in whole.counts.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -145,14 +145,20 @@ class PublicFrequencies:
                 found[column] = tuple(dict.fromkeys(symbol[place] for symbol in symbols))
         return found
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether there is a count for every combination of values, so that none tells that it occurs."""
+    def is_whole(self, inputs: Collection[tuple[str, ...]] | None = None) -> bool:
+        """Whether there is a count for every combination of values, so that none tells that it occurs.
+
+        Parameters
+        ----------
+        inputs : collection of tuple of str, optional
+            All that there may be, where these are public: the classes of records.
+        """
         labels = self.labels
-        return all(
-            set(symbols) == set(product(*(labels[column] for column in columns)))
-            for columns, symbols in ((self.secret_columns, self.secret), (self.published_columns, self.inputs))
+        secret, every = (
+            set(product(*(labels[column] for column in columns)))
+            for columns in (self.secret_columns, self.published_columns)
         )
+        return set(self.secret) == secret and set(self.inputs) == (every if inputs is None else {*inputs})
 
     def as_counts(self, sha256: str = "") -> Recount:
         """The public counts in the form of counted ones: what whoever has only these would count.

@@ -21,7 +21,7 @@ from funnel.release.files import write_whole
 from funnel.source import Codings, count_joint, open_source, recoded, resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
-from funnel.wording import listed
+from funnel.wording import listed, toml_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +66,17 @@ def classify_records(
                 f"[groups] classes: {spec.groups.classes} was made from this very source, and its questions are to be "
                 "those of other people; make it from another source with funnel classes"
             )
+        if given.known != spec.groups.known:
+            raise SpecError(
+                f"[groups] known names {listed(spec.groups.known) or 'no column'}, and {spec.groups.classes} was made "
+                f"for {listed(given.known) or 'none'}; write known = [{', '.join(map(toml_text, given.known))}] in "
+                "[groups], or make the file again with funnel classes"
+            )
         classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))
     counted = classes.counted(joint)
     if spec.frequencies.protection == "noise":
         # Which secrets occur in which class is a fact about people; which there may be is not.
-        values = {column: codings[column].labels for column in spec.secret}
-        counted = widened(counted, {**values, **{column: classes.names for column in counted.inputs.columns}})
+        counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
     if empty := int((counted.counts.sum(axis=0) == 0).sum()):
         raise DataError(
             f"no record is of {empty:,} of the {len(classes.names):,} classes of {spec.groups.classes}, and a record "

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
 _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 # Those that are for observers of known columns.
-_BY_KNOWN = ("srlip",)
+_BY_KNOWN = ("srlip", "rsrlip")
+# Those for which known columns are named.
+_FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect")
 # Which settings of [frequencies] mean anything with which protection.
@@ -225,11 +227,6 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
             f"{guarantee} is no bound on what a class of records tells; name the columns that observers may know as "
             'known in [groups], for srlip, write guarantee = "lip:1.0", or publish fewer columns'
         )
-    if spec.groups.known and given:
-        return (
-            "[groups] known asks for classes in which all have the same values, and those of a file are not; take "
-            "known or classes out"
-        )
     if spec.register is not None:
         return (
             'versions about the same people would have other classes; write [history] people = "different" if no '
@@ -267,7 +264,7 @@ def _known(spec: ReleaseSpec) -> Iterator[str]:
         if column in spec.secret or (spec.publish and column not in published):
             meant = did_you_mean(column, published)
             yield f"[groups] known names {column!r}, which is no published column but the secret's{meant}"
-    if known and not {"srlip", "attribute"} & {part.partition(":")[0].strip() for part in _parts_as_written(spec)}:
+    if known and not _FOR_KNOWN & {part.partition(":")[0].strip() for part in _parts_as_written(spec)}:
         yield (
             f"[groups] known is for bounds on observers who know columns, and {spec.guarantee.canonical} is none; "
             'write guarantee = ["lip:1.0", "srlip:1.0"], or take known out'

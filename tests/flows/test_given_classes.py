@@ -23,6 +23,7 @@ from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.pipeline.flows import pipeline
 from funnel.preview.counted import preview
 from funnel.progress import quiet
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.classified import make_classes, write_classes
 from funnel.release.counted_as_usual import counted_as_usual
@@ -44,6 +45,8 @@ VALUES = {column: sorted(set(adult_rows(rows=48_842)[column].to_pylist())) for c
 CATEGORIES = "\n".join(f"{column} = {json.dumps(values)}" for column, values in VALUES.items())
 NOISY = GIVEN.replace('protection = "none"', 'protection = "noise"') + f"\n[categories]\n{CATEGORIES}\n"
 ROBUST = GIVEN.replace("lip:1.0", "rlip:1.0,0.05")
+KNOWN = NOISY.replace('"lip:1.0"', '["rlip:1.0,0.05", "rsrlip:1.0,0.05"]')
+KNOWN = KNOWN.replace("[groups]", '[groups]\nknown = ["sex"]', 1)
 
 
 def project(folder: Path, spec: str, rows: int = ROWS) -> Path:
@@ -54,7 +57,11 @@ def project(folder: Path, spec: str, rows: int = ROWS) -> Path:
     return path
 
 
-@pytest.fixture(scope="module", params=[NOISY, ROBUST], ids=["noise", "population"])
+@pytest.fixture(
+    scope="module",
+    params=[NOISY, ROBUST, KNOWN],
+    ids=["noise", "population", "known columns"],
+)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
     return make_release(project(tmp_path_factory.mktemp("given"), request.param))
 
@@ -81,7 +88,7 @@ def test_tables_of_published_columns_have_the_means_that_follow(folder: ReleaseF
     """
     table, source = pq.read_table(folder.data), adult_rows(rows=ROWS)
     channel = ProtocolDocument.read(folder.protocol).protocol
-    numbers = {symbol[0]: x for x, symbol in enumerate(channel.inputs.symbols)}
+    numbers = {symbol[-1]: x for x, symbol in enumerate(channel.inputs.symbols)}
     classes = ClassesDocument.read(folder.classes).classes
     rows = list(zip(*(source[column].to_pylist() for column in COLUMNS), strict=True))
     from funnel.alphabet import Alphabet
@@ -110,8 +117,8 @@ def test_errors_of_whole_records_have_the_noise_of_their_classes(folder: Release
     of = np.array([symbol[-1] for symbol in plain.values.symbols])
     aims = (of == of[0]).astype(float)[np.newaxis]
     protocol = ProtocolDocument.read(folder.protocol).protocol
-    alone = PlainCounts.of(protocol, np.array([plain.counts[of == x].sum() for (x,) in protocol.inputs.symbols]))
-    first = (np.array([x for (x,) in protocol.inputs.symbols]) == of[0]).astype(float)
+    alone = PlainCounts.of(protocol, np.array([plain.counts[of == x].sum() for *_, x in protocol.inputs.symbols]))
+    first = (np.array([x for *_, x in protocol.inputs.symbols]) == of[0]).astype(float)
     added = plain.aimed(aims, False).covariance[0, 0] - alone.aimed(first[np.newaxis], False).covariance[0, 0]
     if not folder.frequencies.exists():
         assert added == pytest.approx(0, abs=1e-12)
@@ -120,6 +127,29 @@ def test_errors_of_whole_records_have_the_noise_of_their_classes(folder: Release
     assert public.noise is not None
     each = len(public.joint.secret) * discrete_laplace_variance(public.noise.scale)
     assert added == pytest.approx(each * ((first @ protocol.matrix - first) ** 2).sum() / ROWS**2, rel=1e-6)
+
+
+def test_known_columns_are_those_of_the_file(tmp_path: Path) -> None:
+    path = project(tmp_path, KNOWN, 3_000)
+    path.write_text(NOISY, encoding="utf-8")
+    with pytest.raises(SpecError, match=r'known names no column, .* was made for sex; write known = \["sex"\]'):
+        preview(ReleaseSpec.load(path), quiet)
+
+
+def test_counts_of_known_columns_are_of_all_classes_and_of_no_more(tmp_path: Path) -> None:
+    """Known values are public with the classes, and which class has which of them tells of nobody."""
+    folder = make_release(project(tmp_path, KNOWN))
+    document, classes = FrequenciesDocument.read(folder.frequencies), ClassesDocument.read(folder.classes)
+    assert document.inputs.columns == ("sex", CLASS_COLUMN)
+    assert document.inputs.symbols == tuple(
+        (*values, name) for values, name in zip(classes.known_values, classes.names, strict=True)
+    )
+    public, every = PublicFrequencies.parse(folder.frequencies.read_bytes()), document.inputs.symbols
+    assert public.is_whole(every)
+    assert not public.is_whole(every[:-1])
+    assert not public.is_whole((*every, ("Male", "nobody")))
+    # A class is of people of one sex.
+    assert not public.is_whole()
 
 
 def test_questions_of_the_same_people_fail_an_audit(folder: ReleaseFolder, tmp_path: Path) -> None:
@@ -198,7 +228,7 @@ def test_a_file_for_other_columns_or_values_is_refused(tmp_path: Path, old: str,
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"rlip:1.0,0.05"', '"rsrlip:1.0,0.05"', "no bound on what a class"),
+        ('"rlip:1.0,0.05"', '["rlip:1.0,0.05", "rsrlip:1.0,0.05"]', "no bound on what a class"),
         ('"invariant"', '"optimal"', "draws values"),
         ('"classes.json"', '"elsewhere.json"', "is missing"),
     ],

@@ -83,7 +83,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> ProtocolDocument:
 
 def checked(said: dict[str, Any], document: ProtocolDocument) -> Result:
     public = PublicFrequencies.parse(json.dumps(said))
-    return check_protected(public, document, {"funnel:privacy": {"frequencies": NUMBERS}})
+    return check_protected(public, document, {"funnel:privacy": {"frequencies": NUMBERS}}, None)
 
 
 @pytest.mark.parametrize("rows", [False, True])

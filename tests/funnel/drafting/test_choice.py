@@ -67,15 +67,45 @@ class TestGuarantees:
 
     def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", None)
-        assert (spec.guarantee.canonical, spec.mechanism.name) == ("lip:1.0", "invariant")
+        assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:1.0"), "invariant")
         assert (spec.frequencies.protection, spec.groups.min_records) == ("threshold", 50)
+        # Ages under 27 have nearly all one income, which no class of records may have.
+        assert spec.groups.known == ("sex", "race")
         # Named one by one, so that a column that comes later is not published unasked.
         assert not spec.groups.auto
         assert len(spec.publish) == 14
         assert "fnlwgt" not in spec.publish
         assert {"age", "capital-gain", "hours-per-week"} <= set(spec.recode)
         assert spec.not_by_class is None
-        assert 'known = ["sex", "race"]' in text_of(tmp_path)
+        assert "none of its columns, or any of sex, race: 14 columns" in text_of(tmp_path)
+
+    def test_columns_that_observers_know_have_as_many_categories_as_there_are_records_for(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "income", None, known=("sex", "age"))
+        assert (spec.groups.known, spec.guarantee.parts) == (("sex", "age"), ("lip:1.0", "srlip:1.0"))
+        assert spec.recode["age"].edges == (28, 37, 48)
+        published = "income,education,sex,race,occupation,relationship,workclass"
+        spec = written(tmp_path, ADULT, "income", published, known=("race",))
+        assert (spec.groups.known, spec.guarantee.canonical) == (("race",), "attribute:1.0")
+        assert "who know all other columns, or none, or any of race" in text_of(tmp_path)
+
+    def test_columns_that_nobody_could_be_protected_from_knowing_are_refused(self, tmp_path: Path) -> None:
+        table = pd.read_parquet(ADULT)
+        table["sex"] = table["income"].where(table.index % 50 > 0, "both")
+        with pytest.raises(SpecError, match=r"some values of sex together .* name fewer with --known"):
+            written(tmp_path, table, "income", None, known=("sex",))
+        assert not (tmp_path / "spec.toml").exists()
+
+    def test_few_columns_are_all_known_where_one_is_said_to_be(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, ADULT, "marital-status", "education,sex,age", known=("sex",))
+        assert spec.guarantee.parts == ("rlip:1.0,0.05", "srlip:1.0")
+        spec = written(tmp_path, ADULT, "income", "education,sex,age", known=("sex",))
+        assert spec.guarantee.parts == ("rlip:1.0,0.05", "srlip:1.0")
+        with pytest.raises(SpecError, match="the only published column"):
+            written(tmp_path, ADULT, "income", "education", known=("education",))
+        with pytest.raises(SpecError, match="'rase', which the source does not have; did you mean race"):
+            written(tmp_path, ADULT, "income", "sex,race", known=("rase",))
+        with pytest.raises(SpecError, match="--known names 'income'"):
+            written(tmp_path, ADULT, "income", "income,race", known=("income",))
 
 
 class TestPeople:

@@ -61,15 +61,6 @@ def refusal(**changes: Any) -> str:
             {"groups": {"known": ["z"]}, "guarantee": "lip:1.0 & srlip:1.0", "publish": ["x", "y"]},
             ["[groups] known names 'z', which is no published column"],
         ),
-        (
-            {
-                "groups": {"classes": "classes.json", "known": ["x"]},
-                "mechanism": "invariant",
-                "guarantee": "srlip:1.0",
-                "publish": ["x", "y"],
-            },
-            ["[groups] classes", "take known or classes out"],
-        ),
         ({"groups": {"exclude": ["z"]}}, ["[groups] exclude", 'publish = "auto"', "take exclude out"]),
         (
             {"history": {"people": "different", "budget_fraction": 0.5}},

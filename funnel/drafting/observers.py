@@ -1,0 +1,131 @@
+"""Observers: columns of whole records which an observer may know, and for which the bound can be for those who do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from funnel.disclosure.threshold import class_rules
+from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, whole_reason
+from funnel.drafting.coarse import coarse
+from funnel.drafting.look import Look
+from funnel.drafting.roles import Roles
+from funnel.errors import SpecError
+from funnel.progress import Progress
+from funnel.readers.reader import open_source
+from funnel.source import count_joint, recoded
+from funnel.spec import ReleaseSpec
+from funnel.wording import listed
+
+# Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
+_UNASKED, _COMBINATIONS = 2, 16
+# What observers see of a person comes first.
+_SEEN = re.compile(r"(^|[^a-z])(sex|gender|female|male|age|birth|dob|born|race|ethnic)")
+# Categories of a column that was asked for, at first, and the share of the records that each has at least.
+_VALUES, _SHARE = 6, 0.01
+
+
+def with_known_columns(
+    choice: Choice,
+    asked: Sequence[str],
+    look: Look,
+    roles: Roles,
+    spec_of: Callable[[Choice], ReleaseSpec],
+    progress: Progress,
+) -> Choice:
+    """Choose which columns the bound is for observers of, where whole records are drawn by class.
+
+    Each combination of their values needs so many records, with every value of the secret among them, as a class of
+    records does. Columns that a person named get fewer categories until that is so. Unasked, columns by which an
+    outsider could find somebody are tried as they are.
+
+    Parameters
+    ----------
+    choice : Choice
+    asked : sequence of str
+        Columns that the person says an observer may know; none if nobody said.
+    look : Look
+    roles : Roles
+    spec_of : callable
+        The spec of a choice.
+    progress : callable
+
+    Raises
+    ------
+    SpecError
+        If columns that were asked for have combinations that too few records have, with what to do instead.
+    DataError
+        If the source cannot be read.
+    """
+    if asked:
+        return _asked(choice, tuple(asked), look, spec_of, progress)
+    sizes = {one.column: one.size for one in choice.coarse}
+    tried = [one.name for one in roles.known if one.name in choice.publish and one.name not in choice.secret]
+    spec, known = spec_of(choice), tuple[str, ...]()
+    for column in sorted(tried, key=lambda name: (not _SEEN.search(name.lower()), sizes[name])):
+        if len(known) < _UNASKED and sizes[column] <= _COMBINATIONS and _may_be_known(spec, (*known, column), progress):
+            known = (*known, column)
+    return _for_observers(choice, known) if known else choice
+
+
+def with_all_known(choice: Choice) -> Choice:
+    """The bound of few columns for observers who know any of them.
+
+    Raises
+    ------
+    SpecError
+        If there is no such bound.
+    """
+    if PUBLISHED in choice.guarantee or KNOWING in choice.guarantee:
+        return choice
+    if choice.people == "same":
+        raise SpecError(
+            "--known is for a bound on observers who know columns, which is not there for versions about the same "
+            "people; take it out, or say --people different if every person is in one version"
+        )
+    if len(choice.publish) < 2:
+        raise SpecError(
+            f"--known names {choice.publish[0]!r}, the only published column, and whoever knows it learns nothing from "
+            "a record; take it out, or publish more columns"
+        )
+    reason = "For observers of the record, in the population too (rlip), and for those who know some columns (srlip)."
+    return replace(choice, guarantee=(*choice.guarantee, KNOWING), why={**choice.why, "guarantee": reason})
+
+
+def _asked(
+    choice: Choice, known: tuple[str, ...], look: Look, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress
+) -> Choice:
+    """These columns, with as many categories as each combination of them can have records for."""
+    columns = {column.name: column for column in look.columns}
+    while not _may_be_known(spec_of(choice), known, progress):
+        sizes = {one.column: one.size for one in choice.coarse if one.column in known}
+        largest = max(known, key=lambda name: sizes[name])
+        if sizes[largest] <= 2:
+            raise SpecError(
+                f"too few records, or nearly all with one secret, have some values of {listed(known)} together for a "
+                "bound on observers who know them, however few categories these columns have; name fewer with --known"
+            )
+        fewer = coarse(columns[largest], look.rows, min(_VALUES, sizes[largest] - 1), _SHARE)
+        choice = replace(choice, coarse=tuple(fewer if one.column == largest else one for one in choice.coarse))
+    return _for_observers(choice, known)
+
+
+def _for_observers(choice: Choice, known: tuple[str, ...]) -> Choice:
+    guarantee = choice.guarantee if choice.guarantee == (PUBLISHED,) else (NOMINAL, KNOWING)
+    why = {**choice.why, "guarantee": whole_reason(choice, known)}
+    return replace(choice, known=known, guarantee=guarantee, why=why)
+
+
+def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progress) -> bool:
+    """Whether every combination of values of these columns can be a class of records."""
+    # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
+    exact = spec.frequencies.model_copy(update={"protection": "none"})
+    counted = spec.model_copy(update={"publish": columns, "frequencies": exact})
+    source = open_source(counted)
+    joint = count_joint(counted, progress, source, recoded(counted, source, progress))
+    rules, tables = class_rules(spec), joint.counts
+    together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
+    refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)
+    refused |= rules.dominant(tables, together, of_secret, joint.n).any(axis=0)
+    return len(together) <= _COMBINATIONS and not refused.any()
