@@ -32,8 +32,7 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
     classes = None if composition is None else composition.classes
     write_evidence(spec, counted, folder, None if units is None else units.first)
-    comparison = draft.optimised.comparison
-    public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
+    public = PublicRelease.of(audited, protocol, guarantee)
     codings = run.snapshot.read_codings()
     settled = codings.settled(spec)
     frequencies = audited.frequencies
@@ -53,16 +52,15 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     content = report_content(
         spec,
         run.snapshot,
-        Results(counted, protocol, draft.findings, audited, protection, comparison),
+        Results(counted, protocol, draft.findings, audited, protection, draft.optimised.comparison),
         version_context(run, draft),
         judged,
         composition,
         None if classes is None else whole_stays(folder),
     )
-    write_report(content, folder)
+    report = write_report(content, folder)
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}
-    version = draft.decision.version
-    write_package(settled, protocol, public.findings, protection, version, draft.created, folder, categories)
+    write_package(settled, protocol, report, protection, folder, categories)
     write_documentation(folder, newest_found(run.earlier))
     require_small(folder, spec.limits.max_document)
     return content

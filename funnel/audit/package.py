@@ -158,6 +158,7 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
             "protocolDigest": document.digest,
             "report": report_of(facts),
             "utilityShare": document.utility.share,
+            "certificate": privacy.get("certificate"),
             "varianceExplained": None if explained is None else explained.variance_share,
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),

@@ -171,6 +171,7 @@ def check_numbers(
         "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
         **{key: (getattr(told, key), package.get(key)) for key in ("name", "title", "version", "created")},
         "description": (told.description, package.get("description", "")),
+        "certificate": (_certificate(told), privacy.get("certificate")),
         "guarantee": (told.guarantee, document.guarantee.declared),
         "level": (figures.level, document.guarantee.level),
         "utility": (figures.utility, utility.mutual_information_nats),
@@ -269,6 +270,14 @@ def _chosen(told: PublicReport) -> list[object]:
     figures = told.figures
     alone = figures.share if figures.history is None else figures.history.share_alone
     return [told.mechanism.name, figures.level, None, *_kept(told, figures.utility, alone)]
+
+
+def _certificate(told: PublicReport) -> dict[str, Any] | None:
+    """What the data package has to say of better protocols."""
+    for row in told.compared:
+        if row.certificate is not None:
+            return {**row.certificate.model_dump(), "share": row.share, "utility": told.utility}
+    return None
 
 
 def _kept(told: PublicReport, utility: float | None, share: float | None) -> list[object]:

@@ -31,6 +31,8 @@ Records about people, one a line. {drawn}
 
 **What is promised.** {meaning} That is meant {scope}.
 
+**How near to the best.** {best}
+
 {frequencies}
 
 {work}
@@ -50,6 +52,16 @@ _DRAWN = """What stands under {published} need not be true: every record was dra
 probabilities that can leave it as it is, to protect the secret: {secret}."""
 _NOT_DRAWN = """What stands under {published} was not changed at random: the same true values are always published \
 alike, which is enough to protect the secret: {secret}."""
+_BEST_KEPT = """Of {what} the protocol keeps {share}%: under the same promise, no protocol that reads the same keeps \
+more than {most}%, {gap} points more."""
+_BEST_UNCHANGED = """Under the same promise, no protocol that keeps values as they are and tables right on average \
+leaves more than {gap} points more of the records unchanged, with the weights that it was asked for."""
+_BEST_UNKNOWN = "By how much another protocol could be better is not known."
+_BEST_OF = {
+    "information": "the information in the published columns",
+    "variance": "the variance of the numbers that published values stand for",
+    "estimation": "what the unchanged records would tell estimates",
+}
 _OF_SETS = """## How to read a value
 
 {reading}
@@ -268,6 +280,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         ),
         meaning=_shown_text(block["meaning"]),
         scope=block["scope"],
+        best=_near_best(block["certificate"]),
         frequencies=(
             f"Of the frequencies behind it, {block['frequencies']['meaning']}."
             if block["frequencies"]["protection"] == "threshold"
@@ -278,6 +291,21 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         files=files,
     )
+
+
+def _near_best(found: Json | None) -> str:
+    if found is None:
+        return _BEST_UNKNOWN
+    share, gap = (100 * Fraction(str(found[part])) for part in ("share", "gap"))
+    if found["of"] == "unchanged":
+        return _BEST_UNCHANGED.format(gap=_decimals_above(gap, 2))
+    most, more = _decimals_above(share + gap, 1), _decimals_above(gap, 1)
+    return _BEST_KEPT.format(what=_BEST_OF[found["utility"]], share=f"{float(share):.1f}", most=most, gap=more)
+
+
+def _decimals_above(value: Fraction, digits: int) -> str:
+    """The least number of so many decimals that is not below."""
+    return f"{math.ceil(value * 10**digits) / 10**digits:.{digits}f}"
 
 
 def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:

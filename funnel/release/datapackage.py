@@ -19,12 +19,13 @@ from funnel.release.privacy_block import (
     Confidence,
     DisclosureControl,
     Estimation,
+    NearBest,
     PrivacyBlock,
     ProtocolFile,
     ReportFile,
 )
 from funnel.release.protection import Protection
-from funnel.release.public import PublicFindings
+from funnel.release.public_report import PublicReport
 from funnel.release.published_values import published_values
 from funnel.spec import ReleaseSpec
 
@@ -47,10 +48,8 @@ _EVERYTHING = "everything published about a person, in this version and in all v
 def data_package(
     spec: ReleaseSpec,
     protocol: Protocol,
-    findings: PublicFindings,
+    report: PublicReport,
     protection: Protection,
-    version: str,
-    created: str,
     files: dict[str, tuple[str, int]],
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
@@ -60,12 +59,9 @@ def data_package(
     ----------
     spec : ReleaseSpec
     protocol : Protocol
-    findings : PublicFindings
+    report : PublicReport
     protection : Protection
         Of the frequencies.
-    version : str
-    created : str
-        Time of publication, ISO 8601 with time zone.
     files : dict of str to (str, int)
         For every public file, by its path inside the release: SHA-256 (hex) and size in bytes.
     categories : mapping of column to sequence of str, optional
@@ -75,13 +71,13 @@ def data_package(
         column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
         for position, column in enumerate(protocol.outputs.columns)
     }
-    privacy = _privacy(spec, protocol, findings, protection, files)
+    privacy = _privacy(spec, protocol, report, protection, files)
     return package_of(
         spec,
         categories,
         published_values(protocol.mechanism).field,
-        version,
-        created,
+        report.version,
+        report.created,
         files,
         privacy,
         lambda column: described_numbers(spec, column),
@@ -207,15 +203,15 @@ def _drawn_field(spec: ReleaseSpec, drawn: DrawnColumn, written: Callable[[str],
 def _privacy(
     spec: ReleaseSpec,
     protocol: Protocol,
-    findings: PublicFindings,
+    report: PublicReport,
     protection: Protection,
     files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
-    history = findings.history
+    figures, history = report.figures, report.figures.history
     block = PrivacyBlock(
-        guarantee=findings.guarantee,
-        meaning=meaning_for(parse_guarantee(findings.guarantee), protocol.inputs.columns, spec.secret),
-        level=findings.level,
+        guarantee=report.guarantee,
+        meaning=meaning_for(parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret),
+        level=float(figures.level),
         secret=spec.secret,
         published=spec.released,
         mechanism=protocol.mechanism,
@@ -224,18 +220,28 @@ def _privacy(
         protocol_digest=protocol.digest,
         report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
         estimation=Estimation(path="protocol.json", recipe=published_values(protocol.mechanism).recipe),
-        utility_share=findings.share,
-        variance_explained=None if findings.explained is None else findings.explained.share,
-        records=findings.rows,
+        utility_share=figures.share,
+        variance_explained=figures.explained,
+        certificate=near_best(report),
+        records=figures.rows,
         row_order="random" if spec.output.shuffle else "as in the source",
         disclosure_control=DisclosureControl(**disclosure_control(spec)),
-        confidence=Confidence(alpha=findings.confidence.alpha, radius=findings.confidence.radius),
+        confidence=Confidence(alpha=report.estimation.alpha, radius=report.estimation.radius),
         frequencies=protected_by(protection, files),
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
         scope=_EVERYTHING if history is not None else scope_alone(spec),
     )
     return block.content()
+
+
+def near_best(report: PublicReport) -> NearBest | None:
+    """By how much another protocol could be better than the chosen one, as the report has it."""
+    (chosen,) = report.compared or (None,)
+    if chosen is None or chosen.certificate is None or chosen.share is None:
+        return None
+    found = chosen.certificate
+    return NearBest(of=found.of, gap=found.gap, utility=report.utility, share=chosen.share)
 
 
 def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:

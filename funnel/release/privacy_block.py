@@ -55,6 +55,18 @@ class Confidence(_Named):
     radius: float = Field(ge=0)
 
 
+class NearBest(_Named):
+    """By how much another protocol could be better at most: `funnel.certificate.Certificate`, beside what is kept.
+
+    ``share`` is what the protocol keeps of what there is of the ``utility`` that it was chosen by.
+    """
+
+    of: Literal["kept", "unchanged"]
+    gap: Probability
+    utility: Literal["information", "variance", "estimation"]
+    share: Probability
+
+
 class BehindFrequencies(_Named):
     """What protects the frequencies that all is made from; null where noise does not."""
 
@@ -74,7 +86,7 @@ class PrivacyBlock(Document):
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
     ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
-    where the spec does not ask for it.
+    where the spec does not ask for it, ``certificate`` where nothing is proven of better protocols.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -95,6 +107,7 @@ class PrivacyBlock(Document):
     estimation: Estimation
     utility_share: Probability
     variance_explained: Probability | None
+    certificate: NearBest | None
     records: Count
     row_order: Literal["random", "as in the source"]
     disclosure_control: DisclosureControl

@@ -24,7 +24,8 @@ from funnel.release.handouts.number_table import drawn_columns, write_drawn_numb
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicFindings, PublicRelease
+from funnel.release.public import PublicRelease
+from funnel.release.public_report import PublicReport
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
@@ -75,10 +76,8 @@ def write_documents(
 def write_package(
     spec: ReleaseSpec,
     protocol: Protocol,
-    findings: PublicFindings,
+    report: PublicReport,
     protection: Protection,
-    version: Version,
-    created: str,
     folder: ReleaseFolder,
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, str]:
@@ -108,7 +107,7 @@ def write_package(
     ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
     try:
-        text = dump(data_package(spec, protocol, findings, protection, str(version), created, files, categories))
+        text = dump(data_package(spec, protocol, report, protection, files, categories))
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
     folder.package.write_bytes(text)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from funnel.certificate import Certificate
 from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.handouts.citation import publisher
 from funnel.release.handouts.plain_readme import counting
@@ -37,6 +38,11 @@ FILES = {
 }
 
 
+_KEPT_OF = {
+    "information": "the information in the published columns",
+    "variance": "the variance of the numbers that published values stand for",
+    "estimation": "what the unchanged records would tell estimates",
+}
 NO_SPLIT = (
     "Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not "
     "share it out. Estimate."
@@ -151,10 +157,22 @@ def promise(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator
     )
     yield f"Records about people, one a line. {what}"
     yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
+    yield f"**How near to the best.** {_near_best(privacy['certificate'])}"
     behind, meaning = privacy["frequencies"], privacy["frequencies"]["meaning"]
     # What a threshold does is told as a sentence, what the others are as a property.
     grouped = behind["protection"] == "threshold"
     yield f"Of the frequencies behind it, {meaning}." if grouped else f"The frequencies behind it are {meaning}."
+
+
+def _near_best(found: Mapping[str, Any] | None) -> str:
+    """By how much another protocol could be better, as far as that is known."""
+    if found is None:
+        return "By how much another protocol could be better is not known."
+    sentence = Certificate(found["of"], found["gap"]).sentence(found["share"])
+    if found["of"] == "unchanged":
+        return f"Under the same promise, {sentence}."
+    kept = f"Of {_KEPT_OF[found['utility']]} the protocol keeps {100 * found['share']:.1f}%"
+    return f"{kept}: under the same promise, {sentence}."
 
 
 def _is_random(protocol: Mapping[str, Any]) -> bool:

@@ -608,6 +608,13 @@ add("package: a further key", packaged("comment", "Jane"), "package", "package")
 add("package: another profile", packaged("$schema", "https://example.org"), "package", "package")
 add("package: other records", lambda f: f.privacy(records=4000), "package", "package")
 add("package: another share", lambda f: f.privacy(utilityShare=0.9), "package", "package")
+add("package: a search that is said to be better", lambda f: f.privacy(certificate=None), *2 * ("report figures",))
+add(
+    "package: another gap",
+    lambda f: f.package(lambda c: c["funnel:privacy"]["certificate"].update(gap=0.25)),
+    "report figures",
+    "report figures",
+)
 add("package: another level", lambda f: f.privacy(level=0.5), "package", "package")
 add("package: another bound", lambda f: f.privacy(guarantee="lip:0.5"), "package", "package")
 add("package: another order", lambda f: f.privacy(rowOrder="as in the source"), "record", "report figures")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,9 +21,11 @@ from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.publication import require_drawn, write_documents, write_package
 from funnel.release.series import Series, open_series
+from funnel.report.public import public_report
 from funnel.settings.publication import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_series import record
+from tests.funnel.report.conftest import build_content
 from tests.projects import make_project, spec_of
 from tests.public import UNPROTECTED, counted, public_of
 from tests.releases import judged, make_release
@@ -74,23 +75,15 @@ def test_a_figure_that_is_no_number_is_not_published(tmp_path: Path, share: floa
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
     pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
-    spec, findings = spec_of("x.parquet", tmp_path), public_of(joint, protocol, LIP(1.0)).findings
-    package = partial(
-        write_package,
-        spec,
-        protocol,
-        protection=UNPROTECTED,
-        folder=folder,
-        version=Version(1, 0, 0),
-        created="2026-01-01",
-    )
+    spec, report = spec_of("x.parquet", tmp_path), public_report(build_content(joint, protocol, LIP(1.0)))
+    package = partial(write_package, spec, protocol, protection=UNPROTECTED, folder=folder)
     for path in (folder.protocol, folder.numbers):
         path.write_text("{}")
     with pytest.raises(ReleaseRefused, match=r"a figure of datapackage\.json is not a finite number"):
-        package(findings=replace(findings, share=share))
+        package(report=report.model_copy(update={"figures": report.figures.model_copy(update={"share": share})}))
     assert not folder.package.exists()
     there = {"data/records.parquet", "protocol.json", "report.json"}
-    assert set(package(findings=findings)) == {*there, "datapackage.json"}
+    assert set(package(report=report)) == {*there, "datapackage.json"}
 
 
 def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:

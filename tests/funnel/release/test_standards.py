@@ -208,6 +208,40 @@ def test_nothing_in_a_readme_acts_and_both_writers_agree_on_odd_texts(published:
     assert head[2] == r"one \# two \*three\*"
 
 
+SEARCHED = {"utility": "information", "share": 0.7993, "gap": 0.00061}
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (None, "By how much another protocol could be better is not known."),
+        (
+            {**SEARCHED, "of": "kept"},
+            "Of the information in the published columns the protocol keeps 79.9%: under the same promise, no protocol "
+            "that reads the same keeps more than 80.0%, 0.1 points more.",
+        ),
+        (
+            {**SEARCHED, "of": "kept", "utility": "variance", "gap": 0.1},
+            "Of the variance of the numbers that published values stand for the protocol keeps 79.9%: under the same "
+            "promise, no protocol that reads the same keeps more than 90.0%, 10.0 points more.",
+        ),
+        (
+            {**SEARCHED, "of": "unchanged"},
+            "Under the same promise, no protocol that keeps values as they are and tables right on average leaves more "
+            "than 0.07 points more of the records unchanged, with the weights that it was asked for.",
+        ),
+    ],
+)
+def test_the_readme_says_how_near_to_the_best_a_protocol_is(
+    published: ReleaseFolder, found: dict[str, Any] | None, told: str
+) -> None:
+    package, protocol = json.loads(published.package.read_bytes()), json.loads(published.protocol.read_bytes())
+    package["funnel:privacy"]["certificate"] = found
+    text = documentation(package, protocol)["README.md"]
+    assert f"\n\n**How near to the best.** {told}\n\n" in text.decode()
+    assert text == documentation_again(package, protocol, None)["README.md"]
+
+
 def test_handouts_of_a_wide_table_are_those_of_its_weights(published: ReleaseFolder) -> None:
     """Weights without their zeros say the same."""
     package, protocol = documents(published)

@@ -71,41 +71,42 @@ def make_protocol() -> Callable[..., Protocol]:
     return build
 
 
+def build_content(
+    joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
+) -> ReportContent:
+    """A content around a joint law, a protocol and a bound; anything else can be overridden."""
+    pairs = changes.pop("pairs", None)
+    pairs = expected_pairs(joint, protocol, outside) if pairs is None else pairs
+    if "audited" not in changes:
+        changes["audited"] = Audited.of(counted(joint), protocol, guarantee, pairs)
+    if "findings" not in changes:
+        # Of counts that are public as they are, both say the same of the law: it is audited once.
+        changes["findings"] = audit_release(joint, protocol, guarantee, pairs, audited=changes["audited"])
+    settings: dict[str, Any] = {
+        "name": "small-release",
+        "title": "A small release",
+        "description": "First paragraph.\n\nSecond paragraph.",
+        "version": "1.2.0",
+        "created": "2025-03-04T05:06:07Z",
+        "contact": Contact(name="Open data team", email="data@example.org"),
+        "licence": Licence(name="CC-BY-4.0", url="https://creativecommons.org/licenses/by/4.0/"),
+        "source": SourceNote("people.csv", 3, (Reference(title="A register", version="2024"),)),
+        "mechanism": MechanismNote.of("optimal"),
+        "joint": joint,
+        "protocol": protocol,
+        "guarantee": guarantee,
+        "protection": UNPROTECTED,
+        "random_source": "AES-256 in counter mode",
+        "software": "funnel 0.1.0",
+        "judged": (Judged(name="row_count", description="as many rows as the snapshot"),),
+    }
+    return ReportContent(**{**settings, **changes})
+
+
 @pytest.fixture(scope="session")
 def make_content() -> Callable[..., ReportContent]:
-    """Builds a content around a joint law, a protocol and a bound; anything else can be overridden."""
-
-    def build(
-        joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
-    ) -> ReportContent:
-        pairs = changes.pop("pairs", None)
-        pairs = expected_pairs(joint, protocol, outside) if pairs is None else pairs
-        if "audited" not in changes:
-            changes["audited"] = Audited.of(counted(joint), protocol, guarantee, pairs)
-        if "findings" not in changes:
-            # Of counts that are public as they are, both say the same of the law: it is audited once.
-            changes["findings"] = audit_release(joint, protocol, guarantee, pairs, audited=changes["audited"])
-        settings: dict[str, Any] = {
-            "name": "small-release",
-            "title": "A small release",
-            "description": "First paragraph.\n\nSecond paragraph.",
-            "version": "1.2.0",
-            "created": "2025-03-04T05:06:07Z",
-            "contact": Contact(name="Open data team", email="data@example.org"),
-            "licence": Licence(name="CC-BY-4.0", url="https://creativecommons.org/licenses/by/4.0/"),
-            "source": SourceNote("people.csv", 3, (Reference(title="A register", version="2024"),)),
-            "mechanism": MechanismNote.of("optimal"),
-            "joint": joint,
-            "protocol": protocol,
-            "guarantee": guarantee,
-            "protection": UNPROTECTED,
-            "random_source": "AES-256 in counter mode",
-            "software": "funnel 0.1.0",
-            "judged": (Judged(name="row_count", description="as many rows as the snapshot"),),
-        }
-        return ReportContent(**{**settings, **changes})
-
-    return build
+    """Builds a content."""
+    return build_content
 
 
 @dataclass
