@@ -326,6 +326,25 @@ def _release(
         draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
         content = describe(run, draft)
         sizes = {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size}
+        # Before anything is published: what cannot be told is not found out afterwards.
+        told = {
+            "guarantee": audited.law.guarantee,
+            "level": audited.law.level,
+            "utility": audited.law.utility,
+            "share": audited.law.share,
+            **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
+            **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
+            "mechanism": optimised.protocol.mechanism,
+            "bytes": sizes,
+            "probabilities": len(drawn.channel.sparse.values),
+            "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
+            "rows": audited.rows,
+            # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
+            "dropped": None if protection.protection == "noise" else snapshot.dropped,
+            "outside": audited.outside,
+            "frequencies": protection.model_dump(),
+            "history": history_summary(findings),
+        }
         # From here on no public file is touched: what is judged is what is published.
         entry = entry_of(run, draft)
         with pending(run.register, entry, keep=not holding):
@@ -338,24 +357,6 @@ def _release(
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(run, draft, verdict, entry)
             late = run.account.published()
-    told = {
-        "guarantee": audited.law.guarantee,
-        "level": audited.law.level,
-        "utility": audited.law.utility,
-        "share": audited.law.share,
-        **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
-        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
-        "mechanism": optimised.protocol.mechanism,
-        "bytes": sizes,
-        "probabilities": len(drawn.channel.sparse.values),
-        "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
-        "rows": audited.rows,
-        # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
-        "dropped": None if protection.protection == "noise" else snapshot.dropped,
-        "outside": audited.outside,
-        "frequencies": protection.model_dump(),
-        "history": history_summary(findings),
-    }
     if published is None:
         return told, None, late
     return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late

@@ -37,25 +37,100 @@ def test_noise_of_a_seed_is_of_the_law(epsilon: float, sensitivity: int) -> None
     assert stats.binomtest(int(np.sum(drawn >= 8)), len(drawn), beyond).pvalue > 1e-6
 
 
+# Generators that are other ones in every run unless they have a seed, and modules whose functions have no seed.
+_GENERATORS = (
+    "default_rng",
+    "Random",
+    "RandomState",
+    "PCG64",
+    "PCG64DXSM",
+    "Philox",
+    "SFC64",
+    "MT19937",
+    "SeedSequence",
+)
+_WITHOUT_SEED = {
+    "random": ("Random",),
+    "numpy.random": (*_GENERATORS, "Generator"),
+    "np.random": (*_GENERATORS, "Generator"),
+}
+# What draws by a generator of its own unless it is given one, by the names of that argument.
+_NEED_SEED = {
+    "rvs": ("random_state",),
+    "bootstrap": ("random_state", "rng"),
+    "permutation_test": ("random_state", "rng"),
+    "monte_carlo_test": ("random_state", "rng"),
+    "differential_evolution": ("seed", "rng"),
+    "dual_annealing": ("seed", "rng"),
+    "RandomForestClassifier": ("random_state",),
+    "train_test_split": ("random_state",),
+}
+# Other numbers in every run: no seeds.
+_CHANGING = (
+    "urandom",
+    "token_bytes",
+    "token_hex",
+    "randbits",
+    "time",
+    "time_ns",
+    "perf_counter",
+    "getpid",
+    "uuid4",
+    "hash",
+)
+
+
 def unseeded(source: str) -> list[str]:
     """Calls of a test that draw other numbers in every run: generators without a seed, and functions that have none."""
     tree = ast.parse(source)
     imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    by_name = {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        if not isinstance(node, ast.Call):
             continue
-        of, name = ast.unparse(node.func.value), node.func.attr
-        given = bool(node.args or node.keywords)
-        if (
-            (name in ("default_rng", "Random", "RandomState", "PCG64", "Philox") and not given)
-            or (name == "rvs" and "random_state" not in {keyword.arg for keyword in node.keywords})
-            or (of in ("np.random", "numpy.random") and name[:1].islower() and name != "default_rng")
-            or (of == "random" and of in imports and name != "Random")
-            or (of == "secrets" and name in ("randbelow", "choice", "randbits"))
-        ):
+        if isinstance(node.func, ast.Attribute):
+            of, name = ast.unparse(node.func.value), node.func.attr
+            known = of != "random" or of in imports
+        elif isinstance(node.func, ast.Name):
+            of, name = by_name.get(node.func.id, ("", node.func.id))
+            known = True
+        else:
+            continue
+        if known and _draws(of, name, node):
             found.append(f"{of}.{name}")
     return found
+
+
+def _draws(of: str, name: str, call: ast.Call) -> bool:
+    """Whether the function of a module, or of whatever is named so, draws other numbers in every run."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if name in _GENERATORS:
+        seeds = [*call.args, *given.values()]
+        return not any(_is_seed(one) for one in seeds)
+    if name in _NEED_SEED:
+        return not any(_is_seed(given[one]) for one in _NEED_SEED[name] if one in given)
+    if name == "sample" and given.keys() & {"n", "frac"}:
+        # Of a table; that of a generator of the standard library has ``k``.
+        return not _is_seed(given["random_state"]) if "random_state" in given else True
+    if of in _WITHOUT_SEED:
+        return (name[:1].islower() and name not in _WITHOUT_SEED[of]) or name == "SystemRandom"
+    return of == "secrets" and name in ("randbelow", "choice", "randbits")
+
+
+def _is_seed(value: ast.expr) -> bool:
+    """Whether it is the same in every run: not None, and nothing of a clock or of the operating system is in it."""
+    if isinstance(value, ast.Constant) and value.value is None:
+        return False
+    calls = [node.func for node in ast.walk(value) if isinstance(node, ast.Call)]
+    return not any(
+        (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in _CHANGING for func in calls
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,6 +144,20 @@ def unseeded(source: str) -> list[str]:
         "import random\nrandom.Random()",
         "stats.norm.rvs(size=3)",
         "secrets.randbelow(6)",
+        "from numpy.random import default_rng\ndefault_rng()",
+        "from numpy.random import normal as drawn\ndrawn(size=3)",
+        "from random import shuffle\nshuffle(rows)",
+        "from random import SystemRandom\nSystemRandom().random()",
+        "from secrets import choice\nchoice('ab')",
+        "np.random.default_rng(None)",
+        "np.random.default_rng(seed=None)",
+        "np.random.default_rng(int.from_bytes(os.urandom(8)))",
+        "np.random.default_rng(hash(name))",
+        "import random\nrandom.Random(time.time())",
+        "frame.sample(n=3)",
+        "frame.sample(frac=0.5, random_state=None)",
+        "stats.bootstrap((x,), np.mean)",
+        "RandomForestClassifier(n_estimators=3)",
     ],
 )
 def test_an_offender_is_found(offender: str) -> None:
@@ -83,6 +172,13 @@ def test_an_offender_is_found(offender: str) -> None:
         "stats.norm.rvs(size=3, random_state=np.random.default_rng(1))",
         "def test(random): return random.random()",
         "secrets.token_hex(6)",
+        "from random import Random\nRandom(3).sample(rows, 2)",
+        "from numpy.random import default_rng\ndefault_rng(seed=4).choice(3)",
+        "def test(choice): return choice('ab')",
+        "frame.sample(n=3, random_state=5)",
+        "random.sample(range(5), 2)",
+        "RandomForestClassifier(n_estimators=3, random_state=0)",
+        "np.random.Generator(np.random.Philox(7))",
     ],
 )
 def test_what_has_a_seed_is_none(honest: str) -> None:

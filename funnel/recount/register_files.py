@@ -449,7 +449,10 @@ def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
     """
     found = _rows(database, path, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet(?))")
     if dict(found) != _COLUMNS[path.name]:
-        raise damaged(path, "has other columns than it should")
+        raise DataError(
+            f"{path} has other columns than this version of funnel reads; check it with the version that wrote it, or "
+            "restore the register from a backup if somebody changed it"
+        )
 
 
 def file_digest(path: Path) -> str:

@@ -109,7 +109,7 @@ def read_table(folder: Path, name: str, sha256: str) -> dict[str, npt.NDArray[An
         raise damaged(path, "was changed since it was written")
     table = pq.read_table(io.BytesIO(content))
     if not table.schema.equals(SCHEMAS[name]):
-        raise damaged(path, "has other columns than it should")
+        raise of_another_funnel(path)
     return {field: table.column(field).to_numpy() for field in table.column_names}
 
 
@@ -117,6 +117,15 @@ def damaged(path: Path, what: str) -> LedgerError:
     """The error of a file of the register that is not what it was."""
     return LedgerError(
         f"{path} {what}; what was published about these people would be forgotten: restore the register from a backup"
+    )
+
+
+def of_another_funnel(path: Path) -> LedgerError:
+    """The error of a file of the register that is what it was, in a form that this funnel does not read."""
+    return LedgerError(
+        f"{path} was written by another version of funnel, in a form that this one does not read; go on with that "
+        "version, or name another register in [history]: it begins with nothing of what was published so far, so that "
+        "the bound does not hold for both together"
     )
 
 

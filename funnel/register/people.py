@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError, LedgerError
 from funnel.joint import IntArray
 from funnel.register.entry import PEOPLE
-from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, record_batch
+from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, of_another_funnel, record_batch
 from funnel.release.files import Sink
 from funnel.sampling.spill import Spill
 from funnel.source import file_digest
@@ -109,6 +109,9 @@ class SortedFile:
         self._file = open_paged(path)
         schema = self._file.schema_arrow
         names = schema.names
+        # The digest is right, so that nobody changed it.
+        if path.name in SCHEMAS and not schema.equals(SCHEMAS[path.name]):
+            raise of_another_funnel(path)
         if not {"high", "low"} <= set(names):
             raise damaged(path, "has no digests of record keys")
         self._dtype = np.dtype([(name, schema.field(name).type.to_pandas_dtype()) for name in names])

@@ -38,6 +38,7 @@ from funnel.register.entry import (
     RegisterHead,
     ordinal_of,
 )
+from funnel.register.entry_files import of_another_funnel
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
 from funnel.release.document import Symbols
@@ -135,12 +136,15 @@ class Register:
             path = self.root / known.folder / ENTRY
             try:
                 content = path.read_bytes()
-                entry = RegisterEntry.from_json(content, str(path))
             except OSError as error:
                 raise self._lost(f"the entry {known.folder} of the register {self.name} is gone") from error
+            if hashlib.sha256(content).hexdigest() != known.entry:
+                raise self._lost(f"{path} was changed since it was written")
+            try:
+                entry = RegisterEntry.from_json(content, str(path))
             except DataError as error:
-                raise self._lost(str(error)) from error
-            if hashlib.sha256(content).hexdigest() != known.entry or entry.folder != known.folder:
+                raise of_another_funnel(path) from error
+            if entry.folder != known.folder:
                 raise self._lost(f"{path} was changed since it was written")
             if entry.previous != previous:
                 raise self._lost(f"{path} does not follow the entry before it")

@@ -13,7 +13,8 @@ LATEST = "latest"
 INDEX = "versions.json"
 SIGNATURE_FILE = "signature.json"
 INCOMING = ".incoming-"
-_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+# Longer numbers are no versions: Python reads none of some thousand digits.
+_VERSION = re.compile(r"(0|[1-9]\d{0,17})\.(0|[1-9]\d{0,17})\.(0|[1-9]\d{0,17})")
 
 
 @dataclass(frozen=True, order=True)

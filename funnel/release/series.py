@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from funnel.errors import DataError, LedgerError, OutputError, PipelineError
+from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
@@ -189,6 +189,8 @@ class Series:
         ------
         ReleaseRefused
             If the verdict is negative, or its public files are not, byte for byte, those that were judged.
+        OutputError
+            If what is left to do fails once it is in its place; the next run does that.
         """
         if self.folder(version).root.exists():
             raise LedgerError(
@@ -202,18 +204,20 @@ class Series:
         # The last thing before they are public.
         require_validated(incoming.root, verdict, signature)
         incoming.root.rename(self.folder(version).root)
-        sync_folder(self.root)
         if self.remote is not None:
+            sync_folder(self.root)
             self.remote.upload(version, self.folder(version), progress)
-        self.records.complete(announced)
-        self.point_latest()
-        if self.remote is not None:
-            rows = file_digest(self.folder(version).data)
-            for folder in self.unfinished:
-                if file_digest(ReleaseFolder(folder).data) == rows:
-                    remove_tree(folder)
-        if self.held.waiting is not None:
-            self.held.put_right(self.records.known)
+        with _in_its_place(version):
+            sync_folder(self.root)
+            self.records.complete(announced)
+            self.point_latest()
+            if self.remote is not None:
+                rows = file_digest(self.folder(version).data)
+                for folder in self.unfinished:
+                    if file_digest(ReleaseFolder(folder).data) == rows:
+                        remove_tree(folder)
+            if self.held.waiting is not None:
+                self.held.put_right(self.records.known)
 
     def put_right(self) -> None:
         """Remove or finish what a killed run left behind.
@@ -223,8 +227,14 @@ class Series:
         LedgerError
             If versions were published whose records are not here.
         OutputError
-            If versions are published at a URL that cannot be written.
+            If versions are published at a URL that cannot be written, or the list of versions cannot be.
         """
+        index = self.root / INDEX
+        if not index.is_file() and (index.exists() or index.is_symlink()):
+            raise OutputError(
+                f"{index} is no file, and the list of all versions is written there; move it away, then run the "
+                "release again"
+            )
         leftovers = [path for name in (f"{INCOMING}*", f".{LATEST}-*", f".{INDEX}.*") for path in self.root.glob(name)]
         for leftover in leftovers:
             # Before the folder, which alone tells that it was not published.
@@ -291,6 +301,25 @@ class Series:
         fresh.symlink_to(str(newest), target_is_directory=True)
         fresh.replace(latest)
         sync_folder(self.root)
+
+
+@contextmanager
+def _in_its_place(version: Version) -> Iterator[None]:
+    """Say of whatever fails in this block that the version is published all the same."""
+    try:
+        yield
+    except (FunnelError, OSError, ValueError) as error:
+        reason = "a file of the series is not what it should be"
+        if isinstance(error, FunnelError):
+            reason = str(error)
+        elif isinstance(error, OSError):
+            reason = " ".join(
+                filter(None, [error.filename and f"{error.filename}:", error.strerror or "it cannot be written"])
+            )
+        raise OutputError(
+            f"version {version} is published, and what is left to do failed: {reason}; the next run of this release "
+            "does it"
+        ) from error
 
 
 def _record(folder: ReleaseFolder) -> Record:
