@@ -46,8 +46,8 @@ class FileReader(Protocol):
 
 
 @contextmanager
-def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
-    """The second reader of the source of a spec; ``scratch`` takes what does not fit into memory.
+def file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
+    """The second reader of the source of a spec.
 
     Raises
     ------
@@ -61,9 +61,9 @@ def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
         if kind == "csv":
             yield _Csv(spec.source.delimiter, spec.source.encoding)
         elif kind == "parquet":
-            yield _Parquet(stack.enter_context(connect(scratch)))
+            yield _Parquet(stack.enter_context(connect()))
         elif kind in ("arrow", "orc", *FORMATS):
-            yield _Arrow(stack.enter_context(connect(scratch)), kind)
+            yield _Arrow(stack.enter_context(connect()), kind)
         else:
             raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")
 
