@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +52,7 @@ class Evidence:
             If the file cannot be read.
         """
         if name == "columns":
-            with tempfile.TemporaryDirectory(prefix="funnel-columns-") as folder, connect(Path(folder)) as database:
+            with connect() as database:
                 names = ParquetReader(database).names(self.released, self.released.name)
             return self.counted(pd.DataFrame({"name": names}))
         place = self.protocol.outputs.get

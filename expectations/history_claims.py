@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -354,14 +353,10 @@ def _in_snapshot(entry: Entry, snapshot: Snapshot, forgotten: Path) -> tuple[int
                 [pa.array(digests[:, 0]), pa.array(digests[:, 1]), pa.array(cells, pa.int32())], ["high", "low", "cell"]
             )
 
-    with (
-        tempfile.TemporaryDirectory(prefix="funnel-people-") as scratch,
-        connect(Path(scratch)) as database,
-        pq.ParquetFile(snapshot.data.path) as file,
-    ):
+    with connect() as database, pq.ParquetFile(snapshot.data.path) as file:
         schema = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
         database.register("records", pa.RecordBatchReader.from_batches(schema, batches(file)))
-        database.execute("CREATE TABLE known AS SELECT * FROM records")
+        database.execute("CREATE TEMP TABLE known AS SELECT * FROM records")
         # People may have several rows, and several of them with the same values.
         query = """
             SELECT coalesce(sum(least(known.records, noted.records)), 0)

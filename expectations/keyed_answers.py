@@ -141,7 +141,7 @@ def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> I
         yield from wanted(spec, database.kinds(), found, needed)
         return
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
-    reader = stack.enter_context(file_reader(spec, folder))
+    reader = stack.enter_context(file_reader(spec))
     parts = parts_of(spec.source_address, spec.source.format)
     for part in parts.files:
         stated = {} if parts.whole else part.stated

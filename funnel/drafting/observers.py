@@ -13,7 +13,7 @@ from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
 from funnel.progress import Progress
-from funnel.readers.reader import open_source
+from funnel.readers.formats import open_source
 from funnel.source import count_joint, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed

@@ -7,7 +7,6 @@ whole numbers with proven limits, conditions decided on them, or in fractions wh
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,7 +90,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
     -----
     O(people) by DuckDB in bounded memory, and O(histories · changes) products of whole numbers a version.
     """
-    with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
+    with connect() as database:
         folders = entry_folders(register) if coming is None or register.exists() else []
         entries = read_entries(database, [*folders, *([] if coming is None else [coming])])
         # A prepared entry has the head that the register is to have.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def count_published(path: Path, columns: Sequence[str]) -> dict[Symbol, int]:
         If the file cannot be read, lacks a column, has one twice, or a cell is no text.
     """
     counts: dict[Symbol, int] = {}
-    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
+    with connect() as database:
         for cells, number in ParquetReader(database).cells(path, path.name, columns):
             counts[_texts(cells, path.name)] = number
     return counts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from funnel.errors import DataError
 from funnel.recount.arrow_files import ArrowReader
@@ -14,8 +13,8 @@ from funnel.spec import ReleaseSpec
 
 
 @contextmanager
-def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
-    """The second reader of the source of a spec; ``scratch`` takes what does not fit into memory.
+def file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
+    """The second reader of the source of a spec.
 
     Raises
     ------
@@ -28,10 +27,10 @@ def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
     if kind == "csv":
         yield CsvReader(spec.source.delimiter, spec.source.encoding)
     elif kind == "parquet":
-        with connect(scratch) as database:
+        with connect() as database:
             yield ParquetReader(database)
     elif kind in ("arrow", "orc", *FORMATS):
-        with connect(scratch) as database:
+        with connect() as database:
             yield ArrowReader(database, kind)
     else:
         raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")

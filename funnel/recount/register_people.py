@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,7 +172,7 @@ def first_row_counts(folder: Path) -> FirstRows:
     DataError
         If it is no entry, or its rows cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="funnel-first-rows-") as scratch, connect(Path(scratch)) as database:
+    with connect() as database:
         entry = read_entry(database, folder)
         chapter, cells = entry.chapter, first_counts(database, entry)
     if any(not 0 <= cell < len(chapter.counts) for cell in cells):

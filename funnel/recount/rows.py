@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import csv
 import gzip
 import io
+import os
+import shutil
+import tempfile
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -65,26 +70,43 @@ EXPRESSIONS = {
 }
 
 
-def connect(folder: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory, which puts what does not fit there into a folder.
+def connect() -> duckdb.DuckDBPyConnection:
+    """A connection to the one database in memory of this process; what is made in it is temporary, and ends with it.
 
     Raises
     ------
     PipelineError
         If DuckDB is not installed.
     """
+    return _database(os.getpid()).cursor()
+
+
+@cache
+def _database(process: int) -> duckdb.DuckDBPyConnection:
+    """The database of a process, whose threads do not outlive a fork; what does not fit in memory is in a folder."""
     try:
         import duckdb
     except ImportError:
         raise PipelineError("a release is judged with DuckDB; install it with pip install 'funnel[pipeline]'") from None
+    folder = Path(tempfile.mkdtemp(prefix="funnel-recount-"))
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": _MEMORY,
         "temp_directory": str(folder / "spilled"),
         # Nothing is fetched from anywhere.
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        # A file is read again whenever it is asked for.
+        "enable_external_file_cache": False,
     }
-    return duckdb.connect(config=settings)
+    database = duckdb.connect(config=settings)
+    atexit.register(_end, process, database, folder)
+    return database
+
+
+def _end(process: int, database: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    if process == os.getpid():
+        database.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class FileReader(ABC):

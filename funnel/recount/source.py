@@ -185,7 +185,7 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     first = parts.files[0]
     with (
         tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder,
-        file_reader(spec, Path(folder)) as reader,
+        file_reader(spec) as reader,
         at_hand(first, Path(folder)) as (path, _),
     ):
         stored = reader.names(path, first.name)
@@ -197,7 +197,7 @@ def _reading(spec: ReleaseSpec, stack: ExitStack) -> _Reading:
     if spec.source.format == "sql":
         return _OfDatabase(spec, stack.enter_context(opened(spec)))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
-    return _OfFiles(spec, folder, stack.enter_context(file_reader(spec, folder)))
+    return _OfFiles(spec, folder, stack.enter_context(file_reader(spec)))
 
 
 class _Reading(ABC):
