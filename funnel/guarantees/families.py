@@ -128,23 +128,25 @@ class Families:
         ]
         return cls(*(np.concatenate([getattr(one, name) for one in moved]) for name in cls.__dataclass_fields__))
 
+    def order(self) -> tuple[Places, Places, Places]:
+        """The order of families by the rows that break them; of terms by their families, and of entries by terms."""
+        families = np.argsort(self.of, kind="stable")
+        terms = np.argsort(_places_of(families)[self.family], kind="stable")
+        return families, terms, np.argsort(_places_of(terms)[self.term], kind="stable")
+
     def by_row(self) -> Self:
-        """The same in the order of the rows that break them; terms and entries in the order of their families."""
-        order = np.argsort(self.of, kind="stable")
-        family = _places_of(order)[self.family]
-        terms = np.argsort(family, kind="stable")
-        term = _places_of(terms)[self.term]
-        entries = np.argsort(term, kind="stable")
+        """The same in this order."""
+        families, terms, entries = self.order()
         return type(self)(
-            self.of[order],
-            self.share[order],
-            self.least[order],
-            self.proven[order],
-            family[terms],
+            self.of[families],
+            self.share[families],
+            self.least[families],
+            self.proven[families],
+            _places_of(families)[self.family[terms]],
             self.rest[terms],
             self.sign[terms],
             self.ease[terms],
-            term[entries],
+            _places_of(terms)[self.term[entries]],
             self.place[entries],
             self.width[entries],
         )

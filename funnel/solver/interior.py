@@ -7,22 +7,31 @@ from typing import NamedTuple
 import numpy as np
 
 from funnel.guarantees.families import Families
+from funnel.guarantees.greedy import Places
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.exchange import Exchanged, proven_bound
 from funnel.solver.hinges import Hinges, NewtonHinges, State
 
-# Units of work of a step: for each entry of the matrices of all outputs, and of a family.
-_CUBE, _ENTRY = 0.4, 0.25
+# Units of work of a step: for each entry of the matrices of all outputs, of what a condition adds to one, and of a row.
+_CUBE, _SQUARE, _ENTRY = 0.4, 0.1, 0.25
 # The first product of a variable and its price, by the number of pairs; steps at most.
 _FIRST, _STEPS = 30.0, 80
 # How near to the edge a step goes; how much further a correction reaches out, and how much further it has to get;
 # how far products may be from their goal; corrections of a step.
 _NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
+# What a cone leaves a constant row open at the least.
+_LEAST_SLACK = 1e-12
 # Steps shorter than that get nowhere.
 _SHORT = 1e-4
 # Rows may be out of balance by that much, relatively, and solutions are refined that often.
 _BALANCED, _REFINED = 1e-6, 2
+
+
+# Of families these are variables; the others are prices.
+_PRIMAL = ("slack", "level", "hinge", "distance")
+# How far from the last solution towards a constant channel the method starts again; the product there, by the last one.
+_BACK, _AGAIN = 0.1, 3.0
 
 
 class _Point(NamedTuple):
@@ -32,6 +41,8 @@ class _Point(NamedTuple):
     ----------
     rows, spare : ndarray, shape (n, n)
         R and its prices.
+    slack, load : ndarray, shape (n, K)
+        What cones leave open, and their prices.
     families : State
     sums, balance : ndarray, shape (n,)
         Prices of the sum of every column, and of the balance of every output.
@@ -39,6 +50,8 @@ class _Point(NamedTuple):
 
     rows: FloatArray
     spare: FloatArray
+    slack: FloatArray
+    load: FloatArray
     families: State
     sums: FloatArray
     balance: FloatArray
@@ -46,25 +59,27 @@ class _Point(NamedTuple):
     @property
     def variables(self) -> tuple[FloatArray, ...]:
         """All that has to stay positive."""
-        return self.rows, self.families.slack, self.families.hinge, self.families.distance
+        return self.rows, self.slack, self.families.slack, self.families.hinge, self.families.distance
 
     @property
     def prices(self) -> tuple[FloatArray, ...]:
         """The price of each of them."""
-        return self.spare, self.families.price, self.families.room, self.families.load
+        return self.spare, self.load, self.families.price, self.families.room, self.families.load
 
     def moved(self, change: _Point, primal: float, dual: float) -> _Point:
         """After so much of a change of variables, and of prices."""
         one, two = self.families, change.families
         families = State(
             *(
-                value + (primal if name in ("slack", "level", "hinge", "distance") else dual) * by
+                value + (primal if name in _PRIMAL else dual) * by
                 for name, value, by in zip(State._fields, one, two, strict=True)
             )
         )
         return _Point(
             self.rows + primal * change.rows,
             self.spare + dual * change.spare,
+            self.slack + primal * change.slack,
+            self.load + dual * change.load,
             families,
             self.sums + dual * change.sums,
             self.balance + dual * change.balance,
@@ -83,44 +98,54 @@ class InteriorProgramme:
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
+    cones : tuple of ndarray, shape (K, n)
+        Half-spaces ``cone @ R_y <= 0`` of every output, with the margin and without.
     budget : Budget
         Charged for every step.
     """
 
-    def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
+    def __init__(
+        self, law: FloatArray, worth: FloatArray, cones: tuple[FloatArray, FloatArray], budget: Budget
+    ) -> None:
         self.law, self.worth, self._budget = law, worth, budget
+        self._cones, self.cone = cones, cones[0]
         self.gain = np.diag(worth * law)
-        self._families = self._alone = Families.none(len(law) + 1)
+        self._families = Families.none(len(law) + 1)
+        self._last: _Point | None = None
 
     def add(self, families: Families) -> None:
         """Further conditions; over n + 1 places, at the last of which every row is one."""
         self._families = Families.joined([self._families, families])
-
-    def replace(self, alone: Families) -> None:
-        """Half-spaces instead of those that were given before."""
-        self._alone = alone
 
     def solve(self, gap: float, with_margin: bool = True) -> Exchanged:
         """The best channel under the conditions so far, up to a gap; or what there is time for."""
         import scipy.sparse as sp
 
         n = len(self.law)
-        families = Families.joined([self._families, self._alone]).by_row()
+        families = self._families.by_row()
         hinges = Hinges(families if with_margin else families.without_margin(), n)
-        point = self._start(hinges)
+        self.cone, own = self._cones[not with_margin], self._cones[1]
+        point = self._start(hinges) if self._last is None else self._again(hinges, self._last)
         for _ in range(_STEPS):
             value = float((self.gain * point.rows).sum())
             tight, proven = hinges.loads(point.families)
+            tight[:, :-1] += point.load @ self.cone
+            proven[:, :-1] += point.load @ own
             asked = tight[:, :-1] / self.law + point.balance[:, None]
             bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
             balanced = float(np.abs(point.rows @ self.law - 1).max()) < _BALANCED
             if (bound - value <= gap and balanced) or self._budget.ended_by is not None:
                 break
             further = _step(self, hinges, point)
-            self._budget.spend(CALL * 200 + _CUBE * n**4 + _ENTRY * n * (len(families) + len(families.rest)) * (n + 20))
+            squares = n * len(self.cone) + len(families) + len(families.rest)
+            self._budget.spend(CALL * 200 + _CUBE * n**4 + _SQUARE * n**2 * squares + _ENTRY * n * 20 * squares)
             if further is None:
                 break
             point = further
+        if with_margin:
+            self._last = point._replace(
+                families=_arranged(point.families, [_places(one) for one in self._families.order()])
+            )
         # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
         flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
         return Exchanged(flows, value, 0.0, point.balance - proven[:, -1], sp.csr_array((n, 0)), taken)
@@ -130,7 +155,47 @@ class InteriorProgramme:
         product = _FIRST / n**2
         ones = np.ones((n, n))
         zero = np.zeros(n)
-        return _Point(ones, product * ones, hinges.start(product), zero, zero)
+        slack = np.tile(np.maximum(-self.cone.sum(axis=1), _LEAST_SLACK), (n, 1))
+        return _Point(ones, product * ones, slack, product / slack, hinges.start(product), zero, zero)
+
+    def _again(self, hinges: Hinges, last: _Point) -> _Point:
+        """Between the last solution and a constant channel; further families are met as far as they can be there."""
+        start = self._start(hinges)
+        pairs = zip(last.variables, last.prices, strict=True)
+        product = _AGAIN * sum(float((one * two).sum()) for one, two in pairs) / sum(x.size for x in last.variables)
+        rows = _between(last.rows, start.rows)
+        further = hinges.around(np.column_stack([rows, np.ones(len(rows))]), product)
+        order = self._families.order()
+        first, new = (_arranged(state, [_places(one) for one in order]) for state in (start.families, further))
+        known = [
+            np.concatenate([_between(old, one[: len(old)]) if name in _PRIMAL else old, two[len(old) :]])
+            for name, old, one, two in zip(State._fields, last.families, first, new, strict=True)
+        ]
+        families = _arranged(State(*known), list(order))
+        point = last._replace(rows=rows, slack=_between(last.slack, start.slack), families=families)
+        spare, load = (np.maximum(p, product / v) for v, p in ((point.rows, point.spare), (point.slack, point.load)))
+        families = families._replace(
+            price=np.maximum(families.price, product / families.slack),
+            room=np.maximum(families.room, product / families.hinge),
+            load=np.maximum(families.load, product / families.distance),
+        )
+        return point._replace(spare=spare, load=load, families=families)
+
+
+def _between(last: FloatArray, start: FloatArray) -> FloatArray:
+    return last + _BACK * (start - last)
+
+
+def _places(order: Places) -> Places:
+    """Where an order puts every one."""
+    return np.argsort(order, kind="stable")
+
+
+def _arranged(state: State, order: list[Places]) -> State:
+    """With families, terms and entries in this order."""
+    families, terms, entries = order
+    of = {"slack": families, "price": families, "level": terms}
+    return State(*(value[of.get(name, entries)] for name, value in zip(State._fields, state, strict=True)))
 
 
 def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point | None:
@@ -145,10 +210,11 @@ class _Step:
     """One step of Mehrotra's method with corrections by Gondzio (1996)."""
 
     def __init__(self, programme: InteriorProgramme, hinges: Hinges, point: _Point) -> None:
-        self._law, self._point = programme.law, point
+        self._law, self._point, self._cone = programme.law, point, programme.cone
         law, n = self._law, len(self._law)
         self._hinges: NewtonHinges = hinges.newton(np.column_stack([point.rows, np.ones(n)]), point.families)
-        asked = self._hinges.asked[:, :n]
+        asked = self._hinges.asked[:, :n] + point.load @ self._cone
+        self._off_slack, self._stiff = -point.rows @ self._cone.T - point.slack, point.load / point.slack
         self._off_price = (
             programme.gain - np.outer(law, point.sums) - np.outer(point.balance, law) - asked + point.spare
         )
@@ -179,7 +245,7 @@ class _Step:
         matrices = np.empty((n, n, n))
         for y in range(n):
             rows, less = pull.rows[hinges.of_output[y], :n], pull.less[hinges.terms_of_output[y], :n]
-            matrices[y] = rows.T @ rows - less.T @ less
+            matrices[y] = rows.T @ rows - less.T @ less + (self._cone.T * self._stiff[y]) @ self._cone
             matrices[y].flat[:: n + 1] += own[y]
         return matrices
 
@@ -224,14 +290,17 @@ class _Step:
     def _change(self, goals: list[FloatArray], off: float) -> _Point:
         """The change by which every price changes by its goal where its variable stays, and what is off by ``-off``."""
         point, n = self._point, len(self._law)
-        spare, of_families, room, load = goals
+        spare, of_cones, of_families, room, load = goals
         none = np.zeros(0)
         wanted = State(none, of_families, none, none, room, none, load)
         target = self._hinges.target(wanted, off)
-        right = off * self._off_price + spare - target[0][:, :n]
+        taken = of_cones - off * self._stiff * self._off_slack
+        right = off * self._off_price + spare - target[0][:, :n] - taken @ self._cone
         rows, sums, balance = self._solved(right, off * self._off_balance, off * self._off_sums)
         families = self._hinges.change(wanted, off, np.column_stack([rows, np.zeros(n)]), target)
-        return _Point(rows, spare - point.spare / point.rows * rows, families, sums, balance)
+        moved = rows @ self._cone.T
+        slack, price = off * self._off_slack - moved, taken + self._stiff * moved
+        return _Point(rows, spare - point.spare / point.rows * rows, slack, price, families, sums, balance)
 
     def _solved(
         self, right: FloatArray, balance: FloatArray, sums: FloatArray

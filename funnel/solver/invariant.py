@@ -7,7 +7,6 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -50,11 +49,10 @@ _ROUNDS = 2_000
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
 _FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0.8, 1e-4
+# Entries of conditions beyond which the simplex method takes too many steps.
+_MANY = 10_000
 # The same between outputs and sources; which pairs are kept there.
 _LEAST_ROOM, _SEED = 1e-9, 17
-# Broken conditions of cones that an output takes in a round; others stay that are nearer than this share of their room,
-# which grows from round to round.
-_MOST, _NEARBY, _WIDER = 96, 0.1, 1.3
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.
 _MARGIN = 1e-7
 # Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
@@ -184,7 +182,6 @@ class _Search:
         self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
         self.bound = 1.0
         # What would stay, moved inside, of the best flows so far.
-        self._held = np.zeros((len(self._law), len(self._spaces)), dtype=bool)
         self._inside, self._best = -np.inf, np.outer(self._law, self._law)
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
@@ -201,8 +198,9 @@ class _Search:
         if self._run_by_posterior():
             return self._best
         by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
+        many = self._conditions.sets or self._spaces.size > _MANY
         # Of values with hardly any records interior points say little: pairs as needed do.
-        if not (self._conditions.sets and by_points and self._run_inside()):
+        if not (many and by_points and self._run_inside()):
             # Equations have no interior.
             self._run_exchanging(patiently=self._perfect)
         return self._best
@@ -268,46 +266,26 @@ class _Search:
         False where rounding keeps them from getting near enough.
         """
         law = self._law
-        programme = InteriorProgramme(law, self._worth, self._budget)
-        programme.replace(self._nearest(np.diag(law), 0.0))
+        programme = InteriorProgramme(law, self._worth, (self._spaces * law, self._all * law), self._budget)
         least = self._gap * _PRECISION
         gap = max(_FIRST_GAP, least) if self._conditions.sets else least
-        for count in range(_ROUNDS):
+        for _ in range(_ROUNDS):
             found = programme.solve(gap)
             self._prove(found)
             families, shares = self._families(found.flows / law, _SLACK * self._gap)
-            alone = self._nearest(found.flows, _NEARBY * _WIDER**count)
-            np.maximum.at(shares, alone.of, alone.share)
-            if gap == least and float(self._worth @ _pooled(shares, law)) <= least:
+            shares = np.maximum(shares, self._broken(found.flows).shares)
+            done = self._is_done(found, shares, _ENOUGH)
+            if not done and gap == least and float(self._worth @ _pooled(shares, law)) <= least:
                 # What is left is the bound, and what the margin takes off it.
                 self._prove(programme.solve(least, with_margin=False))
-            if self._is_done(found, shares, _ENOUGH):
+                done = self._is_done(found, shares, _ENOUGH)
+            if done:
                 return True
-            if not shares.any() and not len(families) and (gap == least or self.bound - found.value > gap):
+            if not len(families) and (gap == least or self.bound - found.value > gap):
                 return False
             gap = max(gap / _FINER, least)
             programme.add(families)
-            programme.replace(alone)
         raise SolverError(_NO_END)
-
-    def _nearest(self, flows: FloatArray, near: float) -> Families:
-        """Of every output the conditions of cones that flows break most, and of those held before the nearest ones.
-
-        Near is what is within this share of its room.
-        """
-        at, room = self._at(flows), self._room
-        excess = np.where(at > _NOTED, at, 0.0)
-        share = excess / np.maximum(excess + room, _TINY)
-        where = self._held & (at > -near * room)
-        if share.shape[1] > _MOST:
-            least = -np.partition(-share, _MOST, axis=1)[:, [_MOST]]
-            where |= share > least
-        else:
-            where |= share > 0
-        self._held = where
-        of, space = np.nonzero(where)
-        spaces, own = (np.pad(spaces * self._law, ((0, 0), (0, 1))) for spaces in (self._spaces, self._all))
-        return replace(Families.alone(of, share[of, space], spaces[space]), proven=own[space])
 
     def _families(self, rows: FloatArray, margin: float) -> tuple[Families, FloatArray]:
         """The families that rows T (n, n) break, and the shares (n,) of a constant row that would do about these."""
@@ -344,7 +322,6 @@ class _Search:
 
     def _know(self, spaces: FloatArray) -> None:
         self._spaces, self._all = np.vstack([self._spaces, spaces]), np.vstack([self._all, spaces])
-        self._held = np.pad(self._held, ((0, 0), (0, len(spaces))))
 
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
