@@ -132,11 +132,6 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
             'before would not be right on average; write mechanism = "optimal", or take unit out'
         )
-    elif spec.mechanism.name == INVARIANT and spec.frequencies.protection != "noise":
-        yield (
-            f'mechanism = "{INVARIANT}" for versions about the same people is right on average by the noisy tables of '
-            f'how people changed; write [frequencies] protection = "noise", mechanism = "optimal", or {_DIFFERENT}'
-        )
     if spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people, nor over '
