@@ -227,8 +227,9 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
         )
     if spec.register is not None:
         return (
-            'versions about the same people would have other classes; write [history] people = "different" if no '
-            "person is in two versions, or publish fewer columns"
+            "an observer who links versions about the same people would see whose records are their own, since these "
+            'stay and those of donors change; write [history] people = "different" if no person is in two versions, or '
+            "publish fewer columns"
         )
     if spec.utility != "information" or spec.weight is not None or spec.drawn_columns:
         return (
