@@ -109,7 +109,7 @@ def follow(
     else:
         raise ValueError("those who are followed were looked up")
     found, people, expected = decided.step, decided.people, decided.expected
-    public = _public(frequencies.joint, found)
+    public = _public(frequencies, found)
     # What an output may come from is more than it is under the protocol of this version alone; its name says it.
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
@@ -204,6 +204,7 @@ def _decided_for_people(
             reserve=history.budget_fraction,
             # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
             read_alone=True,
+            right=frequencies.noise is None,
             progress=tell,
         )
 
@@ -360,17 +361,19 @@ def _require_same(decision: TakeOver, record: History) -> None:
         )
 
 
-def _public(joint: Joint, found: Step) -> Protocol:
+def _public(frequencies: Frequencies, found: Step) -> Protocol:
     """The effective channel as it is published: rounded, since exact weights would tell of single people, and named.
 
-    That of an invariant release follows from public tables, and stays as it is: no grid keeps its balance.
+    That of an invariant release under noise follows from public tables, and stays as it is: no grid keeps its balance.
     """
     if (found.channel.weights == found.target.weights).all():
         return found.target
-    if found.channel.is_invariant:
+    if found.channel.is_invariant and frequencies.noise is not None:
         return found.channel
-    effective = replace(found.channel, mechanism=found.target.mechanism)
+    joint, effective = frequencies.joint, replace(found.channel, mechanism=found.target.mechanism)
     rounded = rounded_channel(joint, found.guarantee, effective)
+    if rounded.is_invariant:
+        return rounded
     return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))
 
 

@@ -8,11 +8,15 @@ from fractions import Fraction
 from funnel.audit.arithmetic import WHOLE, Interval, prior_limits
 from funnel.audit.check import Result, judged
 from funnel.joint import Joint
-from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints
+from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
 
 _EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
+
+_ROUNDED = (
+    "outputs are the inputs and have their distribution in the source, to a record and the rounding of the weights"
+)
 
 _CORRECTED = "outputs are the inputs, and have the distribution that the public means ask for, to 1e-11 of all records"
 
@@ -37,26 +41,28 @@ def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, 
         complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
         said = f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
         return judged("balance", complaints, said)
-    said = "outputs are the inputs and have their distribution, as far as the public shares tell it"
-    return judged("balance", _rounded_complaints(document, prior_limits(document, rows)), said)
+    told = "the public shares" if not document.rounded else "the public shares and the rounding of the weights"
+    said = f"outputs are the inputs and have their distribution, as far as {told} tell it"
+    slack = TOLERANCE + of_rounding(document.rounded, rows)
+    return judged("balance", _rounded_complaints(document, prior_limits(document, rows), slack), said)
 
 
 def check_exact_balance(document: ProtocolDocument, joint: Joint) -> Result:
     """The balance for exact counts, where all that is public follows from these."""
     read = joint.read_by(document.inputs.columns)
     counts = read.counts.sum(axis=0).tolist()
-    complaints = balance_complaints(document.content(), read.inputs.symbols, counts)
-    return judged("exact balance", complaints, f"{_EXACTLY} of the source")
+    complaints = balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
+    said = f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
+    return judged("exact balance", complaints, said)
 
 
-def _rounded_complaints(document: ProtocolDocument, limits: list[Interval]) -> Iterator[str]:
+def _rounded_complaints(document: ProtocolDocument, limits: list[Interval], slack: Fraction) -> Iterator[str]:
     """Outputs that no shares within limits are balanced for: what they gain from others, less what they lose."""
     wrong = list(alphabet_complaints(document.content()))
     yield from wrong
     if wrong or document.prior.symbols != document.inputs.symbols:
         return
     low, high = ([Fraction(getattr(limit, end)) for limit in limits] for end in ("low", "high"))
-    slack = 2 * TOLERANCE
     for number, row in enumerate(document.entries, 1):
         y = number - 1
         stays = Fraction(dict(row).get(y, 0), WHOLE)

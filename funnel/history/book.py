@@ -233,6 +233,7 @@ class History:
             target=target,
             reserve=self.budget_fraction,
             read_alone=self.read_alone,
+            right=True,
             progress=progress,
         )
         outputs = _drawn(step, nodes, xs, rows, record_key)

@@ -6,10 +6,14 @@ published with noise, and what is drawn is changed once more by a channel T that
 ``(m_y - p_y)⁺ / m_y`` of each value that is published too often takes another value, in proportion to ``(p_z - m_z)⁺``.
 For the shares m of M(y) the published table then has the mean ``T m = p``. What an answer tells is averaged by that, so
 every bound on it stays (METHOD section 17).
+
+Without noise M is not published, and T is made of M in whole records, as counts are, again until every value is
+published as often as it is there, to within a record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -25,13 +29,15 @@ from funnel.history.reached import ForObserver
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
 from funnel.measures import mutual_information
-from funnel.protocol import WORD_BITS, Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
 
 PARTS: Final = 1 << 20
 """Of how many parts a record is: what one person is published as on average adds up to at most so many."""
 
 _SHIFT = np.uint64(WORD_BITS - 20)
+# How often the answers of real people are changed at most; the first time is enough but for the rounding of means.
+_TIMES = 20
 # How much of the constant row is mixed in where rounding has taken a row beyond its bound.
 _MIXED = (0.0, 2.0**-44, 2.0**-38)
 
@@ -82,24 +88,60 @@ def corrected(fitted: Fitted, noisy: IntArray) -> Fitted:
     SolverError
         If it is not proven that the bound holds.
     """
-    predicted, allowed = fitted.predicted, allowed_by(require_posterior(fitted.predicted.guarantee))
-    both = [(one, stand(one.past, one.observed, allowed)) for one in (predicted, fitted.step)]
-    moved, taken = correction(noisy, predicted.joint.p_input)
+    of_expected, of_people = _changed_by([fitted.predicted, fitted.step], noisy)
+    return replace(fitted, step=of_people, predicted=of_expected)
+
+
+def right_on_average(step: Step) -> Step:
+    """Channels of real people whose counts are exact, changed until the table of the version is right on average.
+
+    Parameters
+    ----------
+    step : Step
+        Of an invariant protocol; its channel is the effective one of its people.
+
+    Raises
+    ------
+    SolverError
+        If the table does not come to be right, or it is not proven that the bound holds.
+    """
+    counts = step.joint.counts.sum(axis=0)
+    there = counts.astype(object)
+    for _ in range(_TIMES):
+        published = step.channel.weights.astype(object) @ there
+        if (np.abs(published - there * DENOMINATOR) <= DENOMINATOR).all():
+            return step
+        (step,) = _changed_by([step], ((published + DENOMINATOR // 2) // DENOMINATOR).astype(np.int64))
+    raise SolverError("the table of a version does not come to be right on average; please report it")
+
+
+def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
+    """Steps with channels T R for one T, by these means; the effective channel of all is that of the first.
+
+    Raises
+    ------
+    SolverError
+        If it is not proven that the bound holds.
+    """
+    first = steps[0]
+    allowed = allowed_by(require_posterior(first.guarantee))
+    standings = [stand(one.past, one.observed, allowed) for one in steps]
+    moved, taken = correction(told, first.joint.p_input)
+    read_alone = first.guarantee.holds_for(first.joint, first.channel.weights)
     for share in _MIXED:
-        libraries = [_changed(one.library, moved, taken, share) for one, _ in both]
-        channel = _effective(predicted, libraries[0])
-        if predicted.guarantee.holds_for(predicted.joint, channel.weights) and all(
+        libraries = [_changed(one.library, moved, taken, share) for one in steps]
+        channel = _effective(first, libraries[0])
+        if (not read_alone or first.guarantee.holds_for(first.joint, channel.weights)) and all(
             keeps(standing, allowed, one.guarantee, library, _drawn_from(one, standing))
-            for (one, standing), library in zip(both, libraries, strict=True)
+            for one, standing, library in zip(steps, standings, libraries, strict=True)
         ):
             break
     else:
         raise SolverError("a version is not proven to keep its bound once it is right on average; please report it")
-    of_expected, of_people = (
+    return [
         _with(one, standing, allowed, library, channel)
-        for (one, standing), library in zip(both, libraries, strict=True)
-    )
-    return replace(fitted, step=of_people, predicted=of_expected)
+        for one, standing, library in zip(steps, standings, libraries, strict=True)
+    ]
 
 
 def _changed(library: WeightArray, moved: FloatArray, taken: FloatArray, share: float) -> WeightArray:
@@ -111,11 +153,11 @@ def _changed(library: WeightArray, moved: FloatArray, taken: FloatArray, share: 
     return balanced(np.ldexp(np.minimum(found, 1.0), WORD_BITS).astype(np.uint64))
 
 
-def _effective(predicted: Step, library: WeightArray) -> Protocol:
-    """W of expected people."""
-    places = np.searchsorted(predicted.followed, predicted.observed.nodes)
-    weights = effective_weights(predicted.observed, library, predicted.drawn_from[places])
-    return replace(predicted.channel, weights=weights, marginal=marginal_weights(predicted.joint, weights))
+def _effective(step: Step, library: WeightArray) -> Protocol:
+    """W of the people of a step."""
+    places = np.searchsorted(step.followed, step.observed.nodes)
+    weights = effective_weights(step.observed, library, step.drawn_from[places])
+    return replace(step.channel, weights=weights, marginal=marginal_weights(step.joint, weights))
 
 
 def _drawn_from(step: Step, standing: Standing) -> IntArray:

@@ -12,6 +12,7 @@ from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
+from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
 from funnel.history.history_status import Standing, stand
 from funnel.history.library import effective_weights, integer_library, with_constants
@@ -66,6 +67,7 @@ def follow(
     bound: float | None = None,
     reserve: float = 1.0,
     read_alone: bool = False,
+    right: bool = False,
     whole: Whole | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
@@ -82,7 +84,7 @@ def follow(
     over all draws of its people so far, if people change as the frequencies say (METHOD section 17).
 
     The rows depend on the frequencies, on how many people have each history, and on nothing else of these people:
-    never on the inputs that those with a history really have.
+    never on the inputs that those with a history really have, unless the table has to be right for these.
 
     Parameters
     ----------
@@ -110,6 +112,9 @@ def follow(
         versions is covered without that, since a mean of posteriors within the bound is within it; but not what a
         reader would conclude who takes the published frequencies and W for all there is, as if histories told nothing
         of the secret.
+    right : bool
+        Whether the table of an invariant version has to be right on average for the people there are, to within a
+        record for each value (`funnel.history.corrected`). The effective channel is then theirs.
     whole : Whole, optional
         Where these are only some rows of the version: all of them, for which the target is, and which the effective
         channel has to let meet the guarantee where it is read alone.
@@ -174,9 +179,13 @@ def follow(
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
         proven = _best(standing, people, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
-    proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole)
+    in_balance = aim.balanced
+    proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole, in_balance)
+    if right and people is not observed:
+        # These rows are in balance for people who change as the frequencies say; what is published is of those there.
+        proven, channel = _alone(standing, observed, allowed, declared, target, aim, proven, read_alone, whole, None)
     having, reached = standing.people, proven.furthest
-    return Step(
+    step = Step(
         version=version,
         guarantee=declared,
         reserve=reserve,
@@ -195,6 +204,7 @@ def follow(
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
     )
+    return right_on_average(step) if right and people is not observed else step
 
 
 def inner_bound(declared: PosteriorGuarantee, reserve: float) -> PosteriorGuarantee:
@@ -365,6 +375,7 @@ def _alone(
     proven: Proven,
     read_alone: bool,
     whole: Whole | None,
+    in_balance: FloatArray | None,
 ) -> tuple[Proven, Protocol]:
     """Rows for which W meets the guarantee for the version alone, where that is asked for, in balance if asked; and W.
 
@@ -384,7 +395,7 @@ def _alone(
     def keeps(rows: Proven) -> bool:
         weights = effective(rows)
         bound = not read_alone or whole is not None or declared.holds_for(joint, weights)
-        return bound and (aim.balanced is None or imbalance(joint, weights) <= IMBALANCE)
+        return bound and (in_balance is None or imbalance(joint, weights) <= IMBALANCE)
 
     if read_alone and whole is not None:
         proven = _within_whole(standing, observed, allowed, declared, proven, whole)
@@ -392,13 +403,13 @@ def _alone(
     if read_alone and whole is None:
         proven = _within_bound(joint, declared, proven, effective, with_row) or proven
     published, size = aim.outputs(len(target.outputs)), len(target.outputs)
-    if aim.balanced is not None:
+    if in_balance is not None:
         for _ in range(_BALANCED):
             if keeps(proven):
                 break
             constants = np.zeros(size)
             channel = _as_floats(effective(proven))[published]
-            constants[published] = constants_needed(np.zeros((0, len(joint.inputs))), channel, aim.balanced)
+            constants[published] = constants_needed(np.zeros((0, len(joint.inputs))), channel, in_balance)
             proven = with_row(proven, constants)
     if not keeps(proven):
         silent = integer_library(_over_all(aim.silent[None], published, size))

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from funnel.recount.channel import Symbols
+from funnel.recount.chapters import WHOLE
 
 Json = Mapping[str, Any]
 TOLERANCE = Fraction(1, 10**12)
@@ -78,6 +79,14 @@ class Correction:
         ]
 
 
+def of_rounding(off: float | None, rows: int) -> Fraction:
+    """How far outputs may be from the distribution of the inputs, where each probability is rounded by so much.
+
+    An effective channel of people with histories is right to within a record, and rounded before it is published.
+    """
+    return Fraction(off) + Fraction(1, rows) if off else TOLERANCE
+
+
 def is_invariant(protocol: Json) -> bool:
     """Whether the content of a ``protocol.json`` says that it is."""
     return bool(protocol["mechanism"] == "invariant")
@@ -109,8 +118,31 @@ def gains(protocol: Json, counts: Sequence[int]) -> list[int]:
     return found
 
 
+def average_complaints(weights: Sequence[Sequence[int]], counts: Sequence[int]) -> Iterator[str]:
+    """Where an effective channel publishes a value more than a record more, or less, often than it is there on average.
+
+    Parameters
+    ----------
+    weights : a × a whole numbers
+        Of 2^63, of all people of a version given what was published of them before.
+    counts : sequence of a int
+        Their exact counts by input.
+    """
+    published = [sum(map(int.__mul__, row, counts)) for row in weights]
+    off = [abs(one - count * WHOLE) for one, count in zip(published, counts, strict=True)]
+    if wrong := sum(one > WHOLE for one in off):
+        yield (
+            f"is not right on average: {wrong:,} of {len(off):,} values are published more or less often than they "
+            f"are there, by up to {max(off) / WHOLE:,.1f} records"
+        )
+
+
 def balance_complaints(
-    protocol: Json, symbols: Symbols, counts: Sequence[int], means: Mapping[tuple[str, ...], int] | None = None
+    protocol: Json,
+    symbols: Symbols,
+    counts: Sequence[int],
+    means: Mapping[tuple[str, ...], int] | None = None,
+    off: float | None = None,
 ) -> Iterator[str]:
     """Where a protocol is not balanced for counts of what it reads.
 
@@ -123,6 +155,8 @@ def balance_complaints(
     counts : sequence of int
     means : mapping of symbol to int, optional
         Published means, where answers are changed by these.
+    off : float, optional
+        By how much each probability may be rounded, of the effective channel of people with histories.
     """
     wrong = list(alphabet_complaints(protocol))
     yield from wrong
@@ -136,7 +170,8 @@ def balance_complaints(
     for symbol, count in zip(symbols, counts, strict=True):
         if count:
             ordered[place[symbol]] += count
-    whole, found, tolerance = int(protocol["denominator"]), list(map(Fraction, gains(protocol, ordered))), TOLERANCE
+    whole, found = int(protocol["denominator"]), list(map(Fraction, gains(protocol, ordered)))
+    tolerance = of_rounding(off, sum(ordered))
     if means is not None:
         if set(means) != set(place):
             yield "its means are of other values than the protocol reads"

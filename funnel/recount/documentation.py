@@ -102,6 +102,11 @@ That is so for the people there are, however they changed since the versions bef
 be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were changed until \
 these agree with the counts.
 """
+_CHANGING_EXACTLY = """
+That is so for the people there are, however they changed since the versions before: how many records each value would \
+be published for on average was counted, and answers were changed until these agree with the counts, to within a \
+record each; the probabilities in `protocol.json` are rounded.
+"""
 _UP_TO_LATER = """ up to the noise of `frequencies.json`: about {mean:g} records for a published value by its mean, \
 and about {count:g} by each count of it, and √m times as many for m of these"""
 _UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
@@ -327,7 +332,7 @@ def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) 
         files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
         secret = _OR_SECRET if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
         donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
-        changing = _CHANGING if later else ""
+        changing = (_CHANGING if noisy else _CHANGING_EXACTLY) if later else ""
         ratio = _R_WITH_NOISE if noisy else _R_ALONE
         work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors, **ratio)
         return work, files

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.errors import DataError
-from funnel.recount.balance import is_invariant
+from funnel.recount.balance import average_complaints, is_invariant
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
@@ -122,6 +122,8 @@ def channel_complaints(
         return
     xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
     told = [[released.weights[released.outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
+    if public is None and is_invariant(content):
+        yield from average_complaints(entry.effective, [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)])
     yield from rounding_complaints(
         told,
         entry.effective,

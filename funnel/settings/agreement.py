@@ -134,11 +134,6 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
             'before would not be right on average; write mechanism = "optimal", or take unit out'
         )
-    elif spec.mechanism.name == INVARIANT and spec.frequencies.protection != "noise":
-        yield (
-            f'mechanism = "{INVARIANT}" for versions about the same people is right on average by the noisy tables of '
-            f'how people changed; write [frequencies] protection = "noise", mechanism = "optimal", or {_DIFFERENT}'
-        )
     if spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people, nor over '
@@ -229,8 +224,9 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
         )
     if spec.register is not None:
         return (
-            'versions about the same people would have other classes; write [history] people = "different" if no '
-            "person is in two versions, or publish fewer columns"
+            "an observer who links versions about the same people would see whose records are their own, since these "
+            'stay and those of donors change; write [history] people = "different" if no person is in two versions, or '
+            "publish fewer columns"
         )
     if spec.utility != "information" or spec.weight is not None or spec.drawn_columns:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import SECOND_YEAR, THIRD_YEAR
+from tests.sabotage.scenes import RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR
 
 CAUGHT = "register"
 TOLD = "law"
@@ -194,6 +194,43 @@ FOLLOWING = [
                 "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])",
                 "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts[::-1]])",
                 CAUGHT,
+            ),
+        )
+    ),
+    *(
+        Mutant(name, breaks, module, old, new, caught, RIGHT_YEAR)
+        for name, breaks, caught, module, old, new in (
+            (
+                "answers of exact counts not put right",
+                "a table that is right only if everybody changes as all do",
+                CAUGHT,
+                "funnel.pipeline.tasks.follow",
+                "right=frequencies.noise is None,",
+                "right=False,",
+            ),
+            (
+                "answers put right at ease",
+                "a table that is a dozen records off on average",
+                CAUGHT,
+                "funnel.history.corrected",
+                "(np.abs(published - there * DENOMINATOR) <= DENOMINATOR).all()",
+                "(np.abs(published - there * DENOMINATOR) <= 100 * DENOMINATOR).all()",
+            ),
+            (
+                "answers put right for other counts",
+                "a table that is right for other values",
+                "corrected.right_on_average",
+                "funnel.history.corrected",
+                "    there = counts.astype(object)",
+                "    there = np.roll(counts, 1).astype(object)",
+            ),
+            (
+                "exact channel of values as they are",
+                "weights that tell how many people have which history",
+                CAUGHT,
+                "funnel.pipeline.tasks.follow",
+                "if found.channel.is_invariant and frequencies.noise is not None:",
+                "if found.channel.is_invariant:",
             ),
         )
     ),

@@ -78,6 +78,14 @@ NOISY = (
     .replace("[output]", '[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[output]')
 )
 YEARS = FOLLOWED.replace('"panel"', '"people"').replace("epsilon = 2.0", "epsilon = 0.5")
+RIGHT_YEARS = (
+    YEARS.replace('"kids"', '"income"', 1)
+    .replace('kids = ["no", "yes"]\n', "")
+    .replace("lip:1.0", "lip:0.3")
+    .replace('name = "grr"', 'name = "invariant"')
+    .replace("epsilon = 0.5", 'protection = "none"')
+)
+"""The same without noise, of values that are right on average."""
 EXPLAINED_SPEC = (
     SPEC.replace('["marital-status", "sex"]', '["income"]')
     .replace('["workclass", "age"]', '["age"]')
@@ -348,6 +356,9 @@ SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, ear
 THIRD_YEAR = Scene(
     "a third version about the same people, under noise", YEARS, earlier=True, years=True, change=third_wave
 )
+RIGHT_YEAR = Scene(
+    "a third version about the same people, right on average", RIGHT_YEARS, earlier=True, years=True, change=third_wave
+)
 HONEST = (
     FRESH,
     DROPPING,
@@ -368,6 +379,7 @@ HONEST = (
     OTHER_BOUND,
     SECOND_YEAR,
     THIRD_YEAR,
+    RIGHT_YEAR,
 )
 """Scenes in which an honest run publishes."""
 

@@ -14,9 +14,11 @@ _AFTER_LEARNING = 0.75
 _DIGITS = 2
 _CHANGING = (
     "That is so for the people there are, however they changed since the versions before: how many records each value "
-    "would be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were "
-    "changed until these agree with the counts."
+    "would be published for on average was counted{noisy}, and answers were changed until these agree with the counts"
+    "{far}."
 )
+_WITH_NOISE = {"noisy": ", with noise, as `means` in `frequencies.json`", "far": ""}
+_EXACT = {"noisy": "", "far": ", to within a record each; the probabilities in `protocol.json` are rounded"}
 _NOISE_IN_R = "; what is left of the noise is in it, so that it can be above 1 for values of few records"
 _BUT_FOR_FEW = " where r is not above 1"
 # The parts of epsilon that counts and means of a later version have.
@@ -34,9 +36,9 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         f"Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average"
         f"{_up_to(privacy, protocol)}."
     )
-    if (privacy["versions"] or 1) > 1:
-        yield _CHANGING
     noisy = privacy["frequencies"]["protection"] == "noise"
+    if (privacy["versions"] or 1) > 1:
+        yield _CHANGING.format(**(_WITH_NOISE if noisy else _EXACT))
     yield (
         f"Standard errors for the population are the usual ones times √(1 + r){'' if noisy else ', at most 1.41'}, and "
         "a chi-square statistic is divided by 1 + r. r is the variance that the random changes add, as a part of the "

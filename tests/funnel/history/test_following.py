@@ -14,6 +14,7 @@ import funnel
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import allowed_by
+from funnel.history.corrected import PARTS, means, right_on_average
 from funnel.history.history_status import Standing, stand
 from funnel.history.library import (
     constant_channels,
@@ -24,7 +25,7 @@ from funnel.history.library import (
 )
 from funnel.history.prove import proven_rows
 from funnel.joint import FloatArray, IntArray
-from funnel.protocol import DENOMINATOR, exact_sums
+from funnel.protocol import DENOMINATOR, WORD_BITS, exact_sums
 from funnel.solver.integer_balance import IMBALANCE, imbalance
 from funnel.solver.invariant import counted
 
@@ -271,3 +272,27 @@ def test_the_effective_channel_is_the_average_by_people() -> None:
     weights = effective_weights(observed, library, np.array([1, 0, 0]))
     assert exact_sums(weights) == [DENOMINATOR] * 2
     assert np.ldexp(weights.astype(float), -63) == pytest.approx(np.array([[1 / 3, 0], [2 / 3, 1]]), abs=1e-15)
+
+
+def test_exact_counts_are_right_to_within_a_record_for_the_people_there_are() -> None:
+    past, observed = second_version(2, 3_000, a=5)
+    target, bound = funnel.fit("invariant", observed.joint, funnel.LIP(0.3)), funnel.LIP(0.3)
+    counts = observed.joint.counts.sum(axis=0)
+    late, right = (
+        follow(past, observed, bound, "b", target=target, read_alone=True, right=asked) for asked in (False, True)
+    )
+    by_value = [means(one) / PARTS - counts for one in (late, right)]
+    assert np.abs(by_value[0]).max() > 2
+    assert np.abs(by_value[1]).max() <= 1 + 1e-3
+    # The channel is that of these people, and meets the bound for the version alone.
+    weights = right.channel.weights.astype(object) @ counts.astype(object) / 2.0**WORD_BITS
+    assert weights.astype(float) - counts == pytest.approx(by_value[1], abs=1e-2)
+    assert bound.holds_for(observed.joint, right.channel.weights)
+    assert right.level.value <= 0.3
+
+
+def test_answers_are_put_right_by_whole_records() -> None:
+    past, observed = second_version(2, 3_000, a=5)
+    bound = funnel.LIP(0.3)
+    step = follow(past, observed, bound, "b", target=funnel.fit("invariant", observed.joint, bound), right=True)
+    assert right_on_average(step) is step

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.recount.balance import alphabet_complaints, balance_complaints, gains, is_invariant
+from funnel.recount.balance import alphabet_complaints, average_complaints, balance_complaints, gains, is_invariant
 from tests.invariant import IntTable, counts_of, flows, protocol_of_flow
 
 Symbols = tuple[tuple[str, ...], ...]
@@ -36,6 +36,33 @@ def test_a_record_more_in_one_value_unbalances_what_changes_it(flow: IntTable, d
     counts[x] += 1
     exact = int(protocol.weights[x, x]) == DENOMINATOR
     assert bool(complaints(protocol, counts)) is not exact
+
+
+@given(flows(), st.data())
+def test_a_channel_is_right_on_average_to_within_a_record(flow: IntTable, data: st.DataObject) -> None:
+    weights, counts = protocol_of_flow(flow).weights.tolist(), counts_of(flow).tolist()
+    assert list(average_complaints(weights, counts)) == []
+    x = data.draw(st.integers(0, len(counts) - 1))
+    more = data.draw(st.integers(1, 40))
+    counts[x] += more
+    # All others are published more often by what it gives them, and it is missing as many records.
+    missing = more * (DENOMINATOR - weights[x][x])
+    (*found,) = average_complaints(weights, counts)
+    assert bool(found) is (missing > DENOMINATOR)
+
+
+@given(flows(), st.data())
+def test_rounded_probabilities_may_be_off_by_as_much_and_by_a_record(flow: IntTable, data: st.DataObject) -> None:
+    protocol, counts = protocol_of_flow(flow), counts_of(flow).tolist()
+    x = data.draw(st.integers(0, len(counts) - 1))
+    counts[x] += data.draw(st.integers(1, 40))
+    n = sum(counts)
+    content, symbols = protocol.to_dict(), protocol.inputs.symbols
+    furthest = max(abs(one) for one in gains(content, counts)) / DENOMINATOR / n
+    for off in (2.0**-20, furthest / 2, furthest):
+        wrong = furthest > off + 1 / n
+        if off > 0 and abs(furthest - off - 1 / n) > 1e-9:
+            assert bool(list(balance_complaints(content, symbols, counts, off=off))) is wrong
 
 
 @given(flows())
