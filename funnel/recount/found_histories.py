@@ -174,7 +174,7 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
     """
     # Without noise all histories are known that anybody had.
     level, histories = found.followed if since > 0 else (found.level, found.histories)
-    yield from _of_people(stated, found, "over all histories", level, since)
+    yield from _of_people(stated, found, None, level, since)
     if stated["histories"] is None or not found.histories <= stated["histories"] <= histories:
         yield f"its people had {found.histories:,} histories, and another number was stated"
     if "observers" in stated:
@@ -185,20 +185,21 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
 
 
 def _of_people(
-    stated: Mapping[str, Any], found: VersionHistories | ObserverHistories, whose: str, most: float, since: int
+    stated: Mapping[str, Any], found: VersionHistories | ObserverHistories, whose: str | None, most: float, since: int
 ) -> Iterator[str]:
+    over = whose or "over all histories"
     if not is_level(stated["level"], found.level, most):
-        yield f"the level {whose} is {found.level:.12g} nats, and another one was stated"
-    for what in ("moved", "outside"):
-        known, number = getattr(found, what), stated[what]
+        yield f"the level {over} is {found.level:.12g} nats, and another one was stated"
+    for name, what in (("moved", "before it"), ("outside", "with it")):
+        known, number = getattr(found, name), stated[name]
         if number is None or not known <= number <= known + since:
-            yield f"{known:,} of its people are {what} {whose}, and another number was stated"
+            yield f"{known:,} of its people are {name} {whose or what}, and another number was stated"
     if since <= 0 and "moved_level" in stated:
         # Nothing is stated where nobody is moved, or where a secret is ruled out.
         known = None if found.moved_level is None or math.isinf(found.moved_level) else found.moved_level
         told = stated["moved_level"]
         if told is not known and not (known is not None and is_level(told, known)):
-            yield f"the level of the moved {whose} is {known!r}, and another one was stated"
+            yield f"the level of the moved {over} is {known!r}, and another one was stated"
 
 
 def is_level(stated: object, found: float, most: float | None = None) -> bool:
