@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.register_of_run import people_known
-from funnel.pipeline.ledger.account import accounting
 from funnel.pipeline.tasks.committed import committed_version
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -236,6 +235,9 @@ def reject(spec: ReleaseSpec, said: Approval, version: Version | None = None) ->
     FunnelError
         If none is held, or another one.
     """
+    # Only here: whether a release is there already is told without the ledger, which is slow to import.
+    from funnel.pipeline.ledger.account import accounting
+
     with open_series(spec) as series, accounting(spec, series, progress=tell) as account:
         found = series.held.require_waiting(version)
         series.held.close(Outcome(version=str(found), outcome="rejected", at=said.at, by=said.by, reason=said.note))
