@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +83,11 @@ def _acts(tag: str, name: str, value: str) -> bool:
     return value != _ICON if tag == "link" else not value.startswith(_LINKS if tag == "a" else _INSIDE)
 
 
-def active_parts(page: str) -> list[str]:
+@lru_cache(maxsize=4)
+def active_parts(page: str) -> tuple[str, ...]:
     """Elements of a page that load, run or send something, and that its policy is missing which forbids that."""
     parsed = _Page(page)
-    return sorted(parsed.active) + ([] if parsed.guarded else ["no policy that forbids it"])
+    return (*sorted(parsed.active), *(() if parsed.guarded else ("no policy that forbids it",)))
 
 
 def _texts(package: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -49,8 +50,14 @@ def patched(*patches: Patch) -> Iterator[None]:
         yield
 
 
-# Where they are kept: to compile them takes longer than all else of a small release.
-_TEMPLATES = "funnel.report.page", "_environment"
+# Kept from patch to patch unless their own module is changed: compiled templates, which call functions by name as they
+# are then; the digest of the files of the project, which no patch changes; the database of this process.
+_KEPT = {
+    ("funnel.report.page", "_environment"),
+    ("funnel.release.provenance", "_package_digest"),
+    ("funnel.recount.rows", "_database"),
+}
+_CACHED = type(lru_cache(int))
 
 
 @contextmanager
@@ -82,10 +89,7 @@ def _forget(module: str) -> None:
     for name, one in list(sys.modules.items()):
         if name.partition(".")[0] == "funnel":
             for what, value in list(vars(one).items()):
-                # Compiled templates call functions by name, as they are then.
-                if (name, what) == _TEMPLATES and module != name:
-                    continue
-                if callable(getattr(value, "cache_clear", None)):
+                if isinstance(value, _CACHED) and ((name, what) not in _KEPT or module == name):
                     value.cache_clear()
 
 

@@ -55,10 +55,20 @@ def channels(draw: st.DrawFn, inputs: int) -> WeightArray:
 def tables_within(bounds: Bounds) -> Iterator[IntArray]:
     """Every table of counts within bounds that has a record."""
     ranges = [range(low, high + 1) for low, high in zip(bounds.lower.ravel(), bounds.upper.ravel(), strict=True)]
-    for cells in itertools.product(*ranges):
-        table = np.array(cells).reshape(bounds.shape)
-        if bounds.hold(table) and table.any():
-            yield table
+    tables = np.array(list(itertools.product(*ranges))).reshape(-1, *bounds.shape)
+    sums = tables.sum(axis=2)
+    within = ((bounds.totals[:, 0] <= sums) & (sums <= bounds.totals[:, 1])).all(axis=1)
+    yield from tables[within & sums.any(axis=1)]
+
+
+_ALIKE = {
+    known: [
+        [u for u, symbol in enumerate(PUBLISHED.symbols) if tuple(symbol[k] for k in known) == values]
+        for values in sorted({tuple(symbol[k] for k in known) for symbol in PUBLISHED.symbols})
+    ]
+    for known in ((), (0,), (1,), (0, 1))
+}
+"""The places of the values that are alike in some columns, for every set of columns."""
 
 
 def worst_known(
@@ -68,23 +78,24 @@ def worst_known(
 
     counts: c × 4; weights: (b, 4), or (b, 4 c) by (s, u).
     """
-    worst = Fraction(1)
-    for row in weights.tolist():
-        for known in sets:
-            for values in {tuple(symbol[k] for k in known) for symbol in PUBLISHED.symbols}:
-                us = [u for u, symbol in enumerate(PUBLISHED.symbols) if tuple(symbol[k] for k in known) == values]
-                sizes = [sum(cells[u] for u in us) for cells in counts]
-                masses = [
-                    sum(cells[u] * row[s * 4 + u if reads_secret else u] for u in us) for s, cells in enumerate(counts)
-                ]
-                for size, mass in zip(sizes, masses, strict=True):
-                    if not size or not sum(masses):
-                        continue
-                    if not mass:
-                        return None
-                    ratio = Fraction(mass * sum(sizes), size * sum(masses))
-                    worst = max(worst, ratio, 1 / ratio)
-    return worst
+    # Numerator and denominator, in whole numbers: thousands of tables are looked at.
+    high, low = 1, 1
+    for row in (weights // np.gcd.reduce(weights, axis=None)).tolist():
+        for us in (us for known in sets for us in _ALIKE[known]):
+            sizes = [sum([cells[u] for u in us]) for cells in counts]
+            masses = [
+                sum([cells[u] * row[s * 4 + u if reads_secret else u] for u in us]) for s, cells in enumerate(counts)
+            ]
+            people, told = sum(sizes), sum(masses)
+            for size, mass in zip(sizes, masses, strict=True):
+                if not size or not told:
+                    continue
+                if not mass:
+                    return None
+                above, below = sorted((mass * people, size * told), reverse=True)
+                if above * low > high * below:
+                    high, low = above, below
+    return Fraction(high, low)
 
 
 PROPER: list[tuple[int, ...]] = [(), (0,), (1,)]

@@ -48,7 +48,7 @@ def read_by(joint: Joint, reads_secret: bool) -> Joint:
 
 @KINDS
 @READS
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(data=st.data(), joint=tables())
 def test_levels_are_those_of_the_definition(
     guarantee: Guarantee, reads_secret: bool, data: st.DataObject, joint: Joint
@@ -64,7 +64,7 @@ def test_levels_are_those_of_the_definition(
 
 @KINDS
 @READS
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(data=st.data(), joint=tables())
 def test_the_cone_is_the_guarantee(
     guarantee: ConeGuarantee, reads_secret: bool, data: st.DataObject, joint: Joint
@@ -84,7 +84,7 @@ def test_the_cone_is_the_guarantee(
 
 @KINDS
 @READS
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), joint=noisy_tables())
 def test_over_bounds_every_table_counts(
     guarantee: Guarantee, reads_secret: bool, data: st.DataObject, joint: Joint
@@ -181,7 +181,7 @@ def test_of_one_column_attribute_is_lip_and_label_ldp() -> None:
     assert (witness.ratio, witness.given) == (Fraction(2), (("X", "X0"),))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(data=st.data(), joint=tables())
 def test_label_ldp_is_lip_for_who_knows_all_columns(data: st.DataObject, joint: Joint) -> None:
     """Attribute protection is never less than SRLIP, of which all columns are a set too."""
