@@ -175,12 +175,6 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         lambda k: arithmetic.check_prior(k.document, k.public_rows),
     ),
     Check(
-        "posterior",
-        "table counted plain",
-        "Posteriors follow from the weights and the public shares.",
-        lambda k: arithmetic.check_posterior(k.document, k.public_rows),
-    ),
-    Check(
         "marginal",
         "table counted",
         "The marginal is the distribution of the output, as far as public shares tell it.",
