@@ -24,7 +24,11 @@ _KNOWN = re.compile(
     r"(^|[^a-z])(age|birth|dob|born|sex|gender|female|male|zip|post|plz|region|state|county|city|town|municipal|province|"
     r"country|occupation|job|profession|educat\w*|marital|married|race|ethnic\w*|kids|children|household|employer)"
 )
-_WEIGHT = re.compile(r"weight|fnlwgt|wgt", re.IGNORECASE)
+# Survey weights, and not what somebody weighs.
+_WEIGHT = re.compile(
+    r"(?<!body)(?<!birth)(?<!body[ _-])(?<!birth[ _-])weight(?![ _(-]*(in[ _-]?)?(kg|lbs?|g|grams?|kilos?|pounds?)\b)|wgt",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)

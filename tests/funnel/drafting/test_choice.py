@@ -230,6 +230,11 @@ class TestColumns:
         assert {"party", "smoker"} <= {one.name for one in roles.secrets}
         assert [one.name for one in roles.weights] == ["weight"]
 
+    @pytest.mark.parametrize("name", ["weight_kg", "Body weight", "birthweight", "weight (g)", "weight in lbs"])
+    def test_what_somebody_weighs_is_no_survey_weight(self, tmp_path: Path, name: str) -> None:
+        survey(2000).rename(columns={"weight": name}).to_csv(tmp_path / "t.csv", index=False)
+        assert not roles_of(look_at({"path": "t.csv"}, tmp_path, quiet)).weights
+
     @pytest.mark.parametrize("name", ["patient", "pid", "number"])
     def test_a_number_that_repeats_says_whose_record_it_is(self, tmp_path: Path, name: str) -> None:
         visits(800).rename(columns={"patient": name}).to_csv(tmp_path / "t.csv", index=False)
