@@ -547,7 +547,7 @@ def test_what_can_be_estimated_comes_before_what_is_kept(lip: ReportContent, tol
         report = report.model_copy(update={"estimated": tuple(t.model_copy(update=nothing) for t in report.estimated)})
     page = render_public(report)
     summary = page[page.index('<section id="summary"') : page.index('<section id="person"')]
-    line = "shares are told with a standard error of" if told else "the records tell no share."
+    line = "shares have a standard error of" if told else "no share can be estimated from the records."
     assert 0 < summary.index(line) < summary.index("Information kept")
     # Green is of releases from which something can be estimated.
     assert ('class="verdict pass"' in summary, 'class="verdict warn"' in summary) == (told, not told)
