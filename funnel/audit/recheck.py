@@ -137,7 +137,9 @@ CHECKS: tuple[Check[AuditContext], ...] = (
         "versions",
         "record",
         "The version is said alike everywhere, and is the newest one.",
-        lambda k: check_versions(k.folder, k.package, not k.told.fetched, k.coming, k.index is not None),
+        lambda k: check_versions(
+            k.folder, k.package, not k.told.fetched, k.coming, k.told.newest or k.index is not None
+        ),
     ),
     Check("newest version", "published", "The signed index of the series lists the version, as the newest.", _newest),
     # May they be believed, and does the bound hold, as far as public files tell it?
