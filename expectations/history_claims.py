@@ -57,6 +57,29 @@ class Prepared:
 
 
 @dataclass(frozen=True)
+class OfObserver:
+    """How far all versions go for one observer who keeps them.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
+    level, of_all : float or None
+        Of people who were not moved before, and of all, in nats; None where a secret is ruled out.
+    outside : float
+        Share of the people for whom something that can be published is outside the bound; of those who are expected,
+        with noise.
+    """
+
+    observer: str
+    bounded: bool
+    level: float | None
+    of_all: float | None
+    outside: float
+
+
+@dataclass(frozen=True)
 class HistoryEvidence:
     """What a coming version is judged by, with the versions before it about the same people.
 
@@ -293,16 +316,17 @@ class HistoryEvidence:
         yield claim("level", close, f"is {level!r}, and it is {version.level!r} over all histories")
         yield same("moved", stated["moved"], version.moved)
         yield same("outside", stated["outside"], version.outside)
-        yield _moved_level("level of the moved", stated["moved_level"], version.moved_level)
+        yield _finite_level("level of the moved", stated["moved_level"], version.moved_level)
         yield same(
-            "observers", [one["observer"] for one in stated["observers"]], [one.observer for one in version.observers]
+            "observers",
+            [(one["observer"], one["bounded"]) for one in stated["observers"]],
+            [(one.observer, one.bounded) for one in version.observers],
         )
         for told, one in zip(stated["observers"], version.observers, strict=False):
-            near = math.isclose(told["level"], one.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
-            yield claim(f"level for {one.observer}", near, f"is {told['level']!r}, and it is {one.level!r}")
+            yield _finite_level(f"level for {one.observer}", told["level"], one.level)
             yield same(f"moved for {one.observer}", told["moved"], one.moved)
             yield same(f"outside for {one.observer}", told["outside"], one.outside)
-            yield _moved_level(f"level of the moved for {one.observer}", told["moved_level"], one.moved_level)
+            yield _finite_level(f"level of the moved for {one.observer}", told["moved_level"], one.moved_level)
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
         yield from self._expected(stated["expected"])
@@ -329,6 +353,17 @@ class HistoryEvidence:
             share = getattr(found, name)
             near = abs(stated[name] - share) <= room
             yield claim(f"expected {name}", near, f"is {stated[name]!r}, and it is {share!r} of the expected people")
+        yield same(
+            "expected observers",
+            [(one["observer"], one["bounded"]) for one in stated["observers"]],
+            [(one.observer, one.bounded) for one in found.observers],
+        )
+        for told, one in zip(stated["observers"], found.observers, strict=False):
+            yield _finite_level(f"expected level for {one.observer}", told["level"], one.level)
+            yield _finite_level(f"expected level of all for {one.observer}", told["of_all"], one.of_all)
+            near = abs(told["outside"] - one.outside) <= room
+            wrong = f"is {told['outside']!r}, and it is {one.outside!r} of the expected people"
+            yield claim(f"expected outside for {one.observer}", near, wrong)
         left, found_left = stated.get("open_people"), found.left_open
         agree = (left is None) == (found_left is None)
         if left is not None and found_left is not None:
@@ -336,8 +371,8 @@ class HistoryEvidence:
         yield claim("expected open", agree, f"is {left!r}, and it is {found_left!r} of the expected people")
 
 
-def _moved_level(name: str, stated: float | None, found: float | None) -> Claim:
-    """What is told of people who are moved; nothing where nobody is, or where a secret is ruled out."""
+def _finite_level(name: str, stated: float | None, found: float | None) -> Claim:
+    """A level; none is stated where there are no people that it is of, or where a secret is ruled out."""
     if found is None or math.isinf(found):
         return same(name, stated, None)
     close = stated is not None and math.isclose(stated, found, rel_tol=_LEVEL, abs_tol=_LEVEL)

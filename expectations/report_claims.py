@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from funnel.alphabet import SEPARATOR
 from funnel.audit.files import read_json
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
+from funnel.pipeline.expectations.history_claims import OfObserver
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.expectations.weighted_claims import class_weights, weighted_claims
-from funnel.recount import PlainInformation
+from funnel.recount import PlainInformation, Promise
 from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
@@ -36,15 +38,13 @@ class OverVersions:
         What the protocol of this version alone would have told then.
     before : sequence of mapping, or None
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
-    outside : float
-        Share of the people for whom something that can be published is outside the bound then; of those who are
-        expected, with noise.
+    observers : sequence of OfObserver
     """
 
     versions: int | None = None
     alone: PlainInformation | None = None
     before: Sequence[Mapping[str, Any]] | None = ()
-    outside: float = 0.0
+    observers: Sequence[OfObserver] = ()
 
     @property
     def is_alone(self) -> bool:
@@ -58,7 +58,7 @@ def report_claims(finished: Finished) -> list[Claim]:
     laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
     checks = [(one.check_name, str(one.description)) for one in finished.declared()]
     before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
-    over_versions = OverVersions(finished.versions, finished.alone, before, finished.outside)
+    over_versions = OverVersions(finished.versions, finished.alone, before, finished.observers)
     figures = numbers["figures"]
     drawn = finished.draws_before
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
@@ -72,7 +72,7 @@ def report_claims(finished: Finished) -> list[Claim]:
                 *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, not over_versions.is_alone or public is not None),
-                *_history(figures, laws, over_versions),
+                *_history(figures, laws, over_versions, said.promise),
                 *_kept(numbers, over_versions.before),
             ],
         ),
@@ -85,15 +85,41 @@ def report_claims(finished: Finished) -> list[Claim]:
     ]
 
 
-def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions) -> Iterator[Claim]:
-    """How many versions there are, and shares of people no finer than all others."""
+def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions, promise: Promise) -> Iterator[Claim]:
+    """How many versions there are, and shares of people and levels no finer than all others."""
     found = figures["history"]
     yield same("versions", None if found is None else found["versions"], over.versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(over.outside / step))
-        yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
+        most = max(one.outside for one in over.observers if one.bounded)
+        yield near("outside_at_most", found["outside_at_most"], _share_above(most, step), NOISE)
         yield near("share_alone", found["share_alone"], _share(over.alone), step)
+        budget = float(promise.budget)
+        exact = [(one.observer, one.bounded) for one in over.observers]
+        told = found["observers"]
+        yield same("observers", [(one["observer"], one["bounded"]) for one in told], exact)
+        for said, one in zip(told, over.observers, strict=False):
+            who = f"of {one.observer}"
+            yield same(f"level {who}", said["level"], _level_above(one.level, budget))
+            yield same(f"level_of_all {who}", said["level_of_all"], _level_above(one.of_all, budget))
+            yield near(f"outside_at_most {who}", said["outside_at_most"], _share_above(one.outside, step), NOISE)
+
+
+def _share_above(share: float, step: float) -> float:
+    return min(1.0, max(1, math.ceil(share / step)) * step)
+
+
+def _level_above(level: float | None, budget: float) -> float | str:
+    """The level in nats that is published: the budget if it is within, else a step of a tenth of that or two digits."""
+    if level is None:
+        return "infinite"
+    if level <= budget:
+        return float(f"{budget:.4g}")
+    exact = Decimal(level)
+    two = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING))
+    step = Fraction(str(step_above(budget / 10))) if budget > 0 else None
+    most = two if step is None else max(two, float(math.ceil(Fraction(level) / step) * step))
+    return float(f"{most:.4g}")
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

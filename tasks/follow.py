@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import ReleaseRefused
-from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
+from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
@@ -278,7 +278,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
         left_open=_left_open(frequencies) if found.observed.limits is not None else None,
-        observers=tuple(one.observer for one in found.by_observer),
+        observers=tuple(one.observer for one in found.bounded_for),
     )
 
 
@@ -385,7 +385,9 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(register, people, expected),
         observers=tuple(
-            FoundObserver(one.observer, one.level, one.moved, one.outside, _finite(one.moved_level))
+            FoundObserver(
+                one.observer, one.bounded, _finite(one.level), one.moved, one.outside, _finite(one.moved_level)
+            )
             for one in found.by_observer
         ),
     )
@@ -417,6 +419,16 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         tables_moved=None if truth is None else truth.tables.moved,
         tables_people=None if truth is None else truth.tables.people,
         open_people=share_that_is_open(step),
+        observers=tuple(
+            ExpectedObserver(
+                one.observer,
+                one.bounded,
+                _finite(one.level),
+                _finite(max(one.level, one.moved_level or 0.0)),
+                min(1.0, one.outside / everybody),
+            )
+            for one in step.by_observer
+        ),
     )
 
 

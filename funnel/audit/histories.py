@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,16 +162,27 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
 
 def _by_observer(this: VersionHistories, stated: FoundHistoryPart) -> Iterator[str]:
     """What was stated of each observer; of people who were forgotten since nobody can tell any more."""
-    if [one.observer for one in stated.observers] != [one.observer for one in this.observers]:
-        yield "other observers were stated than it is bounded for"
+    named = [(one.observer, one.bounded) for one in stated.observers]
+    if named != [(one.observer, one.bounded) for one in this.observers]:
+        yield "other observers were stated than it is bounded for, or whose conclusions are known"
     since = this.missing - stated.forgotten
     for told, one in zip(stated.observers, this.observers, strict=False):
         room = _LEVEL * max(1.0, one.level)
-        if not one.level - room <= told.level <= (this.followed[0] if since > 0 else one.level) + room:
+        level = math.inf if told.level is None else told.level
+        if not one.level - room <= level <= (one.followed if since > 0 else one.level) + room:
             yield f"the level for {one.observer} is {one.level:.12g} nats, and another one was stated"
+        if since == 0 and not _agree(told.moved_level, one.moved_level):
+            yield f"the level of those moved for {one.observer} is another one than was stated"
         for what, number, known in (("moved", told.moved, one.moved), ("outside", told.outside, one.outside)):
             if not known <= number <= known + since:
                 yield f"{known:,} of its people are {what} for {one.observer}, and another number was stated"
+
+
+def _agree(told: float | None, level: float | None) -> bool:
+    """Whether a level of people who are moved is the stated one; none is stated where it is infinite."""
+    if level is None or math.isinf(level):
+        return told is None
+    return told is not None and math.isclose(told, level, rel_tol=_LEVEL, abs_tol=_LEVEL)
 
 
 def _holds(found: RegisterHistories, history: History) -> str:
@@ -180,6 +192,6 @@ def _holds(found: RegisterHistories, history: History) -> str:
     moved = "" if this.moved_level is None else f" (level {this.moved_level:.12g} nats)"
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
-        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers)}, and {this.moved:,} people "
-        f"moved before it{moved}"
+        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers if one.bounded)}, and "
+        f"{this.moved:,} people moved before it{moved}"
     )

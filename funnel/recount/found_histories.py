@@ -44,7 +44,7 @@ class VersionHistories:
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     observers : tuple of ObserverHistories
-        The same for each observer for whom the version is bounded; what stands above is the most of these.
+        The same for each observer of whom it is known; what stands above is the most of those that it is bounded for.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables; of the last version.
     """
@@ -75,17 +75,24 @@ class ObserverHistories:
     Attributes
     ----------
     observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
     level : float
     moved, outside : int
+        Of an observer that it is not bounded for, ``outside`` counts people who are not moved as well.
     moved_level : float or None
         As of `VersionHistories`.
+    followed : float
+        The level of all histories that the version has a channel for.
     """
 
     observer: str
+    bounded: bool
     level: float
     moved: int
     outside: int
     moved_level: float | None
+    followed: float
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,8 @@ class ExpectedHistories:
     left_open : float or None
         Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
         where that is not asked.
+    observers : tuple of ExpectedObserver
+        The same for each observer of whom public tables tell it.
     """
 
     histories: int
@@ -111,6 +120,28 @@ class ExpectedHistories:
     outside: float
     others: float
     left_open: float | None = None
+    observers: tuple[ExpectedObserver, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpectedObserver:
+    """What a version tells one observer of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+    level, of_all : float
+        Of histories that are not moved, and of all; nats, rounded up.
+    outside : float
+        Share of the expected people.
+    """
+
+    observer: str
+    bounded: bool
+    level: float
+    of_all: float
+    outside: float
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from funnel.recount.expected import Attending, Expected
 from funnel.recount.expected_waves import ExpectedWaves, lost_by_version
 from funnel.recount.found_histories import (
     ExpectedHistories,
+    ExpectedObserver,
     ObserverHistories,
     RegisterHistories,
     VersionHistories,
@@ -141,11 +142,8 @@ class _Judging:
             expected = self._attending(entry)
             attending = None if expected is None else expected[0]
             found = self._judged(entry, laws, followed, declared, attending)
-            if MOVER_STAYER in entry.observers:
-                found = _with(found, *self._judged_for_movers(entry, of_movers, followed, declared))
-            else:
-                for _ in of_movers:
-                    pass
+            movers, broken = self._judged_for_movers(entry, of_movers, followed, declared)
+            found = _with(found, movers, broken)
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
             before, drawn = self.entries[: chapter.ordinal], followed.by_channel
@@ -221,7 +219,7 @@ class _Judging:
             broken=tuple(every.broken()),
             followed=(every.level(promise, sides), len(chapter.followed)),
             moved_level=real.moved_level(promise, sides),
-            observers=(real.observer(TRANSITIONS, promise, sides),),
+            observers=(real.observer(TRANSITIONS, True, promise, sides, every),),
             expected=None
             if attending is None
             else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
@@ -229,12 +227,13 @@ class _Judging:
 
     def _judged_for_movers(
         self, entry: Entry, laws: Iterator[HistoryDistribution], followed: Followed, promise: Promise
-    ) -> tuple[ObserverHistories | None, float, tuple[str, ...]]:
-        """The same for who knows who changed: of people, the level of all histories, and in what way it is broken."""
+    ) -> tuple[ObserverHistories | None, tuple[str, ...]]:
+        """The same for who knows who changed, where that is known, and in what way a bound for them is broken."""
         ordinal, missing = entry.chapter.ordinal, self.missing[entry.chapter.ordinal]
+        bounded = MOVER_STAYER in entry.observers
         if self._apart is None or ordinal >= len(self._apart.chapters):
             why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
-            return None, 0.0, (why,)
+            return None, (why,) if bounded else ()
         tree, chapter = self._apart, self._apart.chapters[ordinal]
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
         every, real = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(2))
@@ -246,8 +245,8 @@ class _Judging:
             every.add(law.node, found, 0)
             if law.node in had:
                 real.add(law.node, found, followed.people.get(law.node, 0))
-        broken = tuple(f"{said}, for who knows who changed" for said in every.broken())
-        return real.observer(MOVER_STAYER, promise, sides), every.level(promise, sides), broken
+        broken = tuple(f"{said}, for who knows who changed" for said in every.broken()) if bounded else ()
+        return real.observer(MOVER_STAYER, bounded, promise, sides, every), broken
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -303,7 +302,10 @@ def _expected(
     everybody = attending.everybody
     shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
     left_open = None if unsure is None else unsure / everybody
-    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares, left_open)
+    level = foreseen.level(promise, sides)
+    of_all = max(level, foreseen.moved_level(promise, sides) or 0.0)
+    observers = (ExpectedObserver(TRANSITIONS, True, level, of_all, shares[1]),)
+    return ExpectedHistories(len(attending.people), level, *shares, left_open, observers)
 
 
 def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
@@ -323,9 +325,9 @@ class _Tally:
 
     def add(self, node: int, found: HistoryFinding, people: float) -> None:
         """One history more."""
+        self.outside += people if found.outside else 0
         if found.moved:
             self.moved += people
-            self.outside += people if found.outside else 0
             self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
         else:
             self._worst = [*_furthest(self._worst, found.worst)]
@@ -348,10 +350,13 @@ class _Tally:
         """Of histories that are moved; None if there is none."""
         return None if self._moved_worst is None else level_above(promise, sides, self._moved_worst)
 
-    def observer(self, name: str, promise: Promise, sides: Sequence[Side]) -> ObserverHistories:
-        """What was found, for an observer."""
+    def observer(
+        self, name: str, bounded: bool, promise: Promise, sides: Sequence[Side], every: _Tally
+    ) -> ObserverHistories:
+        """What was found, for an observer; ``every`` has all histories, of people or not."""
         level, moved_level = self.level(promise, sides), self.moved_level(promise, sides)
-        return ObserverHistories(name, level, int(self.moved), int(self.outside), moved_level)
+        followed = every.level(promise, sides)
+        return ObserverHistories(name, bounded, level, int(self.moved), int(self.outside), moved_level, followed)
 
     def broken(self) -> Iterator[str]:
         """Sentences about histories that break the bound."""
@@ -379,12 +384,12 @@ def _found(
         return judge_history(sides, inner, _whole(law, exact.law(law.node, version)), rows, shares)
 
 
-def _with(
-    found: VersionHistories, movers: ObserverHistories | None, every: float, broken: tuple[str, ...]
-) -> VersionHistories:
-    """What was found for who knows changes, with what was found for who knows who changed; the most of both."""
+def _with(found: VersionHistories, movers: ObserverHistories | None, broken: tuple[str, ...]) -> VersionHistories:
+    """What was found for who knows changes, with what was found for who knows who changed; the most of both bounds."""
     if movers is None:
         return replace(found, complaints=broken)
+    if not movers.bounded:
+        return replace(found, observers=(*found.observers, movers))
     levels = [one for one in (found.moved_level, movers.moved_level) if one is not None]
     return replace(
         found,
@@ -393,7 +398,7 @@ def _with(
         outside=max(found.outside, movers.outside),
         moved_level=max(levels, default=None),
         observers=(*found.observers, movers),
-        followed=(max(found.followed[0], every), found.followed[1]),
+        followed=(max(found.followed[0], movers.followed), found.followed[1]),
         broken=(*found.broken, *broken),
     )
 

@@ -182,6 +182,7 @@ def test_another_figure_of_an_observer_is_told(made: Made) -> None:
         ({"outside": first["outside"] + 1}, "outside for transitions"),
         ({"moved_level": 9.0}, "level of the moved for transitions"),
         ({"observer": "stayers"}, "observers"),
+        ({"bounded": False}, "observers"),
     ):
         evidence = replace(made.evidence, stated={**stated, "observers": [{**first, **change}, *others]})
         assert failures(evidence)["findings"].startswith(complaint)

@@ -5,7 +5,13 @@ figures stay in the internal evidence. Public writers take the frozen types of t
 """
 
 from funnel.release.public.comparison import compared, costed, weighed
-from funnel.release.public.findings import PublicConfidence, PublicConsistency, PublicFindings, largest_ratios
+from funnel.release.public.findings import (
+    PublicConfidence,
+    PublicConsistency,
+    PublicFindings,
+    PublicHistory,
+    largest_ratios,
+)
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.public_release import PublicRelease
 from funnel.release.public.rounding import (
@@ -40,6 +46,7 @@ __all__ = [
     "PublicConsistency",
     "PublicDistributions",
     "PublicFindings",
+    "PublicHistory",
     "PublicRelease",
     "compared",
     "costed",
