@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished import Finished
 
 
+# Relatively, of a level that is told on a grid.
+_HAIR = 1e-9
+
+
 @dataclass(frozen=True)
 class OverVersions:
     """What is known of all versions about the same people.
@@ -100,8 +104,11 @@ def _history(figures: Mapping[str, Any], laws: Distributions, over: OverVersions
         yield same("observers", [(one["observer"], one["bounded"]) for one in told], exact)
         for said, one in zip(told, over.observers, strict=False):
             who = f"of {one.observer}"
-            yield same(f"level {who}", said["level"], _level_above(one.level, budget))
-            yield same(f"level_of_all {who}", said["level_of_all"], _level_above(one.of_all, budget))
+            for name, level in (("level", one.level), ("level_of_all", one.of_all)):
+                # A hair decides where a level is on the grid.
+                ways = [_level_above(None if level is None else level * (1 + hair), budget) for hair in (-_HAIR, _HAIR)]
+                wrong = f"is {said[name]!r}, which is not what follows from the register, {ways[-1]!r}"
+                yield claim(f"{name} {who}", said[name] in ways, wrong)
             yield near(f"outside_at_most {who}", said["outside_at_most"], _share_above(one.outside, step), NOISE)
 
 
