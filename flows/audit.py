@@ -52,5 +52,5 @@ def _audit(release: str, public: bool, register_folder: str | None) -> list[Resu
     place = None if register_folder is None else Path(register_folder)
     return recheck(
         find_release(Path(release)),
-        Told(public=public, render=page_renderer(), figures=figures_again(), register=place, newest=True),
+        Told(public=public, render=page_renderer(), figures=figures_again(), register=place),
     )

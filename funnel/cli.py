@@ -279,20 +279,9 @@ def share_command(release: Path, target: str, ckan: bool, organisation: str | No
     metavar="PLACE",
     help="The publisher's versions.json of the series, a file or a URL, where it is not beside RELEASE.",
 )
-@click.option(
-    "--without-index",
-    is_flag=True,
-    help="Leave out whether it is the newest version, and whether it was withdrawn, where versions.json is not there.",
-)
 @json_option
 def audit_command(
-    release: str,
-    key: str | None,
-    public: bool,
-    register: Path | None,
-    index: str | None,
-    without_index: bool,
-    as_json: bool,
+    release: str, key: str | None, public: bool, register: Path | None, index: str | None, as_json: bool
 ) -> None:
     """Check a published RELEASE again, from its files alone.
 
@@ -304,8 +293,8 @@ def audit_command(
     the publisher keeps it.
 
     The signed index of the series, versions.json beside the versions, says which version is the newest, and which were
-    withdrawn: these fail, and so does an older one, unless RELEASE names it by its number. Without the index, as for a
-    copy of one version, that could not be checked, unless --without-index leaves it out.
+    withdrawn: these fail, and so does an older one, unless RELEASE names it by its number. Without the index that
+    cannot be checked.
 
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
     some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
@@ -336,14 +325,7 @@ def audit_command(
         given = None
         if index is not None:
             given = fetch_index(index, Path(folder)) if listed is None else read_document(listed)
-        told = Told(
-            known,
-            public,
-            render=page_renderer(),
-            figures=figures_again(),
-            register=register,
-            newest=not without_index,
-        )
+        told = Told(known, public, render=page_renderer(), figures=figures_again(), register=register)
         if place is None:
             console.progress("fetching the release", 0, None)
             fetched = fetch_release(release, Path(folder))

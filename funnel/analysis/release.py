@@ -93,12 +93,7 @@ class Release:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
 
     def verify(
-        self,
-        public_key: str | None = None,
-        *,
-        internal: bool = False,
-        index: str | Path | None = None,
-        newest: bool = True,
+        self, public_key: str | None = None, *, internal: bool = False, index: str | Path | None = None
     ) -> list[Result]:
         """Check the release again, from its files alone, as ``funnel audit`` does.
 
@@ -111,9 +106,6 @@ class Release:
             Whether to check its internal files, too, which only the publisher has.
         index : str or Path, optional
             The publisher's ``versions.json`` of the series, where it is not beside the folder: an old copy fails.
-        newest : bool
-            Whether it has to be the newest version, or one that was asked for by its number, and not withdrawn; without
-            the index that could not be checked. False leaves it out where there is no index.
 
         Returns
         -------
@@ -145,7 +137,6 @@ class Release:
             asked=last_part(asked),
             by_latest=led_by_latest(asked, self.folder),
             index=None if index is None else read_document(Path(index)),
-            newest=newest,
         )
         checks = recheck(self.folder, told)
         if (complaint := error_of(str(self.folder.root), checks)) is not None:

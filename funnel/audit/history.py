@@ -51,7 +51,7 @@ def check_versions(known: AuditContext) -> Result:
 
     open_ = (
         ""
-        if known.told.newest or known.index is not None or coming is not None
+        if known.index is not None or coming is not None
         else (f"; whether it is the newest could not be checked without the publisher's {INDEX} (give it with --index)")
     )
     return judged("versions", complaints(), f"version {said}{open_}")

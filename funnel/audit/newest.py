@@ -43,18 +43,12 @@ def check_newest(known: AuditContext) -> Result | None:
     says that this could not be checked.
     """
     content, told, version, facts = known.index, known.told, known.version, known.facts
-    if content is None and told.by_latest:
+    if content is None:
+        if not told.by_latest:
+            return None
         return unchecked(
             _NAME, f"{INDEX} is not beside the versions, so that an older one may have taken the place of the newest"
         )
-    if content is None and told.newest and told.coming is None:
-        return unchecked(
-            _NAME,
-            f"the publisher's {INDEX}, which says which version is the newest and which were withdrawn, is not beside "
-            "the release; give it with --index, or leave this out with --without-index",
-        )
-    if content is None:
-        return None
     try:
         index = SeriesIndex.from_json(content, INDEX)
         difference = canonical_difference(content, Path(INDEX))

@@ -72,9 +72,6 @@ class Told:
         Whether the link or the object ``latest`` of a series led to it.
     index : bytes or None
         The series index, where it is not beside the folder.
-    newest : bool
-        Whether it is asked that the version is the newest, or was asked for by its number, and not withdrawn. Without
-        the index that could not be checked then.
     """
 
     key: str | None = None
@@ -88,7 +85,6 @@ class Told:
     asked: str | None = None
     by_latest: bool = False
     index: bytes | None = None
-    newest: bool = False
 
 
 _EVIDENCE = frozenset(
