@@ -44,10 +44,10 @@ def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) ->
         OfObserver(one.observer, one.bounded, one.level, one.of_all, one.outside / ROWS) for one in history.observers
     ]
     alone = SimpleNamespace(share=history.share_alone, entropy=history.entropy)
-    over = report_claims.OverVersions(history.versions, alone, (), exact)
-    laws = SimpleNamespace(recount=SimpleNamespace(rows=ROWS))
+    public = SimpleNamespace(rows=ROWS)
+    finished = SimpleNamespace(versions=history.versions, alone=alone, observers=exact, public=public)
     promise = SimpleNamespace(budget=Fraction(str(budget)))
-    claims = report_claims._history({"history": stated}, laws, over, promise)
+    claims = report_claims._history({"history": stated}, finished, promise)
     return [one.name for one in claims if one.failure is not None]
 
 

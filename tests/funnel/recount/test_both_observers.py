@@ -32,6 +32,8 @@ GUARANTEE = LIP(0.5)
 PEOPLE = 500
 # In seconds, as work: what is decided has to hold for both observers, and need not be the best.
 BUDGET = 0.02
+# Enough for channels that tell so much that they leave the bound for an observer whom nothing is bounded for.
+AMPLE = 1.0
 # What the second version publishes; the others publish the town.
 JOB = 1
 
@@ -72,12 +74,19 @@ def panel(seed: int, count: int = 4, people: int = PEOPLE) -> list[Wave]:
 WAVES = panel(1)
 
 
-def publish(register: Register, wave: Wave, version: str, folder: Path, asked: tuple[str, ...] | None = None) -> Step:
+def publish(
+    register: Register,
+    wave: Wave,
+    version: str,
+    folder: Path,
+    asked: tuple[str, ...] | None = None,
+    budget: float = BUDGET,
+) -> Step:
     """Publish a wave as a release without noise does."""
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
     observed = replace(people.observed, observers=register.observers(asked))
-    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True, budget=BUDGET)
+    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True, budget=budget)
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
@@ -95,10 +104,12 @@ def publish(register: Register, wave: Wave, version: str, folder: Path, asked: t
     return step
 
 
-def published(folder: Path, asked: tuple[str, ...] | None = None) -> tuple[list[Step], RegisterHistories]:
+def published(
+    folder: Path, asked: tuple[str, ...] | None = None, budget: float = BUDGET
+) -> tuple[list[Step], RegisterHistories]:
     """The waves as a register, and what the recount finds in it."""
     register = Register.of(folder, REGISTER)
-    steps = [publish(register, wave, f"1.{number}.0", folder, asked) for number, wave in enumerate(WAVES)]
+    steps = [publish(register, wave, f"1.{number}.0", folder, asked, budget) for number, wave in enumerate(WAVES)]
     return steps, recount_histories(register.root)
 
 
@@ -138,7 +149,7 @@ def test_what_is_decided_for_both_observers_is_judged_the_same(made: tuple[list[
 
 
 def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: Path) -> None:
-    steps, found = published(tmp_path, ("transitions",))
+    steps, found = published(tmp_path, ("transitions",), AMPLE)
     register = Register.of(tmp_path, REGISTER)
     assert not any(version.broken or version.complaints for version in found.versions)
     assert [one.observer for version in found.versions for one in version.observers if one.bounded] == [
@@ -282,7 +293,7 @@ UNBOUNDED = {
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_a_changed_line_about_who_is_left_out_is_noticed(name: str, tmp_path: Path) -> None:
     with patched(Patch(*UNBOUNDED[name])):
-        made = published(tmp_path, ("transitions",))
+        made = published(tmp_path, ("transitions",), AMPLE)
     steps, found = made
     wrong = [one for one in complaints(steps, found) if "the spec asks for" not in one]
     counts = [len(step.by_observer) == len(one.observers) for step, one in zip(steps, found.versions, strict=True)]
