@@ -134,9 +134,10 @@ def rare_secrets(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee) -> str |
         return None
     (column,) = spec.secret
     (name, members), *_ = (made_one(spec, joint, column, together).recode[column].groups or {}).items()
+    rarest, *others = together
     return (
-        f"the values {listed(together)} of the secret column {column!r} are too rare for {guarantee}, and all other "
-        f"values are told worse for it; to merge them, write groups = {{{toml_text(name)} = "
+        f"the value {rarest} of the secret column {column!r} is too rare for {guarantee}, and all other values are "
+        f"told worse for it; to merge it with {listed(others)}, write groups = {{{toml_text(name)} = "
         f"[{', '.join(map(toml_text, members))}]}} in [recode.{toml_key(column)}]"
     )
 

@@ -11,15 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.joint import FloatArray
 from funnel.readers.cells import number_in
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import ProtocolDocument
+from funnel.release.public.public_distributions import posterior_of, sources_of
+from funnel.release.public.rounding import share_step
 from funnel.sampling.random_words import WordArray, WordSource, WordStream
 
-# Posteriors are published to so many parts.
-_PARTS = 10_000
+# Values are drawn by posteriors in so many parts.
+_PARTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,10 @@ def below(limit: int, number: int, words: WordSource) -> WordArray:
 def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSource | None = None) -> pa.Table:
     """The records of a published release with a number for each, drawn from what its published value stands for.
 
-    First a true value, with the posterior of the published one as ``protocol.json`` has it; then, where that is a bin,
-    a number of its interval as ``datapackage.json`` has it, every one alike. So the number is a function of the
-    published value, of public files and of fresh randomness: it tells nothing that the release does not tell, and is
-    independent of the true number given what is published.
+    First a true value, with the posterior of the published one, which follows from ``protocol.json``; then, where that
+    is a bin, a number of its interval as ``datapackage.json`` has it, every one alike. So the number is a function of
+    the published value, of public files and of fresh randomness: it tells nothing that the release does not tell, and
+    is independent of the true number given what is published.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSou
     places: dict[tuple[str, ...], list[int]] = {}
     for row, symbol in enumerate(texts):
         places.setdefault(symbol, []).append(row)
-    posteriors = {tuple(entry.output): entry.inputs for entry in document.posterior if entry.inputs}
+    posteriors = _posteriors(document, len(texts))
     drawn = np.full(len(texts), np.nan)
     for symbol, at in places.items():
         if symbol not in posteriors:
@@ -113,9 +116,25 @@ def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSou
                 f"protocol.json tells nothing of the published value {' · '.join(map(str, symbol))!r}, so no number "
                 "can be drawn for it; fetch the release again"
             )
-        values = [symbols[int(x)] for x in posteriors[symbol]]
-        drawn[at] = _of_output(values, list(posteriors[symbol].values()), numbers, len(at), source)
+        inputs, shares = posteriors[symbol]
+        drawn[at] = _of_output([symbols[x] for x in inputs], shares, numbers, len(at), source)
     return table.append_column(f"{column} (drawn)", pa.array(drawn, mask=np.isnan(drawn)))
+
+
+def _posteriors(document: ProtocolDocument, records: int) -> dict[tuple[str, ...], tuple[list[int], list[float]]]:
+    """Of every published value positions in the prior of the true ones that it may come from, and how likely each is.
+
+    Where the secret is read they are in the document, else they follow from weights and prior.
+    """
+    if document.posterior is not None:
+        told = ((entry.output, entry.inputs) for entry in document.posterior if entry.inputs)
+        return {output: ([int(x) for x in inputs], list(inputs.values())) for output, inputs in told}
+    shares = np.array(document.prior.probabilities)
+    posterior, law = posterior_of(
+        document.protocol, Alphabet(document.prior.columns, document.prior.symbols), shares, share_step(records)
+    )
+    rows = ((y, sources_of(posterior, y)) for y in np.flatnonzero(law > 0).tolist())
+    return {document.outputs.symbols[y]: (inputs.tolist(), part.tolist()) for y, (inputs, part) in rows}
 
 
 def _numbers_of_field(folder: ReleaseFolder, place: int) -> Mapping[str, Any]:

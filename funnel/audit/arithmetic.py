@@ -16,10 +16,8 @@ from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
-from funnel.recount.figures import posterior_complaints
 from funnel.recount.plain_distributions import prior_distribution
 from funnel.recount.plain_distributions import share_step as plain_share_step
-from funnel.recount.released import ReleasedProtocol
 from funnel.release.documents import ProtocolDocument
 
 WHOLE = 2**63
@@ -140,17 +138,6 @@ def reads_published_only(document: ProtocolDocument) -> bool:
     return document.inputs.columns == document.prior.columns
 
 
-def check_posterior(document: ProtocolDocument, rows: int) -> Result:
-    """Probability and posterior of every output, from weights and public shares."""
-    if not any(document.prior.probabilities):
-        return judged("posterior", ["no value has a share"], "")
-    found = posterior_complaints(
-        document.content(), ReleasedProtocol.parse(document.to_bytes()), float(share_step(rows))
-    )
-    complaints = (f"{what}: {name} {why}" for what, name, why in found)
-    return judged("posterior", complaints, "as it follows from weights and prior")
-
-
 def check_marginal(document: ProtocolDocument, rows: int) -> Result:
     """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
     if not reads_published_only(document):
@@ -206,7 +193,7 @@ def output_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
     """
     a, b, step = len(document.prior.symbols), len(document.outputs.symbols), float(share_step(rows))
     limits = []
-    for entry in document.posterior:
+    for entry in document.posterior or ():
         reach = a * step * (1 + b * entry.probability) + float(_HALF_DIGIT)
         limits.append(Interval(max(0.0, entry.probability - reach), min(1.0, entry.probability + reach)))
     return limits

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from funnel.audit.arithmetic import reads_published_only
 from funnel.audit.check import Result
 from funnel.audit.documentation import HANDOUTS
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
@@ -237,7 +236,6 @@ class AuditContext:
             "invariant": invariant,
             "noise": self.public is not None,
             "exact": self.public is None,
-            "plain": reads_published_only(self.document),
             "shuffled": isinstance(privacy, dict) and privacy.get("rowOrder") == "random",
             "asked": not told.public,
             "folder": self.is_there,

@@ -16,7 +16,8 @@ from funnel.recount.balance import is_invariant
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
-from funnel.release.public_report import Contact, Licence, PublicReport, Weighted
+from funnel.release.public_report import Contact, Licence, PublicReport
+from funnel.release.report_parts import Weighted
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext

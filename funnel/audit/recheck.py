@@ -181,12 +181,6 @@ def _prior(known: AuditContext) -> Result:
     return arithmetic.check_prior(known.document, known.public_rows)
 
 
-@_check("posterior", "table counted plain")
-def _posterior(known: AuditContext) -> Result:
-    """Posteriors follow from the weights and the public shares."""
-    return arithmetic.check_posterior(known.document, known.public_rows)
-
-
 @_check("marginal", "table counted")
 def _marginal(known: AuditContext) -> Result:
     """The marginal is the distribution of the output, as far as public shares tell it."""

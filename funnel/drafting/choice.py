@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from funnel.drafting.coarse import Coarse, coarse, plain
+from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
@@ -17,6 +18,8 @@ from funnel.wording import did_you_mean, listed
 
 # Guarantees: for observers of a record in the population, for those who know some of its columns, and for both.
 ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "attribute:1.0"
+# Numbers with marks between thousands, as text.
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}([., '\u2019\u00a0\u202f][0-9]{3})*([.,][0-9]+)?")
 # What is solved within about a minute (benchmarks/results/unprepared.md): combinations of published values, by the
 # number of values of the secret, for both guarantees together and for the first alone; with the secret published.
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
@@ -133,8 +136,31 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
 
 def _mostly_others(one: Coarse, columns: dict[str, Column]) -> bool:
     """Whether most records have a value that has no name of its own."""
-    counts = columns[one.column].counts
-    return 2 * sum(counts[value] for value in one.groups.get(OTHER, ())) > sum(counts.values())
+    found = _by_category(one, columns[one.column])
+    return 2 * found[OTHER] > found.total()
+
+
+def is_named(column: Column, rows: int) -> bool:
+    """Whether at least half of the records have a value that a spec can name, or a number or a day."""
+    one = coarse(column, rows, _VALUES, _SHARE)
+    unnamed = sum(count for value, count in column.counts.items() if value not in one.listed)
+    return not one.listed or 2 * unnamed <= column.counts.total()
+
+
+def _require_named(column: Column, option: str, rows: int) -> None:
+    """Refuse a column that would be one category, Other, for most records."""
+    if is_named(column, rows):
+        return
+    looks = all(_GROUPED.fullmatch(value.strip()) for value in column.counts)
+    mend = (
+        "its values look like numbers with marks between thousands: write them without these in the source"
+        if looks
+        else "name another column, or put its values into groups in the source first"
+    )
+    raise SpecError(
+        f"{option} names {column.name!r}, of which most records would be {OTHER!r}, since fewer than {NAMED} records "
+        f"have the same value; {mend}"
+    )
 
 
 def _choose(
@@ -185,12 +211,19 @@ def _rarest(one: Coarse, column: Column) -> int:
     """Records of the rarest category of a column; of bins, which are about alike, of each."""
     if not one.listed:
         return sum(column.counts.values()) // one.size
+    return min(_by_category(one, column).values())
+
+
+def _by_category(one: Coarse, column: Column) -> Counter[str]:
+    """Records by category of a column whose values are listed."""
+    if not one.listed:
+        return Counter()
     category = {value: name for name, values in one.groups.items() for value in values}
     counts: Counter[str] = Counter()
     for value, count in column.counts.items():
         name = value if value in one.listed else OTHER
         counts[category.get(name, name)] += count
-    return min(counts.values())
+    return counts
 
 
 def _over_versions(
@@ -348,13 +381,19 @@ def _named(
                 )
             if columns[name].values < 2:
                 raise SpecError(f"{option} names {name!r}, which is the same in every record; name another column")
+            _require_named(columns[name], option, look.rows)
     if answers.publish is not None:
         return answers.secret, tuple(dict.fromkeys(answers.publish)), ()
     free = [column for column in roles.free if column.name not in tells]
-    texts = [one.name for one in free if one.kind == "text" and one.values > max(200, look.rows / 10)]
+    rare = [one for one in free if not is_named(one, look.rows)]
+    texts = [one.name for one in free if one in rare or (one.kind == "text" and one.values > max(200, look.rows / 10))]
     publish = tuple(one.name for one in free if one.name not in texts and one.name not in answers.secret)
     if not publish:
         raise SpecError("no column is left to publish: all are secret, tell people apart, or are the same everywhere")
     out = [*texts, *(one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts})]
-    notes = (f"left out of all columns: {listed(out)} (names, weights, or free text)",) if out else ()
+    notes = (
+        (f"left out of all columns: {listed(out)} (names, weights, free text, or values that hardly anybody has)",)
+        if out
+        else ()
+    )
     return answers.secret, publish, notes

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from funnel.databases import names_database
-from funnel.drafting.choice import Answers, Choice, choose
+from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.look import Look, look_at
 from funnel.drafting.observers import with_all_known, with_known_columns
@@ -122,12 +122,14 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
 
 def _proposed(look: Look, roles: Roles, title: str) -> Choice:
     """What would be chosen for the likeliest secret, as a beginning; the people are left to the person."""
-    if not roles.secrets or not roles.published:
+    secrets = [column.name for column in roles.secrets if is_named(column, look.rows)]
+    published = tuple(column.name for column in roles.published if is_named(column, look.rows))
+    if not secrets or not published:
         raise DataError(
             f"{title} needs a column that can be secret and one to publish, each with values that several records "
             f"share; of {len(look.columns)} columns, {len(roles.free)} are like that"
         )
-    secret, published = roles.secrets[0].name, tuple(column.name for column in roles.published)
+    secret = secrets[0]
     choice = choose(look, roles, Answers((secret,), published), None)
     return replace(choice, coarse=tuple(one for one in choice.coarse if one.column != secret), present=())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from textwrap import wrap
 
@@ -11,7 +11,7 @@ from funnel.drafting.choice import Choice
 from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
-from funnel.drafting.toml_text import comment, list_of_texts, text_value, value_text
+from funnel.drafting.toml_text import comment, list_of_texts, text_of_lines, text_value, value_text
 from funnel.wording import plain_number, printable, toml_key
 
 _WIDTH = 118
@@ -31,7 +31,7 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
         Of the source, for title and folder.
     """
     rows = f"the first {look.rows:,}" if look.more else f"{look.rows:,}"
-    return _text_of(
+    return text_of_lines(
         [
             f"# Written by funnel init from {rows} records: funnel release takes it as it stands. It is yours to edit.",
             "# It tells of the data, so keep it as private as these.",
@@ -73,7 +73,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
     unclear = {one.name for one in roles.free if _is_unclear(one)}
     others = [one for one in roles.free if one.name not in choice.publish or one.name in unclear]
     coarse = [one for one in choice.coarse if one.column not in unclear]
-    return _text_of(
+    return text_of_lines(
         [
             f"# A draft by funnel init, from {rows} records. It is yours to edit: choose the secret, then funnel plan.",
             "# With --secret and --publish funnel init writes a spec that is released as it stands.",
@@ -104,14 +104,6 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
 
 
 _NOTE = " " * 4 + "# "
-
-
-def _text_of(lines: Iterable[str]) -> str:
-    made: list[str] = []
-    for line in lines:
-        if line or (made and made[-1]):
-            made.append(line)
-    return "\n".join(made).rstrip("\n") + "\n"
 
 
 def _reason(sentence: str | None) -> list[str]:

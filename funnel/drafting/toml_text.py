@@ -36,3 +36,12 @@ def value_text(value: Any) -> str:
 def list_of_texts(values: Iterable[str]) -> str:
     """Texts as an array on one line."""
     return f"[{', '.join(map(text_value, values))}]"
+
+
+def text_of_lines(lines: Iterable[str]) -> str:
+    """Lines as a text in which no two empty ones follow each other."""
+    made: list[str] = []
+    for line in lines:
+        if line or (made and made[-1]):
+            made.append(line)
+    return "\n".join(made).rstrip("\n") + "\n"

@@ -9,9 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funnel.recount.plain_distributions import Distributions, Symbol, prior_distribution, share_step
-from funnel.recount.released import ReleasedProtocol
-from funnel.recount.sparse_row import columns_of, entries_of
+from funnel.recount.plain_distributions import Distributions, Symbol, share_step
+from funnel.recount.sparse_row import entries_of
 
 PARTS = ("utility", "prior", "probabilities of outputs", "posteriors", "marginal")
 # Of figures that were computed twice, in floats, from the same whole numbers.
@@ -41,7 +40,7 @@ def figure_complaints(content: Json, laws: Distributions) -> Iterator[Complaint]
     for x, stated in zip(content["prior"]["symbols"], content["prior"]["probabilities"], strict=True):
         if (why := unlike(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
             yield "prior", _named(x), why
-    yield from _by_counts(content, laws, step)
+    yield from _posteriors(content, laws, step)
     if not _is_marginal(laws, content["prior"], step):
         yield "marginal", "weights", "are not the law of the outputs"
 
@@ -83,39 +82,16 @@ def _named(symbol: Sequence[str]) -> str:
     return repr(", ".join(symbol))
 
 
-def posterior_complaints(content: Json, released: ReleasedProtocol, step: float) -> Iterator[Complaint]:
-    """What of probabilities and posteriors does not follow from public shares, where nothing else is read.
+def _posteriors(content: Json, laws: Distributions, step: float) -> Iterator[Complaint]:
+    """Probability and posterior of every output, between least and largest shares of (x, y), where the secret is read.
 
-    Parameters
-    ----------
-    content : mapping
-        Of a ``protocol.json``.
-    released : ReleasedProtocol
-        The same protocol, whose inputs are the published values.
-    step : float
-        Of the public shares.
+    Where it is not, they follow from weights and prior, and are not there.
     """
-    prior = content["prior"]
-    shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-    weights = dict(zip(released.inputs, columns_of(released.weights, len(released.inputs)), strict=True))
-    masses: list[dict[Symbol, float]] = [{} for _ in released.outputs]
-    for symbol, p in prior_distribution(shares, step, released.sparse).items():
-        for y, weight in entries_of(weights.get(symbol, released.marginal)):
-            masses[y][symbol] = p * weight / released.denominator
-    return _outputs(content, masses, masses)
-
-
-def _by_counts(content: Json, laws: Distributions, step: float) -> Iterator[Complaint]:
-    """The same by counts too, which tell what follows where the secret is read."""
-    if laws.reads_secret:
-        return _outputs(content, *_rounded_pairs(laws, step))
-    return posterior_complaints(content, laws.released, step)
-
-
-def _outputs(
-    content: Json, low: Sequence[Mapping[Symbol, float]], high: Sequence[Mapping[Symbol, float]]
-) -> Iterator[Complaint]:
-    """Probability and posterior of every output, between least and largest shares of (x, y), by output."""
+    if not laws.reads_secret:
+        if content["posterior"] is not None:
+            yield "posteriors", "all", "are told though they follow from the prior"
+        return
+    low, high = _rounded_pairs(laws, step)
     least = math.fsum(math.fsum(masses.values()) for masses in low)
     most = math.fsum(math.fsum(masses.values()) for masses in high)
     symbols = {str(place): tuple(symbol) for place, symbol in enumerate(content["prior"]["symbols"])}

@@ -10,7 +10,8 @@ from pydantic import Field
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
-from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies, Unchanged
+from funnel.release.public_report import Approval, ProtectedFrequencies
+from funnel.release.report_parts import EstimatedTable, Level, Unchanged
 from funnel.release.verdict import Judgement
 
 

@@ -66,6 +66,9 @@ class Prior(Part):
 class Posterior(Part):
     """How likely an output is, and what it says about the published columns, rounded; zeros are left out.
 
+    It is written for a protocol that reads the secret. Of any other one it follows: P(x|y) is the probability of x in
+    the prior times the weight of x for y, divided by the sum of these over x.
+
     ``inputs`` are positions in the symbols of the prior, from 0 on.
     """
 
@@ -101,7 +104,7 @@ class ProtocolDocument(Document):
     guarantee: Promise
     utility: Utility
     prior: Prior
-    posterior: tuple[Posterior, ...]
+    posterior: tuple[Posterior, ...] | None
     frequencies: Protection
 
     @field_validator("weights", mode="before")
@@ -148,12 +151,15 @@ class ProtocolDocument(Document):
         built(lambda: self.protocol)
         if built(lambda: parse_guarantee(self.guarantee.declared)).name != self.guarantee.kind:
             raise ValueError("declares a guarantee of another kind")
-        if tuple(entry.output for entry in self.posterior) != self.outputs.symbols:
+        if (self.posterior is None) is not (self.inputs.columns == self.prior.columns):
+            raise ValueError("has posteriors that follow from the prior, or none though it reads the secret")
+        posterior = self.posterior or ()
+        if self.posterior is not None and tuple(entry.output for entry in posterior) != self.outputs.symbols:
             raise ValueError("does not have one posterior for every output")
         if self.utility.explained is not None and len(self.utility.explained.numbers) != len(self.prior.symbols):
             raise ValueError("does not have one number for every symbol")
         places = {str(place) for place in range(len(self.prior.symbols))}
-        if not all(entry.inputs.keys() <= places for entry in self.posterior):
+        if not all(entry.inputs.keys() <= places for entry in posterior):
             raise ValueError("says of an output that it comes from inputs that there are not")
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
@@ -191,14 +197,13 @@ def protocol_document(
     """What a user of the release needs to know of the protocol.
 
     Beside the weights: the guarantee and an upper bound of the level, the law of the published columns, rounded, and
-    for every output its probability and its posterior over the values of the published columns, as they follow from it;
-    and by how much probabilities may be off, where weights are rounded after records were drawn.
+    where the secret is read, too, the probability of every output and its posterior over the published values; and by
+    how much probabilities may be off, where weights are rounded after records were drawn.
     """
     laws, findings = public.laws, public.findings
     # Checked as it is written, in whichever form that is.
     rows = protocol.written_weights(without_zeros=_has_few(protocol))
     written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in rows)
-    law = np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=_format(protocol),
         digest=protocol.digest,
@@ -231,11 +236,16 @@ def protocol_document(
             symbols=laws.inputs.symbols,
             probabilities=tuple(laws.p_input.tolist()),
         ),
-        posterior=tuple(
-            Posterior(output=symbol, probability=float(mass), inputs=_shares(laws, y))
-            for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, law, strict=True))
-        ),
+        posterior=None if protocol.inputs.columns == laws.inputs.columns else _posterior(protocol, laws),
         frequencies=protection,
+    )
+
+
+def _posterior(protocol: Protocol, laws: PublicDistributions) -> tuple[Posterior, ...]:
+    law = np.round(laws.p_output, _DIGITS)
+    return tuple(
+        Posterior(output=symbol, probability=float(mass), inputs=_shares(laws, y))
+        for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, law, strict=True))
     )
 
 

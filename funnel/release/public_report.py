@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.release.comparison import CertificatePart
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
-
-# JSON has no infinity.
-Level = float | Literal["infinite"]
-Total = Annotated[int, Field(ge=0)]
+from funnel.release.report_parts import EstimatedTable, Level, Total, Unchanged, Weighted
 
 
 class Contact(Part):
@@ -302,151 +299,6 @@ class Accuracy(Part):
     rows: tuple[Frequency, ...]
     total: Total
     unknown: Count
-
-
-class EstimatedValue(Part):
-    """A value of one column, and the standard error of estimating its share from the records; None if they cannot."""
-
-    label: str
-    error: float | None
-
-
-class EstimatedTable(Part):
-    """How well the shares of one column, or of two crossed, can be estimated from the records.
-
-    ``typical`` is the median error of the cells that can be told, ``largest`` the worst; None if there are none.
-    ``unknown`` counts the cells that cannot be told. Of one column ``rows`` holds its most common values, and ``sums``
-    groups of values that the records tell only together.
-    """
-
-    columns: tuple[str, ...]
-    cells: Total
-    typical: float | None
-    largest: float | None
-    unknown: Count
-    rows: tuple[EstimatedValue, ...] = ()
-    sums: tuple[tuple[str, ...], ...] = ()
-
-
-class WeightedValue(Part):
-    """A value of a column: its share of the records, and of the population that their weights stand for."""
-
-    label: str
-    share: Probability
-    weighted: Probability
-
-
-class WeightedColumn(Part):
-    """The most common values of a column, of ``total`` that are told of."""
-
-    column: str
-    rows: tuple[WeightedValue, ...]
-    total: Total
-
-
-class Weighted(Part):
-    """Shares of the population that survey weights stand for, every class of them by its mean.
-
-    ``weight`` is the column of the classes, ``step`` what weighted shares are multiples of: at least ten of the
-    heaviest records.
-    """
-
-    weight: str
-    step: Probability
-    columns: tuple[WeightedColumn, ...]
-
-
-class ColumnUnchanged(Part):
-    """Share of the records whose value in a column is the true one."""
-
-    column: str
-    share: Probability
-
-
-class SecretUnchanged(Part):
-    """A value of the secret, its share, and the share of its records that are wholly unchanged.
-
-    Where the secret is published, also how often the value itself stays, and how often the guarantee lets it at most.
-    """
-
-    label: str
-    prior: float
-    share: Probability
-    stays: Probability | None
-    at_most: Probability | None
-
-
-class Observer(Part):
-    """What observers of a record conclude who know so many of its other true values, of ``columns``, and which.
-
-    ``level`` bounds how far any published record moves a belief in a value of the secret, in nats; ``outside`` the
-    share of the records that move one by more than the declared budget.
-    """
-
-    known: Total
-    columns: Count
-    level: Level
-    outside: Probability
-
-
-class TableOff(Part):
-    """The cell of a table of the secret and another column that is farthest from the true one on average.
-
-    By how many records, rounded up. Tables of published columns alone, and of the secret alone, are not off.
-    """
-
-    secret: str
-    column: str
-    value: str
-    records: float
-
-
-class KnownColumn(Part):
-    """What observers of a whole record conclude who know one other column: that with most people beyond the budget."""
-
-    column: str
-    level: Level
-    outside: Probability
-
-
-class WholeUnchanged(Part):
-    """What stays of whole records, by the published ones and the protocol.
-
-    ``columns`` has the share of the records whose value is the true one: the share that is wholly unchanged, and of the
-    published records those that agree in the column all the same. ``unique`` published records are like no other
-    one in all columns, ``unique_unchanged`` of them expected to be true.
-    """
-
-    columns: tuple[ColumnUnchanged, ...]
-    unique: Total
-    unique_unchanged: Probability | None
-
-
-class Unchanged(Part):
-    """What stays as it is in a release whose outputs are its inputs, with their distribution.
-
-    ``share`` of the records are wholly unchanged, ``rare_unchanged`` of those in cells with less than a thousandth of
-    all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
-    that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
-    of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
-    Where whole records are published these are about their classes; ``whole`` is about the records, None where there
-    are too many. ``known`` is there without noise, and ``off`` where the secret is published as well.
-    """
-
-    share: Probability
-    error: float
-    columns: tuple[ColumnUnchanged, ...]
-    secrets: tuple[SecretUnchanged, ...]
-    secrets_total: Total
-    rare_records: Probability
-    rare_unchanged: Probability | None
-    exact_records: Probability
-    unique: Total
-    unique_unchanged: Probability | None
-    observers: tuple[Observer, ...]
-    off: TableOff | None = None
-    known: KnownColumn | None = None
-    whole: WholeUnchanged | None = None
 
 
 class Rarity(Part):

@@ -17,7 +17,7 @@ from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.public import PublicDistributions, public_level, rounded_up
-from funnel.release.public_report import (
+from funnel.release.report_parts import (
     ColumnUnchanged,
     KnownColumn,
     Observer,

@@ -12,7 +12,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.numbers import numbers_of
 from funnel.release.public import public_shares
 from funnel.release.public.rounding import share_step
-from funnel.release.public_report import Weighted, WeightedColumn, WeightedValue
+from funnel.release.report_parts import Weighted, WeightedColumn, WeightedValue
 from funnel.spec import ReleaseSpec
 
 # Values that are told of each column, the most common ones.

@@ -31,12 +31,11 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Reference,
-    Unchanged,
-    Weighted,
 )
 from funnel.release.public_unchanged import public_unchanged
 from funnel.release.public_weighted import ClassWeights, public_weighted
 from funnel.release.published_values import published_values
+from funnel.release.report_parts import Unchanged, Weighted
 
 
 @dataclass(frozen=True)

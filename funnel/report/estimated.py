@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from funnel.estimation import TableErrors
-from funnel.release.public_report import EstimatedTable, EstimatedValue
+from funnel.release.report_parts import EstimatedTable, EstimatedValue
 
 MAX_VALUES = 30
 

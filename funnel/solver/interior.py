@@ -24,8 +24,8 @@ _NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
 _LEAST_SLACK = 1e-12
 # Steps shorter than that get nowhere.
 _SHORT = 1e-4
-# Rows may be out of balance by that much, relatively, and solutions are refined that often.
-_BALANCED, _REFINED = 1e-6, 2
+# Rows may be out of balance, and families unlike their slack, by that much; solutions are refined that often.
+_OFF, _REFINED = 1e-6, 2
 
 
 # Of families these are variables; the others are prices.
@@ -133,8 +133,9 @@ class InteriorProgramme:
             proven[:, :-1] += point.load @ own
             asked = tight[:, :-1] / self.law + point.balance[:, None]
             bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
-            balanced = float(np.abs(point.rows @ self.law - 1).max()) < _BALANCED
-            if (bound - value <= gap and balanced) or self._budget.ended_by is not None:
+            off = [point.rows @ self.law - 1, self.law @ point.rows - 1, _off_families(hinges, point)]
+            met = max(float(np.abs(one).max(initial=0.0)) for one in off) < _OFF
+            if (bound - value <= gap and met) or self._budget.ended_by is not None:
                 break
             further = _step(self, hinges, point)
             squares = n * len(self.cone) + len(families) + len(families.rest)
@@ -180,6 +181,12 @@ class InteriorProgramme:
             load=np.maximum(families.load, product / families.distance),
         )
         return point._replace(spare=spare, load=load, families=families)
+
+
+def _off_families(hinges: Hinges, point: _Point) -> FloatArray:
+    """What families lack of their slack: new ones do not meet the last solution."""
+    state, rows = point.families, np.column_stack([point.rows, np.ones(len(point.rows))])
+    return hinges.values(rows, state.level, state.hinge) + state.slack
 
 
 def _between(last: FloatArray, start: FloatArray) -> FloatArray:

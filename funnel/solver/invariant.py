@@ -48,9 +48,9 @@ _ROUNDS = 2_000
 # Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
-_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 3.0, 0.25, 0.5, 0.8, 1e-4
+_FIRST_GAP, _FINER, _PRECISION, _SLACK, _ENOUGH, _ROOM = 0.03, 6.0, 0.25, 0.5, 0.8, 1e-4
 # Entries of conditions beyond which the simplex method takes too many steps.
-_MANY = 10_000
+_MANY = 4_000
 # The same between outputs and sources; which pairs are kept there.
 _LEAST_ROOM, _SEED = 1e-9, 17
 # The relatively smaller budget that is optimised for, so that rounding does not leave the bound.

@@ -213,8 +213,6 @@ PROTOCOL: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("utility", "share"), lambda value: value / 2, "law"),
     (("prior", "probabilities", 0), lambda value: value + 0.005, "law"),
     (("prior", "probabilities", 0), lambda value: value + 0.0001, "law"),
-    (("posterior", 0, "probability"), lambda value: round(value + 0.001, 4), "law"),
-    (("posterior", 0, "inputs"), {}, "law"),
 ]
 
 

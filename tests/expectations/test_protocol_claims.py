@@ -63,15 +63,21 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
     assert not figures._is_marginal(Distributions(held.recount, other), PRIOR, 0.001)
 
 
-@pytest.mark.parametrize("reads_secret", [False, True])
-def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
-    held = laws(reads_secret=reads_secret)
+def test_posteriors_that_follow_from_the_prior_are_not_told() -> None:
+    held = laws(reads_secret=False)
+    assert list(figures._posteriors({"prior": PRIOR, "posterior": None}, held, 0.001)) == []
+    ((part, _, _),) = figures._posteriors({"prior": PRIOR, "posterior": []}, held, 0.001)
+    assert part == "posteriors"
+
+
+def test_posteriors_follow_from_weights_and_shares_of_what_is_read() -> None:
+    held = laws(reads_secret=True)
 
     def found(**changes: Any) -> dict[str, str]:
         # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.
         first = {"output": ["u"], "probability": 0.45, "inputs": {"0": 0.6667, "1": 0.3333}, **changes}
         second = {"output": ["v"], "probability": 0.55, "inputs": {"0": 0.1818, "1": 0.8182}}
-        complaints = figures._by_counts({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
+        complaints = figures._posteriors({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
         return {part: f"{where} {why}" for part, where, why in complaints}
 
     assert found() == {}

@@ -19,7 +19,12 @@ from tests.panel_project import PanelProject
 from tests.stage import Stage, open_stage
 from tests.waves import WAVES
 
+# What the server would do again and again beside what it is asked for, which tests neither look at nor wait for.
+IDLE = ("CANCELLATION_CLEANUP", "CLEANUP_RECONCILER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS", "REPOSSESSOR")
 QUIET = {
+    **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in IDLE},
+    # Tests wait until an event is stored.
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": "0.2",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
     "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",

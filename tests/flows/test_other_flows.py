@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from funnel.errors import DataError, LeakageExceeded
 from tests.projects import make_project, run_funnel
 from tests.releases import make_release
+from tests.stage import Stage
 
 
 @pytest.mark.usefixtures("in_process")
@@ -31,7 +31,7 @@ def test_plan_and_audit_as_flows(tmp_path: Path) -> None:
         audit(str(tmp_path / "gone"))
 
 
-def test_release_and_rerun_without_any_server(tmp_path: Path) -> None:
+def test_release_and_rerun_without_any_server(tmp_path: Path, stage: Stage) -> None:
     """What a newcomer does: the command alone, twice; the second run finds its steps cached and draws nothing."""
     spec = make_project(tmp_path)
     alone = {name: "" for name in os.environ if name.startswith("PREFECT_")}
@@ -41,6 +41,5 @@ def test_release_and_rerun_without_any_server(tmp_path: Path) -> None:
     said = first.stdout.splitlines()
     assert said[0].startswith("Published version 1.0.0: 3,000 records by optimal")
     assert said[-1] == f"Report:  {tmp_path}/releases/people/1.0.0/report.html"
-    second = run_funnel("release", spec, "--json", environment=alone)
-    result = json.loads(second.stdout)
+    result = stage.run("release", spec, "--json").said
     assert (result["status"], result["cached"]) == ("unchanged", ["estimate", "optimise"])

@@ -19,7 +19,7 @@ import pytest
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from tests.flows.conftest import process_group
-from tests.projects import ROOT, adult_rows, make_project, run_funnel
+from tests.projects import ROOT, adult_rows, make_project
 from tests.stage import Stage
 from tests.waves import WAVES, wave
 
@@ -110,10 +110,7 @@ def test_changes_start_runs_that_publish_the_next_versions_under_one_bound(
     spec = project / "panel.toml"
     spec.write_text(PANEL)
     pq.write_table(wave(WAVES[0], PEOPLE), project / "panel.parquet")
-    # As somebody would who has just opened a terminal; later commands need not import all of it again.
-    first = run_funnel("release", spec, "--json", environment=server)
-    assert first.returncode == 0, first.stderr
-    assert json.loads(first.stdout)["version"] == "1.0.0"
+    assert served.run("release", spec, "--json").said["version"] == "1.0.0"
     # Even the first look knows what was released.
     assert served.run("watch", spec, "--once", "--json").said["status"] == "unchanged"
 

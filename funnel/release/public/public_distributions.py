@@ -60,6 +60,33 @@ class SparsePosterior:
         return self.weights.inputs[here][there], self.shares[here][there]
 
 
+def posterior_of(
+    protocol: Protocol, inputs: Alphabet, shares: FloatArray, step: float
+) -> tuple[FloatArray | SparsePosterior, FloatArray]:
+    """P(x|y) and P(y) of a protocol that reads what is published, from public shares (a,) of these inputs."""
+    if protocol.is_sparse:
+        return SparsePosterior.of(protocol.sparse_for(inputs), distribution_of_rare(shares, step))
+    weights = protocol.weights_for(inputs).astype(np.float64) / float(protocol.denominator)
+    return _given_output(weights.T * (shares / shares.sum())[:, np.newaxis])
+
+
+def _given_output(law: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """P(x|y) and P(y) of shares (a, b) of input and output."""
+    p_output = law.sum(axis=0)
+    posterior = np.full(law.T.shape, np.nan)
+    np.divide(law.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
+    return posterior, p_output
+
+
+def sources_of(posterior: FloatArray | SparsePosterior, y: int) -> tuple[IntArray, FloatArray]:
+    """The inputs that an output may come from, rising, and P(x|y) of each."""
+    if isinstance(posterior, SparsePosterior):
+        return posterior.row(y)
+    row = np.nan_to_num(posterior[y])
+    inputs = np.flatnonzero(row > 0)
+    return inputs, row[inputs]
+
+
 @dataclass(frozen=True, eq=False)
 class PublicDistributions:
     """The frequencies as they are published.
@@ -102,29 +129,16 @@ class PublicDistributions:
         step = share_step(joint.n)
         p_input = public_shares(joint.p_input, step)
         p_secret = public_shares(joint.p_secret, step)
-        if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
-            sparse, p_output = SparsePosterior.of(
-                protocol.sparse_for(joint.inputs), distribution_of_rare(p_input, step)
-            )
-            return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, sparse, step)
         if protocol.inputs.columns == joint.inputs.columns:
-            weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
-            law = weights.T * (p_input / p_input.sum())[:, np.newaxis]
+            posterior, p_output = posterior_of(protocol, joint.inputs, p_input, step)
         else:
             law = public_shares(measures.input_output_distribution(joint, protocol), step)
-            law = law / law.sum()
-        p_output = law.sum(axis=0)
-        posterior = np.full(law.T.shape, np.nan)
-        np.divide(law.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
+            posterior, p_output = _given_output(law / law.sum())
         return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, posterior, step)
 
     def sources(self, y: int) -> tuple[IntArray, FloatArray]:
         """The inputs that an output may come from, rising, and P(x|y) of each."""
-        if isinstance(self.posterior, SparsePosterior):
-            return self.posterior.row(y)
-        row = np.nan_to_num(self.posterior[y])
-        inputs = np.flatnonzero(row > 0)
-        return inputs, row[inputs]
+        return sources_of(self.posterior, y)
 
     def nats(self, value: float) -> float:
         """An entropy, or a share of one, as a multiple of the step of shares."""

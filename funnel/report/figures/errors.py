@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from funnel.release.public_report import EstimatedTable
+from funnel.release.report_parts import EstimatedTable
 
 # Shades are of the same errors on every page: none up to a hundredth of a percentage point, full from ten of them on.
 _LEAST, _MOST = 1e-4, 1e-1

@@ -28,7 +28,7 @@ from funnel.release.internal_report import (
     Sparse,
 )
 from funnel.release.provenance import installed
-from funnel.release.public_report import EstimatedTable, Level
+from funnel.release.report_parts import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
 from funnel.report.estimated import estimated

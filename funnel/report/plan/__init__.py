@@ -9,7 +9,7 @@ from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
-from funnel.release.public_report import EstimatedTable
+from funnel.release.report_parts import EstimatedTable
 from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render

@@ -20,7 +20,6 @@ from funnel.release.public_report import (
     Beliefs,
     Frequency,
     Heat,
-    Level,
     LiftCell,
     Lifts,
     LiftTable,
@@ -32,6 +31,7 @@ from funnel.release.public_report import (
     StrongLift,
     TrueValue,
 )
+from funnel.release.report_parts import Level
 from funnel.report.content import PublicContent
 
 

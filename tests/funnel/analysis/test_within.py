@@ -50,12 +50,14 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 
 def posteriors_of(folder: ReleaseFolder) -> dict[str, dict[str, float]]:
-    """By published value and true one."""
+    """By published value and true one, by Bayes' rule."""
     content = json.loads(folder.protocol.read_text())
     labels = [text for (text,) in content["prior"]["symbols"]]
-    return {
-        one["output"][0]: {labels[int(x)]: share for x, share in one["inputs"].items()} for one in content["posterior"]
-    }
+    found = {}
+    for (text,), row in zip(content["outputs"]["symbols"], content["weights"], strict=True):
+        joint = [share * int(weight) for share, weight in zip(content["prior"]["probabilities"], row, strict=True)]
+        found[text] = {label: part / sum(joint) for label, part in zip(labels, joint, strict=True)}
+    return found
 
 
 def test_numbers_follow_the_posterior_and_are_alike_within_an_interval(release: ReleaseFolder) -> None:

@@ -306,9 +306,9 @@ add(
     "record",
     "report figures",
 )
-add("weights: a twentieth moved", weights(lambda r: shift(r, 2**63 // 20)), "record", "posterior")
-add("weights: two inputs exchanged", weights(lambda r: exchange(r, 0, 1)), "leakage", "posterior")
-add("weights: the identity", weights(identity), "leakage", "posterior")
+add("weights: a twentieth moved", weights(lambda r: shift(r, 2**63 // 20)), "record", "marginal")
+add("weights: two inputs exchanged", weights(lambda r: exchange(r, 0, 1)), "leakage", "marginal")
+add("weights: the identity", weights(identity), "leakage", "labels")
 add("weights: a column too heavy", weights(lambda r: shift([r[0], [0] * 9], 1)), UNREADABLE, UNREADABLE)
 add(
     "marginal: an eighth moved",
@@ -333,48 +333,13 @@ def step(shares: list[float], amount: float) -> None:
     shares[0], shares[1] = round(shares[0] - amount, 6), round(shares[1] + amount, 6)
 
 
-add("prior: a step moved", prior(lambda p: step(p, 0.005)), "posterior", "posterior")
+add("prior: a step moved", prior(lambda p: step(p, 0.005)), "law", "marginal")
 add("prior: exact shares", prior(lambda p: step(p, 0.00033)), "prior", "prior")
 add("prior: adds up to more", prior(lambda p: p.__setitem__(0, p[0] + 0.1)), "prior", "prior")
-add("prior: in another order", prior(lambda p: p.reverse()), "posterior", "posterior")
+add("prior: in another order", prior(lambda p: p.reverse()), "law", "marginal")
 
 
-def unnamed(content: Any) -> list[str]:
-    """The inputs that the first output does not come from."""
-    named = content["posterior"][0]["inputs"]
-    return [str(x) for x in range(len(content["prior"]["symbols"])) if str(x) not in named]
-
-
-add(
-    "posterior: an entry",
-    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update({"0": 0.76})),
-    "posterior",
-    "posterior",
-)
-add(
-    "posterior: a probability",
-    lambda f: f.protocol(lambda c: c["posterior"][0].update(probability=0.44)),
-    "posterior",
-    "posterior",
-)
-add(
-    "posterior: more digits",
-    lambda f: f.protocol(lambda c: c["posterior"][0].update(probability=0.438512345)),
-    "posterior",
-    "posterior",
-)
-add(
-    "posterior: a nothing is named",
-    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update(dict.fromkeys(unnamed(c)[:1], 0.0))),
-    "posterior",
-    "posterior",
-)
-add(
-    "posterior: a person is named",
-    lambda f: f.protocol(lambda c: c["posterior"][0]["inputs"].update(Jane=0.0)),
-    UNREADABLE,
-    UNREADABLE,
-)
+add("posterior: though it follows", lambda f: f.protocol(lambda c: c.update(posterior=[])), UNREADABLE, UNREADABLE)
 
 
 def promised(**values: Any) -> Callable[[Forger], object]:
@@ -436,8 +401,6 @@ def renamed(f: Forger, names: dict[str, str]) -> None:
     def apply(content: Any) -> None:
         for symbol in content["outputs"]["symbols"]:
             symbol[0] = names.get(symbol[0], symbol[0])
-        for entry in content["posterior"]:
-            entry["output"][0] = names.get(entry["output"][0], entry["output"][0])
 
     f.protocol(apply)
     f.write(codes)

@@ -42,6 +42,48 @@ def text_of(folder: Path) -> str:
     return " ".join((folder / "spec.toml").read_text(encoding="utf-8").replace("\n#", "").split())
 
 
+class TestColumnsOfRareValues:
+    """A column that would be "Other" for most records tells nothing: it is refused, or left out of all columns."""
+
+    def table(self) -> pd.DataFrame:
+        rows = range(600)
+        return pd.DataFrame(
+            {
+                "pay": [f"1.{k // 2:03d},50" for k in rows],
+                "street": [f"lane {k // 3}" if k % 10 else "market" for k in rows],
+                "sex": ["f" if k % 2 else "m" for k in rows],
+                "ill": ["yes" if k % 4 == 0 else "no" for k in rows],
+            }
+        )
+
+    def test_numbers_with_marks_between_thousands_are_named_as_what_they_are(self, tmp_path: Path) -> None:
+        with pytest.raises(SpecError, match=r"'pay', of which most records would be 'Other'.*marks between thousands"):
+            written(tmp_path, self.table(), "ill", "sex,pay")
+
+    @pytest.mark.parametrize(
+        ("secret", "publish", "option"), [("ill", "street", "publish"), ("street", "sex", "secret")]
+    )
+    def test_texts_that_hardly_anybody_has_are_refused(
+        self, tmp_path: Path, secret: str, publish: str, option: str
+    ) -> None:
+        with pytest.raises(SpecError, match=f"--{option} names 'street'.*fewer than 10 records.*into groups") as caught:
+            written(tmp_path, self.table(), secret, publish)
+        assert "lane" not in str(caught.value)
+
+    def test_all_columns_are_all_but_these(self, tmp_path: Path) -> None:
+        assert written(tmp_path, self.table(), "ill", None).publish == ("sex",)
+
+    def test_half_of_the_records_with_named_values_is_enough(self, tmp_path: Path) -> None:
+        table = self.table().assign(street=[f"lane {k // 3}" if k % 2 else "market" for k in range(600)])
+        assert "market" in written(tmp_path, table, "ill", "street,sex").categories["street"]
+
+    def test_a_draft_proposes_none_of_them(self, tmp_path: Path) -> None:
+        self.table().to_csv(tmp_path / "t.csv", index=False)
+        draft_file(str(tmp_path / "t.csv"), None, None, tmp_path / "t.toml", False, quiet)
+        said = (tmp_path / "t.toml").read_text(encoding="utf-8")
+        assert "Other" not in said.partition("[categories]")[2]
+
+
 class TestGuarantees:
     def test_few_combinations_have_both_bounds_and_say_for_whom(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", "education,sex,age")

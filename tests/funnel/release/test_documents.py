@@ -162,15 +162,28 @@ def test_what_a_protocol_document_says() -> None:
     assert alone.pop("guarantee") == "lip:0.5"
     assert {key: content[key] for key in alone} == alone
     laws = PublicDistributions.of(counted(JOINT), PROTOCOL)
-    for y, said in enumerate(content["posterior"]):
-        assert said["output"] == list(PROTOCOL.outputs.symbols[y])
-        assert said["probability"] == round(float(laws.p_output[y]), 4)
-        found = [said["inputs"].get(str(x), 0.0) for x in range(len(JOINT.inputs))]
-        assert found == pytest.approx(laws.posterior[y].tolist(), abs=5e-5)
-        # Nobody has the last value, and what is zero is left out.
-        assert "3" not in said["inputs"]
+    # It follows from the weights and the prior.
+    assert content["posterior"] is None
     assert content["prior"]["probabilities"] == laws.p_input.tolist()
     assert content["utility"]["share"] == laws.nats(measures.normalised_mutual_information(JOINT, PROTOCOL))
+
+
+def test_posteriors_are_told_where_the_secret_is_read() -> None:
+    protocol = funnel.fit("optimal-with-secret", JOINT, LIP)
+    public = public_of(JOINT, protocol, LIP)
+    document = protocol_document(protocol, LIP, public, UNPROTECTED)
+    content = document.content()
+    assert [tuple(said["output"]) for said in content["posterior"]] == list(protocol.outputs.symbols)
+    for y, said in enumerate(content["posterior"]):
+        assert said["probability"] == round(float(public.laws.p_output[y]), 4)
+        found = [said["inputs"].get(str(x), 0.0) for x in range(len(JOINT.inputs))]
+        assert found == pytest.approx(public.laws.posterior[y].tolist(), abs=5e-5)
+        # Nobody has the last value, and what is zero is left out.
+        assert "3" not in said["inputs"]
+    without, fewer = {**content, "posterior": None}, {**content, "posterior": content["posterior"][1:]}
+    for spoilt, why in ((without, "none though it reads the secret"), (fewer, "one posterior for every output")):
+        with pytest.raises(DataError, match=why):
+            ProtocolDocument.from_json(json.dumps(spoilt))
 
 
 DAMAGE: list[tuple[Change, str]] = [
@@ -190,9 +203,7 @@ DAMAGE: list[tuple[Change, str]] = [
     (lambda c: c["guarantee"].update(declared="no:1"), "it cannot be used: "),
     (lambda c: c["guarantee"].update(unit="bits"), "guarantee.unit: input should be 'nats'"),
     (lambda c: c.update(guarantee="lip:0.5"), "guarantee: "),
-    (lambda c: c["posterior"].reverse(), "it does not have one posterior for every output"),
-    (lambda c: c["posterior"].pop(), "it does not have one posterior for every output"),
-    (lambda c: c["posterior"][0].update(probability=1.5), "posterior.0.probability: "),
+    (lambda c: c.update(posterior=[]), "it has posteriors that follow from the prior"),
     (lambda c: c["prior"]["probabilities"].pop(), "it does not have one prior probability for every symbol"),
     (lambda c: c["outputs"].update(columns="ab"), "outputs.columns: "),
     (lambda c: c.update(further=1), "further is not known"),

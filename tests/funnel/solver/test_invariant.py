@@ -24,10 +24,11 @@ from funnel.progress import quiet
 from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
-from funnel.solver import invariant
+from funnel.solver import interior, invariant
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import Conditions
 from funnel.solver.integer_balance import IMBALANCE, imbalance, proven_weights
+from funnel.solver.interior import InteriorProgramme
 from funnel.solver.invariant import counted
 from tests.funnel.guarantees.known import noisy_tables
 from tests.strategies import budgets, joints
@@ -255,6 +256,58 @@ def test_several_guarantees_hold_together() -> None:
         alone = funnel.optimal(joint, guarantee, gap=1e-4, utility="unchanged")
         assert both.utility <= alone.bound
     assert both.gap <= 1e-4
+
+
+@pytest.mark.parametrize(("text", "margin"), [("lip:0.7", 1e-7), ("srlip:1.0", 0.0)])
+def test_interior_points_with_all_cones_find_the_optimum_of_the_whole_programme(
+    text: str, margin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["race", "sex"])
+    guarantee = funnel.parse_guarantee(text)
+    assert isinstance(guarantee, ConeGuarantee)
+    # No simplex method: it would find the same optimum, and its bound.
+    monkeypatch.setattr(invariant, "_MANY", 0)
+    monkeypatch.setattr(invariant, "_MARGIN", margin)
+    monkeypatch.delattr(invariant._Search, "_run_exchanging")
+    found = funnel.optimal(joint, guarantee, gap=1e-5, utility="unchanged")
+    worth = counted(joint, "root")
+    whole = whole_programme(joint, guarantee, worth)
+    assert whole is not None
+    assert guarantee.holds(joint, found.protocol)
+    assert found.utility - 1e-12 <= whole.most <= found.bound + 1e-9
+    assert found.gap <= 1e-5
+    other = proven_weights(joint, guarantee, whole.channel)
+    assert float(worth @ np.diagonal(other)) / DENOMINATOR <= found.bound
+
+
+def test_interior_points_go_on_from_the_last_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = Joint.from_table(ADULT, secret=["income"], inputs=["education"])
+    guarantee = funnel.RLIP(1.0, 0.05)
+    conditions = Conditions.of(joint, guarantee, 0.0)
+    law, worth = joint.p_input, counted(joint, "root")
+    steps = 0
+    step = interior._step
+
+    def counted_step(*given: object) -> object:
+        nonlocal steps
+        steps += 1
+        return step(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(interior, "_step", counted_step)
+    taken, values = [], []
+    for goes_on in (True, False):
+        programme = InteriorProgramme(law, worth, (conditions.inside * law, conditions.fixed * law), Budget.of(None))
+        first = programme.solve(1e-2)
+        programme.add(conditions.families(first.flows / law / law[:, None], 1e-5))
+        if not goes_on:
+            programme._last = None
+        steps = 0
+        second = programme.solve(1e-4)
+        taken.append(steps)
+        values.append(second.value)
+    assert 0 < taken[0] < taken[1]
+    assert values[0] == pytest.approx(values[1], abs=1e-4)
+    assert first.value > max(values) + 1e-3
 
 
 def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not() -> None:
