@@ -17,7 +17,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
+from funnel.pipeline.expectations.history_claims import HistoryEvidence, OfObserver, Prepared
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (
@@ -350,15 +350,28 @@ class FinishedFolder:
         return stored_counts(self.folder.first_rows)
 
     @property
-    def outside(self) -> float:
-        """Share of the people who are outside the bound, as it is public: with noise of those who are expected."""
+    def observers(self) -> list[OfObserver]:
+        """How far all versions go for observers who keep them, as is public: with noise, of expected people."""
         found = self.history
         if found is None:
-            return 0.0
-        # `HistoryEvidence` holds it to what is expected.
+            return []
+        # `HistoryEvidence` holds these to what the register tells.
         if found.expected is not None:
-            return found.expected.outside
-        return found.outside / (found.units or self.recount.rows)
+            return [
+                OfObserver(one.observer, one.bounded, one.level, one.of_all, one.outside)
+                for one in found.expected.observers
+            ]
+        people = found.units or self.recount.rows
+        return [
+            OfObserver(
+                one.observer,
+                one.bounded,
+                one.level,
+                None if one.moved and one.moved_level is None else max(one.level or 0.0, one.moved_level or 0.0),
+                one.outside / people,
+            )
+            for one in found.observers
+        ]
 
     @property
     def reports_before(self) -> list[Path]:

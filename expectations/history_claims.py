@@ -55,6 +55,29 @@ class Prepared:
 
 
 @dataclass(frozen=True)
+class OfObserver:
+    """How far all versions go for one observer who keeps them.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
+    level, of_all : float or None
+        Of people who were not moved before, and of all, in nats; None where a secret is ruled out.
+    outside : float
+        Share of the people for whom something that can be published is outside the bound; of those who are expected,
+        with noise.
+    """
+
+    observer: str
+    bounded: bool
+    level: float | None
+    of_all: float | None
+    outside: float
+
+
+@dataclass(frozen=True)
 class HistoryEvidence:
     """What a coming version is judged by, with the versions before it about the same people.
 
@@ -315,6 +338,18 @@ class HistoryEvidence:
             share = getattr(found, name)
             near = abs(stated[name] - share) <= room
             yield claim(f"expected {name}", near, f"is {stated[name]!r}, and it is {share!r} of the expected people")
+        yield same(
+            "expected observers",
+            [(one["observer"], one["bounded"]) for one in stated["observers"]],
+            [(one.observer, one.bounded) for one in found.observers],
+        )
+        for told, one in zip(stated["observers"], found.observers, strict=False):
+            for name in ("level", "of_all"):
+                wrong = f"is {told[name]!r}, and it is {getattr(one, name)!r}"
+                yield claim(f"expected {name} for {one.observer}", is_level(told[name], getattr(one, name)), wrong)
+            near = abs(told["outside"] - one.outside) <= room
+            wrong = f"is {told['outside']!r}, and it is {one.outside!r} of the expected people"
+            yield claim(f"expected outside for {one.observer}", near, wrong)
         left, found_left = stated.get("open_people"), found.left_open
         agree = (left is None) == (found_left is None)
         if left is not None and found_left is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utilit
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.expectations.weighted_claims import class_weights, weighted_claims
-from funnel.recount import PlainInformation
+from funnel.recount import PlainInformation, Promise
 from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
@@ -21,6 +22,10 @@ from funnel.recount.plain_distributions import Distributions, share_step, step_a
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished import Finished
+
+
+# Relatively, of a level that is published on a grid.
+_TOLERANCE = 1e-9
 
 
 def report_claims(finished: Finished) -> list[Claim]:
@@ -42,7 +47,7 @@ def report_claims(finished: Finished) -> list[Claim]:
                 *_figures(numbers, laws, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, not compared),
-                *_history(figures, finished),
+                *_history(figures, finished, said.promise),
                 *_kept(numbers, before),
             ],
         ),
@@ -55,15 +60,45 @@ def report_claims(finished: Finished) -> list[Claim]:
     ]
 
 
-def _history(figures: Mapping[str, Any], finished: Finished) -> Iterator[Claim]:
-    """How many versions there are, and shares of people no finer than all others."""
+def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -> Iterator[Claim]:
+    """How many versions there are, and shares of people and levels no finer than all others."""
     found = figures["history"]
     yield same("versions", None if found is None else found["versions"], finished.versions)
     if found is not None:
-        step = share_step(finished.public.rows)
-        steps = max(1, math.ceil(finished.outside / step))
-        yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
+        step, observers = share_step(finished.public.rows), finished.observers
+        most = max(one.outside for one in observers if one.bounded)
+        yield near("outside_at_most", found["outside_at_most"], _share_above(most, step), NOISE)
         yield near("share_alone", found["share_alone"], _share(finished.alone), step)
+        budget = float(promise.budget)
+        told = found["observers"]
+        exact = [(one.observer, one.bounded) for one in observers]
+        yield same("observers", [(one["observer"], one["bounded"]) for one in told], exact)
+        for said, one in zip(told, observers, strict=False):
+            who = f"of {one.observer}"
+            for name, level in (("level", one.level), ("level_of_all", one.of_all)):
+                # A level on the grid may be a little above or below it.
+                near_by = [None if level is None else level * factor for factor in (1 - _TOLERANCE, 1 + _TOLERANCE)]
+                ways = [_level_above(one, budget) for one in near_by]
+                wrong = f"is {said[name]!r}, which is not what follows from the register, {ways[-1]!r}"
+                yield claim(f"{name} {who}", said[name] in ways, wrong)
+            yield near(f"outside_at_most {who}", said["outside_at_most"], _share_above(one.outside, step), NOISE)
+
+
+def _share_above(share: float, step: float) -> float:
+    return min(1.0, max(1, math.ceil(share / step)) * step)
+
+
+def _level_above(level: float | None, budget: float) -> float | str:
+    """The level in nats that is published: the budget if it is within, else a step of a tenth of that or two digits."""
+    if level is None:
+        return "infinite"
+    if level <= budget:
+        return float(f"{budget:.4g}")
+    exact = Decimal(level)
+    two = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING))
+    step = Fraction(str(step_above(budget / 10))) if budget > 0 else None
+    most = two if step is None else max(two, float(math.ceil(Fraction(level) / step) * step))
+    return float(f"{most:.4g}")
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

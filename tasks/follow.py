@@ -310,7 +310,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
         left_open=_left_open(frequencies) if found.observed.limits is not None else None,
-        observers=tuple(one.observer for one in found.by_observer),
+        observers=tuple(one.observer for one in found.bounded_for),
     )
 
 

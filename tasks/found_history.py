@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
+from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
 from funnel.history import Step
 from funnel.history.fitting import Fitted
 from funnel.history.possible_rows import share_that_is_open
@@ -44,7 +44,9 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(register, people, expected),
         observers=tuple(
-            FoundObserver(one.observer, one.level, one.moved, one.outside, _finite(one.moved_level))
+            FoundObserver(
+                one.observer, one.bounded, _finite(one.level), one.moved, one.outside, _finite(one.moved_level)
+            )
             for one in found.by_observer
         ),
     )
@@ -76,4 +78,14 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         tables_moved=None if truth is None else truth.tables.moved,
         tables_people=None if truth is None else truth.tables.people,
         open_people=share_that_is_open(step),
+        observers=tuple(
+            ExpectedObserver(
+                one.observer,
+                one.bounded,
+                _finite(one.level),
+                _finite(max(one.level, one.moved_level or 0.0)),
+                min(1.0, one.outside / everybody),
+            )
+            for one in step.by_observer
+        ),
     )

@@ -27,7 +27,7 @@ from funnel import planning
 from funnel.pipeline.flows import pipeline
 from funnel.release import provenance
 from funnel.sampling import random_words
-from tests import chance, forest
+from tests import chance, forest, waves
 from tests.projects import make_project
 from tests.sabotage import scenes
 from tests.waves import WAVES, wave
@@ -92,6 +92,8 @@ def _fixed(name: str) -> Iterator[None]:
     provenance.installed.cache_clear()
     with (
         chance.same_noise(),
+        # The real panel lies beside some copies of the project and not beside others.
+        mock.patch.object(waves, "panel", waves.drawn_panel),
         mock.patch("os.urandom", drawn.bytes),
         mock.patch.object(random, "_urandom", drawn.bytes),
         mock.patch.dict(random_words._KEYS_SEEN, clear=True),

@@ -78,6 +78,12 @@ def panel() -> pd.DataFrame:
     found = Path(os.environ["FUNNEL_PANEL"]) if "FUNNEL_PANEL" in os.environ else _BESIDE
     if found.is_file():
         return pq.read_table(found, columns=list(_COLUMNS)).to_pandas()
+    return drawn_panel()
+
+
+@cache
+def drawn_panel() -> pd.DataFrame:
+    """All waves as they are drawn, wherever that is."""
     return _drawn(np.random.default_rng(84))
 
 

@@ -150,6 +150,6 @@ def _holds(found: RegisterHistories, history: History) -> str:
     moved = "" if this.moved_level is None else f" (level {this.moved_level:.12g} nats)"
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
-        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers)}, and {this.moved:,} people "
-        f"moved before it{moved}"
+        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers if one.bounded)}, and "
+        f"{this.moved:,} people moved before it{moved}"
     )

@@ -26,7 +26,8 @@ _KNOWN = re.compile(
 )
 # Survey weights, and not what somebody weighs.
 _WEIGHT = re.compile(
-    r"(?<!body)(?<!birth)(?<!body[ _-])(?<!birth[ _-])weight(?![ _(-]*(in[ _-]?)?(kg|lbs?|g|grams?|kilos?|pounds?)\b)|wgt",
+    r"(?<!body)(?<!birth)(?<!body[ _-])(?<!birth[ _-])weight"
+    r"(?![ _(-]*(in[ _-]?)?(kg|lbs?|g|grams?|kilos?|pounds?)\b)|wgt",
     re.IGNORECASE,
 )
 

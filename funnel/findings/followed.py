@@ -6,6 +6,28 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class ExpectedObserver:
+    """How far a version goes for one observer, over the people who are expected; levels in nats.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+        As of `FoundObserver`.
+    level, of_all : float or None
+        Largest level over all histories that are within the bound by themselves, and over all; None if it is infinite.
+    outside : float
+        Share of the expected people for whom something that can be published now is outside the bound.
+    """
+
+    observer: str
+    bounded: bool
+    level: float | None
+    of_all: float | None
+    outside: float
+
+
+@dataclass(frozen=True)
 class ExpectedHistory:
     """With noise: the same of the people who are expected, by public tables; and how many were not.
 
@@ -34,6 +56,8 @@ class ExpectedHistory:
     tables_moved, tables_people : int or None
         People whose history alone is outside the bound for that reader, before this version says anything, and people
         after whose history some answer is.
+    observers : tuple of ExpectedObserver
+        The same for each observer of whom it is known by public tables. Public.
     """
 
     histories: int
@@ -50,6 +74,7 @@ class ExpectedHistory:
     tables_moved: int | None = None
     tables_people: int | None = None
     open_people: float | None = None
+    observers: tuple[ExpectedObserver, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,22 +85,32 @@ class FoundObserver:
     ----------
     observer : str
         "transitions" or "mover-stayer".
-    level : float
-        Largest level over all histories that are within the bound by themselves.
+    bounded : bool
+        Whether the version is bounded for this observer; else this only reports how far it goes.
+    level : float or None
+        Largest level over all histories that are within the bound by themselves; None if it is infinite.
     moved : int
         People whose history alone is outside the declared bound, as this observer sees people now.
     outside : int
-        Those of them for whom something that can be published now is outside it too.
+        People for whom something that can be published now is outside it; where it is bounded, all of them are moved.
     moved_level : float or None
         Largest level over all that could be published of people who were moved; None if nobody was, or where a secret
         is ruled out.
     """
 
     observer: str
-    level: float
+    bounded: bool
+    level: float | None
     moved: int
     outside: int
     moved_level: float | None
+
+    @property
+    def of_all(self) -> float | None:
+        """The largest level over everybody, moved or not; None where a secret is ruled out."""
+        if self.level is None or (self.moved and self.moved_level is None):
+            return None
+        return max(self.level, self.moved_level or 0.0)
 
 
 @dataclass(frozen=True)
@@ -120,7 +155,7 @@ class FoundHistory:
     expected : ExpectedHistory or None
         With noise, what of this is public: all else is then about who really has which history.
     observers : tuple of FoundObserver
-        The same for each observer for whom the version is bounded; what stands above is the most of these.
+        The same for each observer of whom it is known; what stands above is the most of those it is bounded for.
     """
 
     register: str

@@ -37,7 +37,9 @@ class Standing:
         Whose beliefs these are.
     joint : Joint
     others : tuple of Standing
-        Where the same histories stand for the other observers.
+        Where the same histories stand for the other observers that the version is bounded for.
+    reported : tuple of Standing
+        The same for those that it is not bounded for.
     possible : DistributionSet or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
@@ -51,11 +53,12 @@ class Standing:
     observer: Observer
     joint: Joint
     others: tuple[Standing, ...] = ()
+    reported: tuple[Standing, ...] = ()
     possible: DistributionSet | None = None
 
     @property
     def everybody(self) -> tuple[Standing, ...]:
-        """Where histories stand for every observer, this one first."""
+        """Where histories stand for every observer that the version is bounded for, this one first."""
         return (self, *self.others)
 
     @property
@@ -98,7 +101,12 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
         _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
         for observer in observers_of(past, observed)
     )
-    return replace(first, others=tuple(others), possible=possible)
+    return replace(
+        first,
+        others=tuple(one for one in others if one.observer.bounded),
+        reported=tuple(one for one in others if not one.observer.bounded),
+        possible=possible,
+    )
 
 
 def _stand(

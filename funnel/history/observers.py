@@ -45,6 +45,8 @@ class Observer:
     changes : mapping of int to Changes
         To it, by ordinal.
     classes : int
+    bounded : bool
+        Whether the version is bounded for this observer; else it is only reported how far it goes.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Observer:
     joint: Joint
     changes: Mapping[int, Changes]
     classes: int = 1
+    bounded: bool = True
     _exact: ExactDistributions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +79,7 @@ class Observer:
 
 
 def observers_of(past: Past, observed: Observed) -> tuple[Observer, ...]:
-    """Those for whom the next version is bounded: the one who knows changes first.
+    """All of whom it is known what they conclude, bounded or not: the one who knows changes first.
 
     Raises
     ------
@@ -84,7 +87,9 @@ def observers_of(past: Past, observed: Observed) -> tuple[Observer, ...]:
         If changes by class are asked for and were not counted, of this version or of one before.
     """
     first = Observer(TRANSITIONS, past, observed.joint, observed.changes)
-    return (first, _mover_stayer(past, observed)) if MOVER_STAYER in observed.observers else (first,)
+    bounded = MOVER_STAYER in observed.observers
+    counted = observed.by_class is not None and past.has_classes
+    return (first, _mover_stayer(past, observed, bounded)) if bounded or counted else (first,)
 
 
 def checked_observers(names: Sequence[str]) -> tuple[str, ...]:
@@ -103,7 +108,7 @@ def checked_observers(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in OBSERVERS if name in names)
 
 
-def _mover_stayer(past: Past, observed: Observed) -> Observer:
+def _mover_stayer(past: Past, observed: Observed, bounded: bool) -> Observer:
     if observed.by_class is None or not past.has_classes:
         raise DataError(
             "changes were not counted by class in all versions, so that movers and stayers cannot be told apart; set "
@@ -118,4 +123,6 @@ def _mover_stayer(past: Past, observed: Observed) -> Observer:
         )
         for chapter in past.chapters
     ]
-    return Observer(MOVER_STAYER, Past(tuple(chapters)), of_new_people(observed.joint), observed.by_class, len(CLASSES))
+    return Observer(
+        MOVER_STAYER, Past(tuple(chapters)), of_new_people(observed.joint), observed.by_class, len(CLASSES), bounded
+    )

@@ -39,7 +39,7 @@ class Proven:
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     reached : tuple of Reached
-        By observer, the one who knows changes first.
+        By observer, the one who knows changes first, those that nothing is bounded for last.
     """
 
     library: WeightArray
@@ -48,8 +48,8 @@ class Proven:
 
     @property
     def furthest(self) -> Reached:
-        """For whom the level is largest."""
-        return max(self.reached, key=lambda one: one.level.value)
+        """For whom the level is largest, of those that the version is bounded for."""
+        return max((one for one in self.reached if one.bounded), key=lambda one: one.level.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,8 @@ def described(
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
-    reached = [_reached(one, allowed, guarantee, library, drawn_from) for one in standing.everybody]
+    every = (*standing.everybody, *standing.reported)
+    reached = [_reached(one, allowed, guarantee, library, drawn_from) for one in every]
     return Proven(library, drawn_from, tuple(reached))
 
 
@@ -204,10 +205,12 @@ def _reached(
     standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
 ) -> Reached:
     """How far channels go for the observer of a standing."""
-    name, every = standing.observer.name, np.arange(len(standing.nodes))
+    name, bounded, every = standing.observer.name, standing.observer.bounded, np.arange(len(standing.nodes))
     judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
-    outside = judged.outside & standing.moved
-    for place in np.flatnonzero(judged.outside_open & standing.moved).tolist():
+    # Of those that a bound is proven for, whoever is not moved is within it.
+    may = standing.moved | (not bounded)
+    outside = judged.outside & may
+    for place in np.flatnonzero(judged.outside_open & may).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
         outside[place] = not allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
     above = 32 * standing.error
@@ -216,11 +219,14 @@ def _reached(
     place = int(nats.argmax())
     if nats[place] < 0:
         nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
-        return Reached(name, standing.moved, outside, nothing, None, moved_level)
+        return Reached(name, bounded, standing.moved, outside, nothing, None, moved_level)
+    if not bounded:
+        level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
+        return Reached(name, bounded, standing.moved, outside, level, place, moved_level)
     witness = _witness(standing, allowed, guarantee, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
     value = min(guarantee.budget, float(nats[place]) + above)
-    return Reached(name, standing.moved, outside, Level(value, witness), place, moved_level)
+    return Reached(name, bounded, standing.moved, outside, Level(value, witness), place, moved_level)
 
 
 def _decided(

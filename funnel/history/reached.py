@@ -18,10 +18,13 @@ class Reached:
     Attributes
     ----------
     observer : str
+    bounded : bool
+        Whether the bound is proven for this observer.
     moved, outside : ndarray of bool, shape (h,)
-        Histories that are outside the bound by themselves; those of them with some possible output outside it.
+        Histories that are outside the bound by themselves, and those with some possible output outside it: some of
+        them where the bound is proven.
     level : Level
-        Of the others.
+        Of those that are not moved.
     worst : int or None
         The place of the history where it is attained; None if all were moved.
     moved_level : float or None
@@ -29,6 +32,7 @@ class Reached:
     """
 
     observer: str
+    bounded: bool
     moved: BoolArray
     outside: BoolArray
     level: Level
@@ -43,17 +47,20 @@ class ForObserver:
     Attributes
     ----------
     observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
     level : float
-        Of all histories that are within the bound by themselves, in nats; never above the budget.
+        Of all histories that are within the bound by themselves, in nats; never above the budget where it is.
     moved : int
         People whose history by itself, as this observer sees people now, is outside the declared bound.
     outside : int
-        Those of them for whom some possible output is outside.
+        People for whom some possible output is outside; where the version is bounded, all of them are moved.
     moved_level : float or None
         The largest level over the outputs of those who are moved, in nats; None if nobody is.
     """
 
     observer: str
+    bounded: bool
     level: float
     moved: int
     outside: int
@@ -63,7 +70,7 @@ class ForObserver:
     def of(cls, reached: Reached, observed: Observed, people: IntArray) -> ForObserver:
         """Of histories that so many have, (h,)."""
         moved, outside = (observed.people(people[these].sum()) for these in (reached.moved, reached.outside))
-        return cls(reached.observer, reached.level.value, moved, outside, reached.moved_level)
+        return cls(reached.observer, reached.bounded, reached.level.value, moved, outside, reached.moved_level)
 
     @classmethod
     def of_rows(cls, rows: Sequence[ForObserver]) -> ForObserver:

@@ -50,7 +50,8 @@ class Step:
     worst : int or None
         The node of that history.
     by_observer : tuple of ForObserver
-        The same for every observer, and about people who are outside; the observer who knows changes first.
+        The same for every observer, and about people who are outside; the observer who knows changes first, and last
+        those that nothing is bounded for.
     utility, alone, bound, entropy : float
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
     released : pyarrow.Table or None
@@ -124,19 +125,24 @@ class Step:
         )
 
     @property
+    def bounded_for(self) -> tuple[ForObserver, ...]:
+        """The observers that the version is bounded for; `moved`, `outside` and `moved_level` are the most of these."""
+        return tuple(one for one in self.by_observer if one.bounded)
+
+    @property
     def moved(self) -> int:
         """The most people who are outside by their history alone for an observer; see `ForObserver`."""
-        return max(one.moved for one in self.by_observer)
+        return max(one.moved for one in self.bounded_for)
 
     @property
     def outside(self) -> int:
         """The most of them for whom an observer finds some possible output outside."""
-        return max(one.outside for one in self.by_observer)
+        return max(one.outside for one in self.bounded_for)
 
     @property
     def moved_level(self) -> float | None:
         """The largest level over the outputs of those who are moved, for any observer; None if nobody is."""
-        return max((one.moved_level for one in self.by_observer if one.moved_level is not None), default=None)
+        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
 
     @property
     def joint(self) -> Joint:

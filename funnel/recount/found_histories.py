@@ -21,21 +21,28 @@ class ObserverHistories:
     Attributes
     ----------
     observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
         With noise, of those that somebody has.
     moved, outside : int
         People whose history by itself is outside the bound, as frequencies changed or as earlier values go with a later
-        secret; and those of them who can get an output that is outside of it.
+        secret; and those who can get an output that is outside of it, of whom all are moved if it is bounded for this
+        observer.
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
+    followed_level : float
+        As ``level``, of all histories that the version has a channel for: with noise, also those that nobody has.
     """
 
     observer: str
+    bounded: bool
     level: float
     moved: int
     outside: int
     moved_level: float | None
+    followed_level: float
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,12 @@ class VersionHistories:
         In what way files do not agree, as parts of sentences.
     broken : tuple of str
         In what way the bound is not kept.
-    followed : (float, int)
-        Level and number of all histories that it has a channel for: with noise, also those that nobody has.
+    followed : int
+        Histories that it has a channel for: with noise, also those that nobody has.
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
     observers : tuple of ObserverHistories
-        For whom the version is bounded.
+        For each observer of whom it is known, bounded or not.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     """
@@ -81,30 +88,40 @@ class VersionHistories:
     missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
-    followed: tuple[float, int]
+    followed: int
     observers: tuple[ObserverHistories, ...]
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
 
     @property
+    def bounded_for(self) -> tuple[ObserverHistories, ...]:
+        """The observers that the version is bounded for."""
+        return tuple(one for one in self.observers if one.bounded)
+
+    @property
     def level(self) -> float:
-        """The most of all observers."""
-        return max(one.level for one in self.observers)
+        """The most of all observers that it is bounded for."""
+        return max(one.level for one in self.bounded_for)
 
     @property
     def moved(self) -> int:
-        """The most of all observers."""
-        return max(one.moved for one in self.observers)
+        """The most of all observers that it is bounded for."""
+        return max(one.moved for one in self.bounded_for)
 
     @property
     def outside(self) -> int:
-        """The most of all observers."""
-        return max(one.outside for one in self.observers)
+        """The most of all observers that it is bounded for."""
+        return max(one.outside for one in self.bounded_for)
 
     @property
     def moved_level(self) -> float | None:
-        """The most of all observers."""
-        return max((one.moved_level for one in self.observers if one.moved_level is not None), default=None)
+        """The most of all observers that it is bounded for."""
+        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
+
+    @property
+    def followed_level(self) -> float:
+        """The most of all observers that it is bounded for."""
+        return max(one.followed_level for one in self.bounded_for)
 
 
 @dataclass(frozen=True)
@@ -122,6 +139,8 @@ class ExpectedHistories:
     left_open : float or None
         Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
         where that is not asked.
+    observers : tuple of ExpectedObserver
+        The same for each observer of whom public tables tell it.
     """
 
     histories: int
@@ -130,6 +149,28 @@ class ExpectedHistories:
     outside: float
     others: float
     left_open: float | None = None
+    observers: tuple[ExpectedObserver, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpectedObserver:
+    """What a version tells one observer of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+    level, of_all : float
+        Of histories that are not moved, and of all; nats, rounded up.
+    outside : float
+        Share of the expected people.
+    """
+
+    observer: str
+    bounded: bool
+    level: float
+    of_all: float
+    outside: float
 
 
 @dataclass(frozen=True)
@@ -173,37 +214,40 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
         People who were forgotten since: nobody can tell any more what became of them.
     """
     # Without noise all histories are known that anybody had.
-    level, histories = found.followed if since > 0 else (found.level, found.histories)
-    yield from _of_people(stated, found, None, level, since)
+    yield from _of_people(stated, found, None, since)
+    histories = found.followed if since > 0 else found.histories
     if stated["histories"] is None or not found.histories <= stated["histories"] <= histories:
         yield f"its people had {found.histories:,} histories, and another number was stated"
     if "observers" in stated:
-        if [one["observer"] for one in stated["observers"]] != [one.observer for one in found.observers]:
-            yield "other observers were stated than it is bounded for"
+        named = [(one["observer"], one["bounded"]) for one in stated["observers"]]
+        if named != [(one.observer, one.bounded) for one in found.observers]:
+            yield "other observers were stated, or others that it is bounded for"
         for told, one in zip(stated["observers"], found.observers, strict=False):
-            yield from _of_people(told, one, f"for {one.observer}", level if since > 0 else one.level, since)
+            yield from _of_people(told, one, f"for {one.observer}", since)
 
 
 def _of_people(
-    stated: Mapping[str, Any], found: VersionHistories | ObserverHistories, whose: str | None, most: float, since: int
+    stated: Mapping[str, Any], found: VersionHistories | ObserverHistories, whose: str | None, since: int
 ) -> Iterator[str]:
     over = whose or "over all histories"
-    if not is_level(stated["level"], found.level, most):
+    if not is_level(stated["level"], found.level, found.followed_level if since > 0 else found.level):
         yield f"the level {over} is {found.level:.12g} nats, and another one was stated"
     for name, what in (("moved", "before it"), ("outside", "with it")):
         known, number = getattr(found, name), stated[name]
         if number is None or not known <= number <= known + since:
             yield f"{known:,} of its people are {name} {whose or what}, and another number was stated"
     if since <= 0 and "moved_level" in stated:
-        # Nothing is stated where nobody is moved, or where a secret is ruled out.
-        known = None if found.moved_level is None or math.isinf(found.moved_level) else found.moved_level
-        told = stated["moved_level"]
-        if told is not known and not (known is not None and is_level(told, known)):
+        told, known = stated["moved_level"], found.moved_level
+        if not (told is None if known is None else is_level(told, known)):
             yield f"the level of the moved {over} is {known!r}, and another one was stated"
 
 
 def is_level(stated: object, found: float, most: float | None = None) -> bool:
-    """Whether a level is one from that which was found to the most that it may be, but for what floats cannot tell."""
-    most = found if most is None else most
-    low, high = found - _LEVEL * max(1.0, found), most + _LEVEL * max(1.0, most)
-    return isinstance(stated, float) and low <= stated <= high
+    """Whether a level is one from that which was found to the most that it may be, but for what floats cannot tell.
+
+    None is stated where a secret is ruled out, and the level is infinite.
+    """
+    told = math.inf if stated is None else stated
+    low, high = found, found if most is None else most
+    low -= 0.0 if math.isinf(low) else _LEVEL * max(1.0, low)
+    return isinstance(told, float) and low <= told <= high + _LEVEL * max(1.0, high)

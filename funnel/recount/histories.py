@@ -19,6 +19,7 @@ from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import (
     ExpectedHistories,
+    ExpectedObserver,
     ObserverHistories,
     RegisterHistories,
     VersionHistories,
@@ -166,12 +167,10 @@ class _Judging:
         expected = self._attending(entry)
         attending = None if expected is None else expected[0]
         found = [self._judged(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)]
-        if MOVER_STAYER in entry.observers:
-            if self._apart is None or chapter.ordinal >= len(self._apart.chapters):
-                why = "is bounded for movers and stayers, whom it or a version before it does not tell apart"
-                complaints.append(why)
-            else:
-                found.append(self._judged(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
+        if self._apart is not None and chapter.ordinal < len(self._apart.chapters):
+            found.append(self._judged(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
+        elif MOVER_STAYER in entry.observers:
+            complaints.append("is bounded for movers and stayers, whom it or a version before it does not tell apart")
         if expected is not None:
             complaints += _unexpected(self.tree, entry, *expected)
         had = self._had(entry, followed)
@@ -185,7 +184,7 @@ class _Judging:
             missing=missing,
             complaints=tuple(complaints),
             broken=tuple(said for one in found for said in one.broken()),
-            followed=(max(one.every.level() for one in found), len(chapter.followed)),
+            followed=len(chapter.followed),
             observers=tuple(one.figures() for one in found),
             expected=None if attending is None else found[0].expected(attending),
             noise=tuple(noise.values()),
@@ -209,9 +208,12 @@ class _Judging:
         """What an observer learns of the people of a version who knows their histories, in a tree of their own."""
         tree, chapter = exact.tree, exact.tree.chapters[entry.chapter.ordinal]
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
-        left_open, had = None if entry.left_open is None else self._left_open, self._had(entry, followed)
+        of_changes, had = observer == TRANSITIONS, self._had(entry, followed)
+        # Which tables noise leaves open is about all people together.
+        left_open = self._left_open if of_changes and entry.left_open is not None else None
         every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
-        judged = _Judged(observer, every, real, predicted, None if left_open is None else 0.0)
+        bounded = of_changes or observer in entry.observers
+        judged = _Judged(observer, bounded, every, real, predicted, None if left_open is None else 0.0)
         shares: dict[int | None, tuple[int, ...]] = {}
         for law in laws:
             origin = tree.origin(law.node, chapter.ordinal)
@@ -297,9 +299,9 @@ class _Tally:
 
     def add(self, node: int, found: HistoryFinding, people: float) -> None:
         """One history more."""
+        self.outside += people if found.outside else 0
         if found.moved:
             self.moved += people
-            self.outside += people if found.outside else 0
             self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
         else:
             self._worst = [*_furthest(self._worst, found.worst)]
@@ -336,27 +338,39 @@ class _Judged:
     """What an observer learns: of all histories, of those that somebody had, and of those that are predicted."""
 
     observer: str
+    bounded: bool
     every: _Tally
     real: _Tally
     predicted: _Tally
     unsure: float | None
 
     def broken(self) -> Iterator[str]:
-        """In what way the bound is not kept."""
+        """In what way the bound is not kept, where there is one for this observer."""
         whose = ", for who knows who changed" if self.observer == MOVER_STAYER else ""
-        return (f"{said}{whose}" for said in self.every.broken())
+        return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
 
     def figures(self) -> ObserverHistories:
         """Of histories that somebody had."""
         real = self.real
-        return ObserverHistories(self.observer, real.level(), int(real.moved), int(real.outside), real.moved_level)
+        return ObserverHistories(
+            observer=self.observer,
+            bounded=self.bounded,
+            level=real.level(),
+            moved=int(real.moved),
+            outside=int(real.outside),
+            moved_level=real.moved_level,
+            followed_level=self.every.level(),
+        )
 
     def expected(self, attending: Attending) -> ExpectedHistories:
         """Of histories that are predicted."""
         predicted, everybody = self.predicted, attending.everybody
         shares = (predicted.moved / everybody, predicted.outside / everybody, attending.others / everybody)
         left_open = None if self.unsure is None else self.unsure / everybody
-        return ExpectedHistories(len(attending.people), predicted.level(), *shares, left_open)
+        level, moved_level = predicted.level(), predicted.moved_level
+        of_all = max(level, moved_level or 0.0)
+        observers = (ExpectedObserver(self.observer, self.bounded, level, of_all, shares[1]),)
+        return ExpectedHistories(len(attending.people), level, *shares, left_open, observers)
 
 
 def _found(

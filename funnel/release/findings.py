@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from funnel.findings.followed import ExpectedHistory, FoundHistory, FoundObserver
+from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
 from funnel.findings.of_release import Findings
 from funnel.release.document import Count, Document, Part, Probability, dump
 
@@ -38,6 +38,16 @@ class FoundConfidence(Part):
     smallest_observed: Count | None = None
 
 
+class ExpectedObserverPart(Part):
+    """`funnel.findings.followed.ExpectedObserver`."""
+
+    observer: str = Field(min_length=1)
+    bounded: bool
+    level: float | None = Field(ge=0)
+    of_all: float | None = Field(ge=0)
+    outside: Probability
+
+
 class ExpectedHistoryPart(Part):
     """`funnel.findings.followed.ExpectedHistory`.
 
@@ -58,13 +68,15 @@ class ExpectedHistoryPart(Part):
     tables_moved: Count | None = None
     tables_people: Count | None = None
     open_people: Probability | None = None
+    observers: tuple[ExpectedObserverPart, ...] = ()
 
 
 class FoundObserverPart(Part):
     """`funnel.findings.followed.FoundObserver`."""
 
     observer: str = Field(min_length=1)
-    level: float = Field(ge=0)
+    bounded: bool
+    level: float | None = Field(ge=0)
     moved: Count
     outside: Count
     moved_level: float | None = Field(default=None, ge=0)
@@ -150,6 +162,8 @@ class FindingsDocument(Document):
         for level, share in _LEVELS_OF_READERS:
             if expected is not None and expected[level] is None and expected[share] is not None:
                 expected[level] = math.inf
+        if expected is not None:
+            expected["observers"] = tuple(ExpectedObserver(**one) for one in expected["observers"])
         content["observers"] = tuple(FoundObserver(**one) for one in content["observers"])
         return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
 

@@ -95,12 +95,29 @@ class Estimation(Part):
     robust_lift_level: Level | None
 
 
+class HistoryObserver(Part):
+    """What one observer who keeps all versions can conclude at most; ``bounded`` if the bound is for this one.
+
+    ``level`` is over the people who were not moved before, ``level_of_all`` over everybody.
+    """
+
+    observer: str = Field(min_length=1)
+    bounded: bool
+    level: Level
+    level_of_all: Level
+    outside_at_most: Probability
+
+
 class History(Part):
-    """What everybody who keeps all versions can conclude; shares only, no counts of people or histories."""
+    """What everybody who keeps all versions can conclude; no counts of people or histories.
+
+    ``outside_at_most`` is the most of the observers that the version is bounded for.
+    """
 
     versions: int = Field(ge=1)
     share_alone: Probability
     outside_at_most: Probability
+    observers: tuple[HistoryObserver, ...] = ()
 
 
 class Figures(Part):

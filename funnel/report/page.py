@@ -76,6 +76,7 @@ def _environment() -> Environment:
         "seconds": number_texts.seconds,
         "probability": number_texts.probability,
         "optimum": _optimum,
+        "observer": _OBSERVERS.__getitem__,
     }
     environment.filters.update(filters)
     environment.globals["confidence"] = confidence
@@ -130,6 +131,11 @@ def tint(cell: LiftCell) -> str:
     return f"{'up' if cell.lift > 1 else 'down'}{shade}" if shade else ""
 
 
+# What each observer knows who keeps all versions.
+_OBSERVERS = {
+    "transitions": "how common every change is",
+    "mover-stayer": "besides, how common it is among people who ever changed, and among people who never did",
+}
 _LETTERS = {"epsilon": "ε", "alpha": "α"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks import observers
+from benchmarks import noisy_observers, observers
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,6 +20,21 @@ def test_pages_say_what_was_found() -> None:
     said = " ".join((ROOT / "docs" / "limitations-figures.md").read_text(encoding="utf-8").split())
     for sentence in observers.quoted(FIGURES):
         assert sentence in said, sentence
+
+
+def test_pages_say_what_was_found_under_noise() -> None:
+    found = json.loads((RESULTS / "noisy-observers.json").read_text(encoding="utf-8"))
+    assert (RESULTS / "noisy-observers.md").read_text(encoding="utf-8") == noisy_observers.page_of(found)
+    assert "\n".join(noisy_observers.short_table(found)) in (ROOT / "docs" / "history-figures.md").read_text(
+        encoding="utf-8"
+    )
+    people = found["movers and stayers"]
+    one, both = (people[which][-1]["beyond"]["mover-stayer"] for which in ("transitions", "both"))
+    # Nearer to the bound, and not within it; and in a small panel dearer.
+    assert 1 < both["level"] < one["level"]
+    assert both["share"] > 0.01
+    one, both = (found["married given age and outwork"][which][1]["kept"] for which in ("transitions", "both"))
+    assert both < one
 
 
 def test_who_is_bounded_finds_nobody_outside_where_people_are_as_their_observer_expects() -> None:

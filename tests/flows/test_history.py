@@ -19,6 +19,7 @@ import pytest
 from funnel.audit.check import Result, State
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
+from funnel.guarantees import parse_guarantee
 from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.pipeline import run_approved, run_release
@@ -207,7 +208,8 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
     for path in (folder.protocol, folder.package, folder.numbers):
         numbers = {value for value in leaves(json.loads(path.read_bytes())) if type(value) in (int, float)}
         assert not numbers & (internal - plain), path.name
-    # Nothing of it reaches a public figure but three, whoever has which history.
+    # Nothing of it reaches a public figure but three, whoever has which history, where nobody is moved.
+    bound = parse_guarantee(FindingsDocument.read(folder.findings).guarantee)
     laws = SimpleNamespace(n=told[-1]["rows"], step=0.05, nats=lambda share: round(share / 0.05) * 0.05)
     other = replace(
         found,
@@ -225,9 +227,9 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         reserve=0.5,
         utility=found.utility / 2,
         bound=found.bound * 2,
-        observers=found.observers[:1],
+        observers=tuple(replace(one, level=one.level / 2) for one in found.observers),
     )
-    assert PublicHistory.of(found, laws) == PublicHistory.of(other, laws)
+    assert PublicHistory.of(found, bound, laws) == PublicHistory.of(other, bound, laws)
     names = {field.name for field in fields(found)} - {"register", "versions", "outside", "alone", "entropy"}
     assert {name for name in names if getattr(found, name) != getattr(other, name)} >= names - {
         "units",
@@ -256,6 +258,15 @@ def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(
     alone = project(tmp_path, SPEC + 'observers = ["transitions"]\n')
     put(tmp_path, WAVES[3])
     told = run(alone)
+    # What is not bounded is told of all the same, in both reports, and held to the register.
+    folder = ReleaseFolder(Path(told["folder"]))
+    found = FindingsDocument.read(folder.findings).history
+    public = json.loads(folder.numbers.read_bytes())["figures"]["history"]["observers"]
+    for stated in ([one.model_dump() for one in found.observers], public):
+        assert [(one["observer"], one["bounded"]) for one in stated] == [("transitions", True), ("mover-stayer", False)]
+    assert found.observers[1].outside > found.observers[1].moved
+    assert public[1]["outside_at_most"] >= found.observers[1].outside / told["rows"] > public[0]["outside_at_most"]
+    assert public[1]["level"] >= found.observers[1].level > public[0]["level"]
     assert [len(entry.observers) for entry in register(alone).entries] == [2, 2, 2, 1]
     assert register(alone).observers(None) == ("transitions", "mover-stayer")
     assert histories_check(told).state is State.PASSED

@@ -114,9 +114,9 @@ FOLLOWING = [
     Mutant(
         "a smaller share of people outside",
         "more people are outside the bound than is said",
-        "funnel.release.public.findings",
-        "        steps = max(1, math.ceil(share / laws.step))",
-        "        steps = 3",
+        "funnel.release.public.rounding",
+        "round(max(1, math.ceil(share / step)) * step, 12)",
+        "round(3 * step, 12)",
         "report and counts",
         SECOND_YEAR,
     ),

@@ -9,6 +9,7 @@ from funnel.release.public.findings import (
     PublicConfidence,
     PublicConsistency,
     PublicFindings,
+    PublicHistory,
     PublicRelease,
     largest_ratios,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "PublicConsistency",
     "PublicDistributions",
     "PublicFindings",
+    "PublicHistory",
     "PublicRelease",
     "compared",
     "costed",

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from funnel.guarantees import Guarantee
-from funnel.release.public.rounding import SECONDS_DIGITS, nats_step, public_level, public_text, rounded, to_multiple
+from funnel.release.public.rounding import (
+    SECONDS_DIGITS,
+    nats_step,
+    public_level,
+    public_text,
+    rounded,
+    share_at_most,
+    to_multiple,
+)
 
 
 def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str, Any]:
@@ -84,7 +91,7 @@ def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:
             "versions": outlook["versions"],
             "share": to_multiple(one["share"], step),
             "share_alone": to_multiple(outlook["share_alone"], step),
-            "outside_at_most": min(1.0, round(max(1, math.ceil(one["outside"] / n / step)) * step, 12)),
+            "outside_at_most": share_at_most(one["outside"] / n, step),
         }
         for one in outlook["reserves"]
     ]

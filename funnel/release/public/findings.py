@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from funnel.findings.consistency import Consistency
-from funnel.findings.followed import FoundHistory
+from funnel.findings.followed import ExpectedObserver, FoundHistory, FoundObserver
 from funnel.findings.of_release import Audited, DistributionFindings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
@@ -26,6 +26,7 @@ from funnel.release.public.rounding import (
     rounded,
     rounded_down,
     rounded_up,
+    share_at_most,
 )
 
 
@@ -50,6 +51,42 @@ class PublicConfidence:
 
 
 @dataclass(frozen=True)
+class PublicObserver:
+    """What is published of how far all versions go for one observer who keeps them.
+
+    Attributes
+    ----------
+    observer : str
+        "transitions" or "mover-stayer".
+    bounded : bool
+        Whether the version is bounded for this observer.
+    level : float
+        Upper bound of the level over all people who were not moved before, as `public_level`: never below the budget,
+        which it is where the version is bounded.
+    level_of_all : float
+        The same over everybody.
+    outside_at_most : float
+        No larger share of the people may be outside the bound, in steps of public shares; at least one.
+    """
+
+    observer: str
+    bounded: bool
+    level: float
+    level_of_all: float
+    outside_at_most: float
+
+    @classmethod
+    def of(
+        cls, found: FoundObserver | ExpectedObserver, share: float, guarantee: Guarantee, laws: PublicDistributions
+    ) -> PublicObserver:
+        """Of exact findings, and the share of the people who are outside by these."""
+        level, of_all = (
+            public_level(math.inf if one is None else one, guarantee, True) for one in (found.level, found.of_all)
+        )
+        return cls(found.observer, found.bounded, level, of_all, share_at_most(share, laws.step))
+
+
+@dataclass(frozen=True)
 class PublicHistory:
     """What is published of the histories of people: shares alone, none of them finer than other public shares.
 
@@ -63,18 +100,30 @@ class PublicHistory:
         No larger share of the people may be outside the bound, all of them by what earlier versions published and by no
         draw of this one. At least one step: whether it is nobody would tell those who know everybody else of the last
         one.
+    observers : tuple of PublicObserver
+        How far it goes for each observer of whom that is known; ``outside_at_most`` is the most of those that it is
+        bounded for.
     """
 
     versions: int
     share_alone: float
     outside_at_most: float
+    observers: tuple[PublicObserver, ...]
 
     @classmethod
-    def of(cls, history: FoundHistory, laws: PublicDistributions) -> PublicHistory:
+    def of(cls, history: FoundHistory, guarantee: Guarantee, laws: PublicDistributions) -> PublicHistory:
         """Of exact findings; with noise, of those about expected people alone."""
-        share = history.outside / (history.units or laws.n) if history.expected is None else history.expected.outside
-        steps = max(1, math.ceil(share / laws.step))
-        return cls(history.versions, laws.nats(history.share_alone), min(1.0, round(steps * laws.step, 12)))
+        found: list[tuple[FoundObserver | ExpectedObserver, float]]
+        if history.expected is None:
+            found = [(one, one.outside / (history.units or laws.n)) for one in history.observers]
+        else:
+            found = [(one, one.outside) for one in history.expected.observers]
+        return cls(
+            history.versions,
+            laws.nats(history.share_alone),
+            share_at_most(max(share for one, share in found if one.bounded), laws.step),
+            tuple(PublicObserver.of(one, share, guarantee, laws) for one, share in found),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +222,7 @@ class PublicFindings:
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
-            history=None if audited.history is None else PublicHistory.of(audited.history, laws),
+            history=None if audited.history is None else PublicHistory.of(audited.history, guarantee, laws),
             explained=None
             if findings.explained is None
             else replace(findings.explained, share=min(1.0, laws.nats(findings.explained.share))),

@@ -30,6 +30,11 @@ def share_step(n: int) -> float:
     return min(_COARSEST_SHARE, max(FINEST_SHARE, step_above(RECORDS / n)))
 
 
+def share_at_most(share: float, step: float) -> float:
+    """A share up to the next step, at least one: that it is nothing is not told."""
+    return min(1.0, round(max(1, math.ceil(share / step)) * step, 12))
+
+
 def lift_step(lift: float, expected: float) -> float:
     """The step of a public lift: two digits, and no finer than RECORDS of the records expected of this secret and y."""
     return max(10.0 ** (math.floor(math.log10(lift)) + 1 - LIFT_DIGITS), step_above(RECORDS / expected))

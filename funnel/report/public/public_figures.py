@@ -6,7 +6,7 @@ from functools import partial
 
 from funnel.release.comparison import CertificatePart
 from funnel.release.document import dump
-from funnel.release.public import count_of_records, in_digits, rounded_up
+from funnel.release.public import PublicHistory, count_of_records, in_digits, rounded_up
 from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,
@@ -16,6 +16,7 @@ from funnel.release.public_report import (
     Estimation,
     Figures,
     History,
+    HistoryObserver,
     KeptByVersion,
     Mechanism,
     PublicReport,
@@ -144,8 +145,26 @@ def _figures(content: PublicContent) -> Figures:
         rows=found.rows,
         outside=found.outside,
         consistency=None if found.consistency is None else Consistency(**vars(found.consistency)),
-        history=None if found.history is None else History(**vars(found.history)),
+        history=None if found.history is None else _history(found.history),
         explained=None if found.explained is None else found.explained.share,
+    )
+
+
+def _history(found: PublicHistory) -> History:
+    return History(
+        versions=found.versions,
+        share_alone=found.share_alone,
+        outside_at_most=found.outside_at_most,
+        observers=tuple(
+            HistoryObserver(
+                observer=one.observer,
+                bounded=one.bounded,
+                level=level(one.level),
+                level_of_all=level(one.level_of_all),
+                outside_at_most=one.outside_at_most,
+            )
+            for one in found.observers
+        ),
     )
 
 

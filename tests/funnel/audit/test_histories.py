@@ -172,6 +172,8 @@ STATED = {
     "level for an observer": (first_observer(level=0.1), "the level for transitions"),
     "people moved for an observer": (first_observer(moved=1), "moved for transitions"),
     "people outside for an observer": (first_observer(outside=1), "outside for transitions"),
+    "level of the moved for an observer": (first_observer(moved_level=7.5), "the level of the moved for transitions"),
+    "whom it is bounded for": (first_observer(bounded=False), "other observers were stated"),
     "no observers": (other("findings", observers=()), "other observers were stated"),
     "observers of the spec": (asked_for("mover-stayer"), "and the spec asks for mover-stayer"),
     "level of the record": (other("record", level=0.1), "another one was stated"),

@@ -111,7 +111,7 @@ def test_who_knows_that_some_never_change_is_bounded_only_where_that_is_asked(me
     outside = {}
     for observers in (("transitions",), BOTH):
         book = published(waves, mechanism, observers=observers)
-        assert [one.observer for one in book.steps[-1].by_observer] == list(observers)
+        assert [one.observer for one in book.steps[-1].bounded_for] == list(observers)
         reader = reader_of(book, waves, 2, np.longdouble)
         levels = {}
         for history in histories(book, 2):

@@ -32,6 +32,8 @@ GUARANTEE = LIP(0.5)
 PEOPLE = 500
 # In seconds, as work: what is decided has to hold for both observers, and need not be the best.
 BUDGET = 0.02
+# Enough for channels that tell so much that they leave the bound for an observer whom nothing is bounded for.
+AMPLE = 1.0
 # What the second version publishes; the others publish the town.
 JOB = 1
 
@@ -72,12 +74,19 @@ def panel(seed: int, count: int = 4, people: int = PEOPLE) -> list[Wave]:
 WAVES = panel(1)
 
 
-def publish(register: Register, wave: Wave, version: str, folder: Path, asked: tuple[str, ...] | None = None) -> Step:
+def publish(
+    register: Register,
+    wave: Wave,
+    version: str,
+    folder: Path,
+    asked: tuple[str, ...] | None = None,
+    budget: float = BUDGET,
+) -> Step:
     """Publish a wave as a release without noise does."""
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
     observed = replace(people.observed, observers=register.observers(asked))
-    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True, budget=BUDGET)
+    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True, budget=budget)
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
@@ -89,17 +98,24 @@ def publish(register: Register, wave: Wave, version: str, folder: Path, asked: t
         key_columns=KEY.columns,
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
-        observers=tuple(one.observer for one in step.by_observer),
+        observers=tuple(one.observer for one in step.bounded_for),
     )
     register.settle(prepared)
     return step
 
 
-def published(folder: Path) -> tuple[list[Step], RegisterHistories]:
+def published(
+    folder: Path, asked: tuple[str, ...] | None = None, budget: float = BUDGET
+) -> tuple[list[Step], RegisterHistories]:
     """The waves as a register, and what the recount finds in it."""
     register = Register.of(folder, REGISTER)
-    steps = [publish(register, wave, f"1.{number}.0", folder) for number, wave in enumerate(WAVES)]
+    steps = [publish(register, wave, f"1.{number}.0", folder, asked, budget) for number, wave in enumerate(WAVES)]
     return steps, recount_histories(register.root)
+
+
+def near(one: float | None, other: float | None) -> bool:
+    """Whether two levels are the same; None where there are no people that they are of."""
+    return one == other if one is None or other is None else one == other or abs(one - other) <= 1e-7
 
 
 def complaints(steps: list[Step], found: RegisterHistories) -> Iterator[str]:
@@ -109,8 +125,9 @@ def complaints(steps: list[Step], found: RegisterHistories) -> Iterator[str]:
     for step, version in zip(steps, found.versions, strict=True):
         yield from (*version.complaints, *version.broken)
         for told, one in zip(step.by_observer, version.observers, strict=False):
-            same = (told.observer, told.moved, told.outside) == (one.observer, one.moved, one.outside)
-            if not same or abs(told.level - one.level) > 1e-7:
+            named = (told.observer, told.bounded, told.moved, told.outside)
+            same = named == (one.observer, one.bounded, one.moved, one.outside)
+            if not same or not near(told.level, one.level) or not near(told.moved_level, one.moved_level):
                 yield f"{version.name} is otherwise for {one.observer}"
 
 
@@ -132,12 +149,19 @@ def test_what_is_decided_for_both_observers_is_judged_the_same(made: tuple[list[
 
 
 def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: Path) -> None:
+    steps, found = published(tmp_path, ("transitions",), AMPLE)
     register = Register.of(tmp_path, REGISTER)
-    for number, wave in enumerate(WAVES):
-        publish(register, wave, f"1.{number}.0", tmp_path, ("transitions",))
-    found = recount_histories(register.root)
     assert not any(version.broken or version.complaints for version in found.versions)
-    assert [one.observer for version in found.versions for one in version.observers] == ["transitions"] * 4
+    assert [one.observer for version in found.versions for one in version.observers if one.bounded] == [
+        "transitions"
+    ] * 4
+    # How far it goes for the other one is told all the same, and is as much as the maker tells.
+    assert not [one for one in complaints(steps, found) if "the spec asks for" not in one]
+    assert [one.observer for one in found.versions[-1].observers] == list(OBSERVERS)
+    second = found.versions[-1].observers[1]
+    assert second.level > GUARANTEE.epsilon
+    assert second.outside > second.moved
+    assert found.versions[-1].outside == found.versions[-1].observers[0].outside < second.outside
     assert list(observer_complaints(found.entries, None))
     assert not list(observer_complaints(found.entries, ["transitions"]))
     # Whatever it was bounded for, who changed is kept: it can be for both from the next version on.
@@ -223,7 +247,7 @@ LINES = {
         "inputs // self.classes).sum(axis=2)",
         "inputs // self.classes)[:, :, 0]",
     ),
-    "the second observer left out": ("funnel.history.observers", "if MOVER_STAYER in observed.observers", "if False"),
+    "the second observer left out": ("funnel.history.observers", "if bounded or counted else", "if False else"),
     "the second observer not asked for": (
         "funnel.register.register",
         "OBSERVERS if self.past.has_classes else",
@@ -240,6 +264,40 @@ LINES = {
         "changes=dict.fromkeys(chapter.by_class or {}, next(iter((chapter.by_class or {0: 0}).values()))),",
     ),
 }
+
+
+UNBOUNDED = {
+    "the bound is told for who is left out": (
+        "funnel.history.reached",
+        "return cls(reached.observer, reached.bounded,",
+        "return cls(reached.observer, True,",
+    ),
+    "who is left out is not told of": (
+        "funnel.history.prove",
+        "(*standing.everybody, *standing.reported)",
+        "standing.everybody",
+    ),
+    "only people who are moved count as outside": (
+        "funnel.history.prove",
+        "may = standing.moved | (not bounded)",
+        "may = standing.moved",
+    ),
+    "the level of who is left out is within the bound": (
+        "funnel.history.prove",
+        "level = Level(float(nats[place]) + above, Witness",
+        "level = Level(min(guarantee.budget, float(nats[place]) + above), Witness",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_a_changed_line_about_who_is_left_out_is_noticed(name: str, tmp_path: Path) -> None:
+    with patched(Patch(*UNBOUNDED[name])):
+        made = published(tmp_path, ("transitions",), AMPLE)
+    steps, found = made
+    wrong = [one for one in complaints(steps, found) if "the spec asks for" not in one]
+    counts = [len(step.by_observer) == len(one.observers) for step, one in zip(steps, found.versions, strict=True)]
+    assert wrong or not all(counts)
 
 
 @pytest.mark.parametrize("name", LINES)

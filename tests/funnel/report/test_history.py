@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -20,7 +21,7 @@ from funnel.release.public import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
 from funnel.release.record import History
 from funnel.release.verdict import Verdict
-from funnel.report import ReportContent, internal_report, public_report, render_internal, render_public
+from funnel.report import ReportContent, internal_report, number_texts, public_report, render_internal, render_public
 from funnel.report.internal import attacks
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from tests.funnel.report.test_internal import NO_FOREST, PASSED
@@ -55,8 +56,8 @@ FOUND = FoundHistory(
     bound=0.7876543,
     entropy=0.8765432,
     observers=(
-        FoundObserver("transitions", 0.41234567, 120, 110, 0.71234567),
-        FoundObserver("mover-stayer", 0.49876543, 137, 133, None),
+        FoundObserver("transitions", True, 0.41234567, 120, 110, 0.71234567),
+        FoundObserver("mover-stayer", True, 0.49876543, 137, 133, None),
     ),
 )
 WAVES = waves(8, 3, 70)
@@ -136,7 +137,37 @@ def test_no_count_of_people_or_histories_is_public(same: ReportContent, read_pag
         assert exact not in told
         assert exact not in page
     history = json.loads(told)["figures"]["history"]
-    assert set(history) == {"versions", "share_alone", "outside_at_most"}
+    assert set(history) == {"versions", "share_alone", "outside_at_most", "observers"}
+    names = {"observer", "bounded", "level", "level_of_all", "outside_at_most"}
+    assert [set(one) for one in history["observers"]] == [names] * 2
+
+
+def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: ReportContent, read_page: Reader) -> None:
+    # Within the bound nothing but the bound is told; what is moved is told by steps of a tenth of it, or has no limit.
+    first, second = public_report(same).figures.history.observers
+    step = share_step(JOINT.n)
+    assert (first.observer, first.bounded, first.level, first.level_of_all) == ("transitions", True, 0.5, 0.75)
+    assert (second.observer, second.bounded, second.level, second.level_of_all) == (
+        "mover-stayer",
+        True,
+        0.5,
+        "infinite",
+    )
+    assert first.outside_at_most == pytest.approx(math.ceil(110 / JOINT.n / step) * step)
+    text = public_text(same, read_page)
+    assert "how common every change is yes 0.5 0.75 at most 0.9 %" in text
+    assert "among people who never did yes 0.5 infinite at most 1.1 %" in text
+    assert "proves nothing for that observer" not in text
+    # Who is left out is told of as such, with a level beyond the bound; who is outside then was not moved.
+    left_out = FoundObserver("mover-stayer", False, 0.81234567, 137, 900, 0.9)
+    content = audited_again(same, history=replace(FOUND, observers=(FOUND.observers[0], left_out)))
+    text = public_text(content, read_page)
+    outside = number_texts.percent_at_most(public_report(content).figures.history.observers[1].outside_at_most)
+    assert f"among people who never did no 0.85 0.9 at most {' '.join(outside.split())}" in text
+    assert "at most 0.9 % of the people beyond the bound before" in text
+    # Nothing is known of the second one: that is told too.
+    alone = audited_again(same, history=replace(FOUND, observers=FOUND.observers[:1]))
+    assert "this release proves nothing for that observer" in public_text(alone, read_page)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +267,10 @@ def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: 
     assert "89 different channels" in text
     assert "137 people were moved" in text
     # Both observers, and a level without limit.
-    assert "transitions how common every change is 0.412346 120 of" in text
+    assert "transitions how common every change is yes 0.412346 120 of" in text
     assert (
-        "mover-stayer besides, how common it is among people who ever changed, and among people who never did" in text
+        "mover-stayer besides, how common it is among people who ever changed, and among people who never did yes"
+        in text
     )
     assert "0.498765 137 of" in text
     assert "133 ∞" in text

@@ -167,7 +167,7 @@ def test_what_local_information_privacy_means_for_one_person(lip_page: Any) -> N
     assert f"“married” is the status of {_plain(number_texts.percent(prior))} of the people" in text
     most = number_texts.percent_at_most(1 - (1 - prior - 0.005) / factor)
     least = number_texts.percent_at_least(max((prior - 0.005) / factor, 1 - factor * (1 - prior + 0.005)))
-    assert f"with more than {_plain(most)} or less than {_plain(least)} from that record alone" in text
+    assert f"believe it with at most {_plain(most)} and must believe it with at least {_plain(least)}." in text
     assert "No earlier release of these people is on record." in lip_page.sections["limits"]
     assert "whatever they believed" not in text
 

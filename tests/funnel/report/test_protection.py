@@ -56,7 +56,7 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
         "ε = 2.5; 2 versions before this one were published without noise",
         "For whoever knows the public counts, and for whoever knows the exact ones",
         "at most 0.01 (β)",
-        "two versions show whether their counts are the same",
+        "two versions show whether they were made from one and the same source",
     ):
         assert words in said, words
     assert "as counts with noise" in page.sections["limits"]
