@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from funnel.audit.recheck import recheck
 from funnel.pipeline.flows.forget import command
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.histories import recount_histories
 from funnel.register.register import Register
 from funnel.release.layout import ReleaseFolder
@@ -54,7 +54,7 @@ def project(folder: Path, text: str = SPEC) -> ReleaseSpec:
 
 def released(folder: Path, spec: ReleaseSpec, table: pa.Table) -> ReleaseFolder:
     pq.write_table(table, folder / "wave.parquet")
-    told, _ = go(spec, again=False, rotate=False)
+    told, _ = run_release(spec, again=False, rotate=False)
     version = ReleaseFolder(folder / "releases" / spec.name / str(told["version"]))
     assert [check for check in recheck(version) if check.failed] == []
     return version

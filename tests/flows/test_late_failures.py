@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from funnel.errors import FunnelError, OutputError
-from funnel.pipeline.flows.pipeline import go
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.release import series, series_index
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder
 from funnel.release.series_index import SeriesIndex
@@ -32,7 +32,7 @@ def spec(project: Path, tmp_path: Path) -> ReleaseSpec:
 
 
 def run(spec: ReleaseSpec) -> dict[str, Any]:
-    return go(spec, again=False, rotate=False)[0]
+    return run_release(spec, again=False, rotate=False)[0]
 
 
 def root_of(spec: ReleaseSpec) -> Path:

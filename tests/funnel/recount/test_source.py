@@ -31,6 +31,7 @@ from funnel.progress import quiet
 from funnel.readers import formats
 from funnel.readers.formats.parquet import Parquet
 from funnel.recount import Recount, recount
+from funnel.recount import rows as recount_rows
 from funnel.recount.rows import CsvReader
 from funnel.recount.source import source_columns
 from funnel.recount.zones import zones_of
@@ -485,6 +486,8 @@ class TestDamage:
     def test_without_the_second_reader(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pq.write_table(pa.table({"s": ["a", "b"], "u": ["x", "y"]}), tmp_path / "t.parquet")
         monkeypatch.setitem(sys.modules, "duckdb", None)
+        # A test before may have opened the database of the process.
+        monkeypatch.setattr(recount_rows, "_database", recount_rows._database.__wrapped__)
         with pytest.raises(PipelineError, match="funnel\\[pipeline\\]"):
             recount(spec_of(tmp_path, "t.parquet"))
 

@@ -23,6 +23,7 @@ from funnel.pipeline.flows import artifacts, pipeline, plan
 from funnel.pipeline.flows.pipeline import Done, run_release
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.planning import PlanRow
+from funnel.preview import spec_plan
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import comparison_document
 from funnel.release.documents import read_joint
@@ -78,7 +79,7 @@ def test_what_the_orchestrator_shows_is_no_finer(
     # The report has a link only where its address is known.
     assert len(told) == 3
     # Some seconds of searching more would tell the same kinds of numbers.
-    monkeypatch.setattr(plan, "forecast_noise", partial(forecast_noise, epsilons=(), sizes=(), seconds=0.05))
+    monkeypatch.setattr(spec_plan, "forecast_noise", partial(forecast_noise, epsilons=(), sizes=(), seconds=0.05))
     plan.plan.fn(str(spec.resolve("people.toml")), suggest=True, frequencies=True)
     assert [part[-1]["key"] for part in told[3:]] == [
         "funnel-plan",
