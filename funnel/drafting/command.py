@@ -123,7 +123,9 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
 def _proposed(look: Look, roles: Roles, title: str) -> Choice:
     """What would be chosen for the likeliest secret, as a beginning; the people are left to the person."""
     secrets = [column.name for column in roles.secrets if is_named(column, look.rows)]
-    published = tuple(column.name for column in roles.published if is_named(column, look.rows))
+    published = tuple(
+        column.name for column in roles.published if is_named(column, look.rows) and column.name not in secrets[:1]
+    )
     if not secrets or not published:
         raise DataError(
             f"{title} needs a column that can be secret and one to publish, each with values that several records "

@@ -237,7 +237,7 @@ def _privacy(
 
 def near_best(report: PublicReport) -> NearBest | None:
     """By how much another protocol could be better than the chosen one, as the report has it."""
-    (chosen,) = report.compared or (None,)
+    chosen = next((one for one in report.compared if one.mechanism == report.mechanism.name), None)
     if chosen is None or chosen.certificate is None or chosen.share is None:
         return None
     found = chosen.certificate

@@ -57,7 +57,7 @@ FOLLOWING = [
     Mutant(
         "level halved over histories",
         "a level below the true one",
-        "funnel.pipeline.tasks.follow",
+        "funnel.pipeline.tasks.found_history",
         "        level=found.level.value,",
         "        level=found.level.value / 2,",
         CAUGHT,

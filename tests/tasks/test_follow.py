@@ -14,7 +14,7 @@ from funnel.history.drift import drift_between
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import look
-from funnel.pipeline.tasks import explain, follow, optimise
+from funnel.pipeline.tasks import drift, explain, follow, optimise
 from funnel.protocol import Protocol
 from funnel.release.record import History
 from funnel.spec import ReleaseSpec
@@ -42,8 +42,8 @@ def test_rows_that_were_held_are_published_given_the_register_they_were_drawn_fr
 
 def test_a_version_without_counts_tells_of_no_drift() -> None:
     one = earlier(expected_origin(False), "1.0.0")
-    assert follow._drift_of_others([one], JOINT) is None
-    assert follow._drift_of_others([], JOINT) is None
+    assert drift.drift_of_others([one], JOINT) is None
+    assert drift.drift_of_others([], JOINT) is None
 
 
 def test_first_rows_are_compared_with_those_of_the_newest_version_of_the_same_name(tmp_path: Path) -> None:
@@ -54,13 +54,13 @@ def test_first_rows_are_compared_with_those_of_the_newest_version_of_the_same_na
         SimpleNamespace(series="another", joint=other, first_rows=other),
     ]
     register, spec = cast("Any", SimpleNamespace(entries=entries)), spec_of("x.parquet", tmp_path)
-    assert follow._drift_of_units(spec, register, JOINT) == drift_between(JOINT, JOINT)
+    assert drift.drift_of_units(spec, register, JOINT) == drift_between(JOINT, JOINT)
     # Of a version whose units had one row each, that is all there is.
     entries[1].first_rows = None
-    assert follow._drift_of_units(spec, register, JOINT) == drift_between(other, JOINT)
+    assert drift.drift_of_units(spec, register, JOINT) == drift_between(other, JOINT)
     assert drift_between(other, JOINT) != drift_between(JOINT, JOINT)
     del entries[:2]
-    assert follow._drift_of_units(spec, register, JOINT) is None
+    assert drift.drift_of_units(spec, register, JOINT) is None
 
 
 def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ class TestHostile:
         assert re.search(r'(?m)^(# )?period = "month"$', text)
 
     def test_days_that_are_no_dates_and_a_record_as_header(self, tmp_path: Path) -> None:
-        rows = [f"{1 + k % 28}.{1 + k % 12}.24,{k % 2},1" for k in range(600)]
+        rows = [f"{1 + k % 28}.{1 + k % 12}.24,{k % 2},1" for k in range(1200)]
         (tmp_path / "t.csv").write_text("\n".join(["seen,income,17", *rows]))
         text = drafted(tmp_path, tmp_path / "t.csv")
         assert "# seen: days, of which periods are made where they are written 2026-12-31" in text
