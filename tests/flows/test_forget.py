@@ -34,7 +34,9 @@ FORGETFUL = (
     ),
     Patch("funnel.register.following", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
     Patch(
-        "funnel.pipeline.tasks.found_history", "        forgotten=people.forgotten,", "        forgotten=people.forgotten + 1,"
+        "funnel.pipeline.tasks.found_history",
+        "        forgotten=people.forgotten,",
+        "        forgotten=people.forgotten + 1,",
     ),
 )
 
