@@ -114,7 +114,7 @@ def _package(known: AuditContext) -> Result:
 
 
 @_check("handouts", "public")
-def _handouts(known: AuditContext) -> Result:
+def _documentation(known: AuditContext) -> Result:
     """README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol."""
     return check_documentation(known)
 
@@ -170,7 +170,7 @@ def _leakage_noisy(known: AuditContext) -> Result:
 
 
 @_check("law", "noise")
-def _law_noisy(known: AuditContext) -> Result:
+def _figures_noisy(known: AuditContext) -> Result:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
     return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
 
@@ -257,7 +257,7 @@ def _leakage_exact(known: AuditContext) -> Result:
 
 
 @_check("law", "internal exact")
-def _law_exact(known: AuditContext) -> Result:
+def _figures_exact(known: AuditContext) -> Result:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
     return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
 

@@ -59,7 +59,7 @@ def with_known_columns(
         If the source cannot be read.
     """
     if asked:
-        return _asked(choice, tuple(asked), look, spec_of, progress)
+        return _as_named(choice, tuple(asked), look, spec_of, progress)
     sizes = {one.column: one.size for one in choice.coarse}
     tried = [one.name for one in roles.known if one.name in choice.publish and one.name not in choice.secret]
     spec, known = spec_of(choice), tuple[str, ...]()
@@ -93,7 +93,7 @@ def with_all_known(choice: Choice) -> Choice:
     return replace(choice, guarantee=(*choice.guarantee, KNOWING), why={**choice.why, "guarantee": reason})
 
 
-def _asked(
+def _as_named(
     choice: Choice, known: tuple[str, ...], look: Look, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress
 ) -> Choice:
     """These columns, with as many categories as each combination of them can have records for."""

@@ -136,10 +136,10 @@ class PossibleStep:
         step = max(1, _ENTRIES // (self.cells[0].size * (1 if reach is None else reach.lower.shape[1])))
         for start in range(0, len(rows), step):
             some = np.arange(start, min(start + step, len(rows)))
-            parts.append(self._told(None if reach is None else reach.at(some), rows[some]))
+            parts.append(self._probabilities(None if reach is None else reach.at(some), rows[some]))
         return Told(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FIELDS))
 
-    def _told(self, reach: Reach | None, rows: FloatArray) -> Told:
+    def _probabilities(self, reach: Reach | None, rows: FloatArray) -> Told:
         if self.is_first:
             weights = np.broadcast_to(rows[:, None, :], (len(rows), *self.cells.shape[1:]))
             (lower, upper), (fewest, many) = self.cells, self.totals

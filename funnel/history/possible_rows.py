@@ -67,7 +67,7 @@ class PossibleSearch:
         every = np.arange(len(standing.nodes))
         inside = np.zeros(len(every), dtype=bool)
         rooms: dict[int, FloatArray] = {}
-        for here, _, found in self._judged(every, np.ones((1, self._shape[1]))):
+        for here, _, found in self._decided(every, np.ones((1, self._shape[1]))):
             inside[here] = (found.above < found.below)[:, 1:].all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
         # Nothing can be said where the history alone may be outside the bound.
@@ -132,7 +132,7 @@ class PossibleSearch:
         )
         return self._search
 
-    def _judged(self, histories: IntArray, rows: FloatArray) -> list[tuple[IntArray, Told, Worst]]:
+    def _decided(self, histories: IntArray, rows: FloatArray) -> list[tuple[IntArray, Told, Worst]]:
         """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
         nodes = self._standing.nodes[histories]
         versions, steps = self._possible.steps_of(nodes)
@@ -146,7 +146,7 @@ class PossibleSearch:
     def _add(self, rows: FloatArray, least: float) -> int:
         """Take the worst laws of rows (m, b, a) of all open histories, where they are beyond the bound by so much."""
         added, b = 0, rows.shape[1]
-        for here, told, found in self._judged(self.open, rows):
+        for here, told, found in self._decided(self.open, rows):
             ratios = found.ratios.reshape(len(here), -1)
             order = np.argsort(-ratios, axis=1, kind="stable")[:, :_MORE]
             for local, places in enumerate(order.tolist()):
@@ -161,7 +161,7 @@ class PossibleSearch:
     def _mended(self, library: FloatArray, assigned: IntArray) -> tuple[FloatArray, IntArray]:
         """Channels with what histories need of a constant row, and which of them each history has."""
         needs = np.zeros((len(self.open), library.shape[1]))
-        for here, _, found in self._judged(self.open, library[assigned]):
+        for here, _, found in self._decided(self.open, library[assigned]):
             beyond = (found.above * (1 + _SURE) - found.below).reshape(len(here), library.shape[1], -1)
             needed = np.maximum(beyond, 0.0) / self._room[here][:, None, : beyond.shape[2]]
             needs[here] = needed.max(axis=2)

@@ -294,7 +294,7 @@ class RowSearch:
             if not chosen:
                 return
             # Each half stands where its group stood, so that neighbours stay alike.
-            halved = {g: [_Group(half) for half in self._halves(g)] for g in chosen}
+            halved = {g: [_Group(half) for half in self._half_spaces(g)] for g in chosen}
             self._groups = [part for g, group in enumerate(self._groups) for part in halved.get(g, [group])]
             self._solve([half for g in sorted(halved) for half in halved[g]], most)
 
@@ -307,7 +307,7 @@ class RowSearch:
         wanted = len(self._open) if alone else max(len(rest), int(_FIRST * (number - single)))
         return [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
 
-    def _halves(self, number: int) -> tuple[Members, Members]:
+    def _half_spaces(self, number: int) -> tuple[Members, Members]:
         return halves(self._laws, self._weights, self._groups[number].members)
 
     def _rows(self) -> Rows:
@@ -428,10 +428,10 @@ class RowSearch:
             group.start = tangent.start()
             prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
             took = tangent.work - before, tangent.judged - judged
-            found.append(self._judged(parts, conditions, channel, prices, *took))
+            found.append(self._decided(parts, conditions, channel, prices, *took))
         return found
 
-    def _judged(
+    def _decided(
         self,
         parts: list[Members],
         members_conditions: list[Conditions],

@@ -53,7 +53,7 @@ class Proven:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class _Decided:
     """What floats say of every history: whether it passes for certain, whether it may, its level and where it is.
 
     ``unsure``, shape (h, b), says which outputs do not pass for certain.
@@ -123,7 +123,7 @@ def proven_weights(
         if not len(failing):
             break
         if share < np.inf:
-            constants = share * np.where(unsure[failing], _laws(standing, library, drawn_from, failing), 0.0)
+            constants = share * np.where(unsure[failing], _distributions(standing, library, drawn_from, failing), 0.0)
             repaired = with_constants(library[drawn_from[failing]], constants)
             own = np.arange(len(failing))
             verdict = _decided(standing, allowed, guarantee, repaired, own, failing, exactly=0)[0]
@@ -206,7 +206,7 @@ def _reached(
 ) -> Reached:
     """How far channels go for the observer of a standing."""
     name, bounded, every = standing.observer.name, standing.observer.bounded, np.arange(len(standing.nodes))
-    judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
+    judged = _decide(standing, allowed, guarantee, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
     may = standing.moved | (not bounded)
     outside = judged.outside & may
@@ -244,7 +244,7 @@ def _decided(
     """
     passes, unsure = np.ones(len(places), dtype=bool), np.zeros((len(places), library.shape[1]), dtype=bool)
     for one in standing.everybody:
-        judged = _judge(one, allowed, guarantee, library, drawn_from, places)
+        judged = _decide(one, allowed, guarantee, library, drawn_from, places)
         unsure |= judged.unsure
         here = judged.passes.copy()
         for at in np.flatnonzero(judged.open & passes)[:exactly].tolist():
@@ -253,14 +253,14 @@ def _decided(
     return passes, unsure
 
 
-def _judge(
+def _decide(
     standing: Standing,
     allowed: Allowed,
     guarantee: PosteriorGuarantee,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
-) -> _Judged:
+) -> _Decided:
     """What floats say of the histories at these places, each drawn from the channel at the same place of the list."""
     count, (c, b) = len(places), (len(standing.joint.secret), library.shape[1])
     passes, may = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
@@ -297,7 +297,7 @@ def _judge(
             levels = np.where(outputs[picked].any(axis=1), allowed.nats(lifts, guarantee), -1.0)
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
-    return _Judged(passes, may, outside, outside_open, nats, output, unsure)
+    return _Decided(passes, may, outside, outside_open, nats, output, unsure)
 
 
 def _kept(
@@ -355,7 +355,7 @@ def _outputs(standing: Standing, library: WeightArray, channels: IntArray, place
     return outputs
 
 
-def _laws(standing: Standing, library: WeightArray, drawn_from: IntArray, places: IntArray) -> FloatArray:
+def _distributions(standing: Standing, library: WeightArray, drawn_from: IntArray, places: IntArray) -> FloatArray:
     """P(y | h) of some histories, shape (k, b)."""
     inputs = standing.laws.values[places].sum(axis=1)
     rows = np.ldexp(library[drawn_from[places]].astype(np.float64), -WORD_BITS)

@@ -128,14 +128,14 @@ def schedule_cost(
             raise SolverError(
                 f"version {number} of the schedule misses {promised} by rounding; change the shares slightly"
             )
-        kept.append(max(0.0, apart + _told(paths)))
+        kept.append(max(0.0, apart + _published(paths)))
         one_shot.append(min(joint.entropy, apart + alone.bound))
     assert paths is not None
     budgets = tuple(guarantee.budget * share for share in shares)
     return ScheduleCost(budgets, tuple(kept), tuple(one_shot), joint.entropy, paths)
 
 
-def _told(paths: Paths) -> float:
+def _published(paths: Paths) -> float:
     """I(X; all versions) in nats: what the paths tell, which is what the last version tells alone."""
     outputs = Alphabet.of(None, 1 + max(history[-1] for history in paths.histories), "Y")
     return mutual_information(paths.joint, paths.of_version(paths.versions[-1], outputs))

@@ -166,9 +166,9 @@ class _Judging:
         complaints = [*self._complaints(entry, followed, noise)]
         expected = self._attending(entry)
         attending = None if expected is None else expected[0]
-        found = [self._judged(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)]
+        found = [self._decided(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)]
         if self._apart is not None and chapter.ordinal < len(self._apart.chapters):
-            found.append(self._judged(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
+            found.append(self._decided(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
         elif MOVER_STAYER in entry.observers:
             complaints.append("is bounded for movers and stayers, whom it or a version before it does not tell apart")
         if expected is not None:
@@ -195,7 +195,7 @@ class _Judging:
         new = [NEW] if self.missing[entry.chapter.ordinal] else []
         return {*followed.people, *new} if entry.protected else set(entry.chapter.followed)
 
-    def _judged(
+    def _decided(
         self,
         observer: str,
         exact: ExactDistributions,
@@ -204,7 +204,7 @@ class _Judging:
         followed: Followed,
         promise: Promise,
         attending: Attending | None = None,
-    ) -> _Judged:
+    ) -> _Decided:
         """What an observer learns of the people of a version who knows their histories, in a tree of their own."""
         tree, chapter = exact.tree, exact.tree.chapters[entry.chapter.ordinal]
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
@@ -213,7 +213,7 @@ class _Judging:
         left_open = self._left_open if of_changes and entry.left_open is not None else None
         every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
         bounded = of_changes or observer in entry.observers
-        judged = _Judged(observer, bounded, every, real, predicted, None if left_open is None else 0.0)
+        judged = _Decided(observer, bounded, every, real, predicted, None if left_open is None else 0.0)
         shares: dict[int | None, tuple[int, ...]] = {}
         for law in laws:
             origin = tree.origin(law.node, chapter.ordinal)
@@ -334,7 +334,7 @@ class _Tally:
 
 
 @dataclass
-class _Judged:
+class _Decided:
     """What an observer learns: of all histories, of those that somebody had, and of those that are predicted."""
 
     observer: str

@@ -184,7 +184,7 @@ def distribution_since(
         if not any(row) and symbol in secrets:
             row[secrets[symbol]] = 1
         of_secrets.append(shares(row if any(row) else totals, OF_SECRETS))
-    return _law(of_secrets, table, since.stayed, since.left, same)
+    return _distribution(of_secrets, table, since.stayed, since.left, same)
 
 
 def distribution_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -> MoveDistribution:
@@ -200,7 +200,7 @@ def distribution_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -
     """
     a = len(counts) // secrets
     stays = [tuple(OF_SECRETS if s == t else 0 for t in range(secrets)) for s in range(secrets)]
-    return _law(stays, _by_secret(counts, a), rows.stayed, rows.left, tuple(range(a)))
+    return _distribution(stays, _by_secret(counts, a), rows.stayed, rows.left, tuple(range(a)))
 
 
 def _alike(stayed: Table, left: Table, same: tuple[int | None, ...]) -> tuple[Table, Table]:
@@ -220,7 +220,7 @@ def _by_secret(counts: Sequence[int], a: int) -> list[Sequence[int]]:
     return [counts[start : start + a] for start in range(0, len(counts), a)]
 
 
-def _law(
+def _distribution(
     of_secrets: Sequence[tuple[int, ...]],
     table: Sequence[Sequence[int]],
     stayed: Table,

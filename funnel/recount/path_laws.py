@@ -68,10 +68,10 @@ class PathDistributions:
     def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryDistribution]]]:
         """Every version with the laws of the histories that its people had; each has to be read to its end."""
         for chapter in self._tree.chapters:
-            yield chapter, self._laws(chapter)
+            yield chapter, self._distributions(chapter)
             self._ends = {n: end for n, end in self._ends.items() if self._last[n] > chapter.ordinal}
 
-    def _laws(self, chapter: Chapter) -> Iterator[HistoryDistribution]:
+    def _distributions(self, chapter: Chapter) -> Iterator[HistoryDistribution]:
         children: dict[int, list[tuple[int, int]]] = {}
         for place, (parent, y) in enumerate(zip(chapter.parents, chapter.drawn, strict=True)):
             if chapter.first + place in self._last:

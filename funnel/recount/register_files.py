@@ -144,14 +144,14 @@ def read_entries(database: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -
     for folder in folders:
         entry = read_entry(database, folder)
         try:
-            laws = _laws(entry, entries)
+            laws = _distributions(entry, entries)
         except DataError as error:
             raise damaged(folder / ENTRY, f"has noisy tables that cannot be read: {error}") from None
         entries.append(replace(entry, chapter=replace(entry.chapter, laws=laws)) if laws else entry)
     return tuple(entries)
 
 
-def _laws(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveDistribution]:
+def _distributions(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveDistribution]:
     chapter, found = entry.chapter, {}
     known = {one.chapter.name: one for one in earlier}
     for since in () if entry.moves is None else entry.moves.since:

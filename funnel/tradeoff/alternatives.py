@@ -141,7 +141,7 @@ def alternatives(
             cache,
             progress,
         )
-        made = [_told(table, found.nats, None) for table, found in zip(tables, kept, strict=True)]
+        made = [_with_utility(table, found.nats, None) for table, found in zip(tables, kept, strict=True)]
     else:
         kept = remembered(
             _kept,
@@ -153,7 +153,7 @@ def alternatives(
             progress,
         )
         made = [
-            _told(
+            _with_utility(
                 table, _part_of(found.nats, utility.whole(table.joint)), found.nats if utility == INFORMATION else None
             )
             for table, found in zip(tables, kept, strict=True)
@@ -186,7 +186,7 @@ def _part_of(utility: float | None, whole: float) -> float | None:
     return None if utility is None or whole == 0 else min(1.0, utility / whole)
 
 
-def _told(table: Table, kept: float | None, nats: float | None) -> Alternative:
+def _with_utility(table: Table, kept: float | None, nats: float | None) -> Alternative:
     return Alternative(**{**vars(table.said), "kept": kept, "nats": nats, "entropy": table.joint.entropy})
 
 
