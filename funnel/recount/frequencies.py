@@ -37,6 +37,8 @@ _NUMBERS = ("epsilon", "epsilon_counts", "delta", "beta", "spent", "scale")
 
 WIDEST = 1e5
 """The largest scale of noise of a release: the smallest epsilon of a spec is 10^-4, of which counts have a quarter."""
+NARROWEST = 0.05
+"""The smallest scale: the largest epsilon of a spec is 20. What it proves of smaller ones takes long to decide."""
 MOST_RECORDS = 10**12
 """More than a count of any release is, with its noise."""
 
@@ -115,8 +117,8 @@ class PublicFrequencies:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
         # What is proven of them would take hours.
-        if not 0 < found.scale <= WIDEST or any(abs(count) > MOST_RECORDS for row in noisy for count in row):
-            raise DataError("the public frequencies have wider noise, or more records, than any release")
+        if not NARROWEST <= found.scale <= WIDEST or any(abs(count) > MOST_RECORDS for row in noisy for count in row):
+            raise DataError("the public frequencies have wider or narrower noise, or more records, than any release")
         if len(noisy) != len(found.secret) or any(len(row) != len(found.inputs) for row in noisy) or not found.inputs:
             raise DataError("the public counts do not fit the values that they are said to be of")
         return found

@@ -78,7 +78,15 @@ def connect() -> duckdb.DuckDBPyConnection:
     PipelineError
         If DuckDB is not installed.
     """
-    return _database(os.getpid()).cursor()
+    database = _database(os.getpid())
+    try:
+        found = database.cursor()
+        found.execute("SELECT 1").fetchall()
+    except failure():
+        # What ends a database for good, such as a full disk, is of one reading and not of those after it.
+        _database.cache_clear()
+        found = _database(os.getpid()).cursor()
+    return found
 
 
 @cache
@@ -105,6 +113,7 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
 
 def _end(process: int, database: duckdb.DuckDBPyConnection, folder: Path) -> None:
     if process == os.getpid():
+        _database.cache_clear()
         database.close()
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import io
 import math
+import os
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -490,6 +491,13 @@ class TestDamage:
         monkeypatch.setattr(recount_rows, "_database", recount_rows._database.__wrapped__)
         with pytest.raises(PipelineError, match="funnel\\[pipeline\\]"):
             recount(spec_of(tmp_path, "t.parquet"))
+
+    def test_a_database_that_has_ended_is_opened_again(self, tmp_path: Path) -> None:
+        pq.write_table(pa.table({"s": ["a", "b"], "u": ["x", "y"]}), tmp_path / "t.parquet")
+        before = recount(spec_of(tmp_path, "t.parquet"))
+        # As after an error that is fatal to it.
+        recount_rows._database(os.getpid()).close()
+        assert recount(spec_of(tmp_path, "t.parquet")) == before
 
 
 class TestManyFiles:
