@@ -165,7 +165,7 @@ def page(rows: list[Row]) -> str:
         f"random {_OTHERS:.0%} of the table, and the release is of the rest. *Wholly true*: the expected share of",
         "records published with all their values, with `attribute` the income included. *Beyond*: the share of the",
         "people about whose income a published record tells an observer more than ε = 1 who knows that column of",
-        "them, if whoever can stand where the observer learns most does; from the exact counts of the source, also",
+        "them, in the worst order of the people in each class; from the exact counts of the source, also",
         "under noise, where the bound is for the noisy counts.",
         "",
         *table(head, map(cells, rows)),
