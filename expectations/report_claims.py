@@ -177,7 +177,8 @@ def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformat
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
         if (certificate := row["certificate"]) is not None:
-            kind = "unchanged" if counted else "kept"
+            by_class = laws.recount.published_columns[-1:] == ("record_class",)
+            kind = ("classes" if by_class else "unchanged") if counted else "kept"
             yield claim("certificate", certificate["of"] == kind, f"is not of records {kind}")
             gap, most = certificate["gap"], round(row["share"] + certificate["gap"], 12)
             digits = near("digits", most, most, step) if kind == "kept" else same("digits", gap, float(f"{gap:.0e}"))

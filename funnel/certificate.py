@@ -6,6 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+_READS = {
+    "unchanged": "keeps values as they are and tables right on average",
+    "classes": "moves whole records by their class alone and keeps tables right on average",
+}
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -13,15 +18,16 @@ class Certificate:
 
     Attributes
     ----------
-    of : "kept" or "unchanged"
+    of : "kept", "unchanged" or "classes"
         "kept": of protocols that read the same, as a share of what there is of the utility, such as H(X).
         "unchanged": of protocols that keep values as they are and tables right on average, as a share of the records
-        that stay unchanged, with the weights that were asked for.
+        that stay unchanged, with the weights that were asked for. "classes": the same, of protocols that move whole
+        records by their class alone.
     gap : float
         From 0 to 1.
     """
 
-    of: Literal["kept", "unchanged"]
+    of: Literal["kept", "unchanged", "classes"]
     gap: float
 
     @classmethod
@@ -35,11 +41,10 @@ class Certificate:
 
     def sentence(self, share: float) -> str:
         """What it says beside the share that the protocol keeps."""
-        if self.of == "unchanged":
+        if self.of != "kept":
             return (
-                "no protocol that keeps values as they are and tables right on average leaves more than "
-                f"{_rounded_up(100 * self.gap, 2):.2f} points more of the records unchanged, with the weights that it "
-                "was asked for"
+                f"no protocol that {_READS[self.of]} leaves more than {_rounded_up(100 * self.gap, 2):.2f} points more "
+                "of the records unchanged, with the weights that it was asked for"
             )
         most, gap = (_rounded_up(100 * one, 1) for one in (share + self.gap, self.gap))
         return f"no protocol that reads the same keeps more than {most:.1f}%, {gap:.1f} points more"

@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 from typing import Protocol as Interface
 
 import numpy as np
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.certificate import Certificate
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
@@ -388,7 +389,7 @@ class _Fitting:
             fitted.bound,
             fitted.finished,
             unchanged=unchanged(joint, protocol).share if protocol.is_invariant else None,
-            certificate=_certificate(fitted, utility, share),
+            certificate=_certificate(joint, fitted, utility, share),
         )
 
     def _steps(self, name: str) -> Progress:
@@ -403,8 +404,9 @@ class _Fitting:
         return PlanRow(name, mechanism(name).reads_secret, None, None, None, level, seconds, str(error))
 
 
-def _certificate(fitted: Fitted, utility: float, share: float) -> Certificate | None:
+def _certificate(joint: Joint, fitted: Fitted, utility: float, share: float) -> Certificate | None:
     """Of records unchanged, where the protocol was made for these, else of the utility."""
     if fitted.unchanged_gap is not None:
-        return Certificate("unchanged", min(1.0, max(0.0, fitted.unchanged_gap)))
+        of: Literal["classes", "unchanged"] = "classes" if CLASS_COLUMN in joint.inputs.columns else "unchanged"
+        return Certificate(of, min(1.0, max(0.0, fitted.unchanged_gap)))
     return None if fitted.bound is None else Certificate.of_utility(utility, fitted.bound, share)

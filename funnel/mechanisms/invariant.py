@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
@@ -60,9 +59,8 @@ class Invariant(Mechanism):
         found = optimal(
             joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged", weights=self.weights
         )
-        # Its bound is one on records unchanged, not on I(X;Y); of classes of records it says nothing of the records.
-        gap = None if CLASS_COLUMN in joint.inputs.columns else found.gap
-        return Fitted(found.protocol, None, found.finished, gap)
+        # Its bound is one on records unchanged, not on I(X;Y).
+        return Fitted(found.protocol, None, found.finished, found.gap)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """Some tables of all inputs by all outputs."""

@@ -54,8 +54,12 @@ _NOT_DRAWN = """What stands under {published} was not changed at random: the sam
 alike, which is enough to protect the secret: {secret}."""
 _BEST_KEPT = """Of {what} the protocol keeps {share}%: under the same promise, no protocol that reads the same keeps \
 more than {most}%, {gap} points more."""
-_BEST_UNCHANGED = """Under the same promise, no protocol that keeps values as they are and tables right on average \
+_BEST_UNCHANGED = """Under the same promise, no protocol that {reads} \
 leaves more than {gap} points more of the records unchanged, with the weights that it was asked for."""
+_BEST_READS = {
+    "unchanged": "keeps values as they are and tables right on average",
+    "classes": "moves whole records by their class alone and keeps tables right on average",
+}
 _BEST_UNKNOWN = "By how much another protocol could be better is not known."
 _BEST_OF = {
     "information": "the information in the published columns",
@@ -302,8 +306,8 @@ def _near_best(found: Json | None) -> str:
     if found is None:
         return _BEST_UNKNOWN
     share, gap = (100 * Fraction(str(found[part])) for part in ("share", "gap"))
-    if found["of"] == "unchanged":
-        return _BEST_UNCHANGED.format(gap=_decimals_above(gap, 2))
+    if found["of"] in _BEST_READS:
+        return _BEST_UNCHANGED.format(reads=_BEST_READS[found["of"]], gap=_decimals_above(gap, 2))
     most, more = _decimals_above(share + gap, 1), _decimals_above(gap, 1)
     return _BEST_KEPT.format(what=_BEST_OF[found["utility"]], share=f"{float(share):.1f}", most=most, gap=more)
 

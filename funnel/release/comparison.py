@@ -15,10 +15,11 @@ class CertificatePart(Part):
     """By how much another protocol could be better at most: `funnel.certificate.Certificate`.
 
     ``of`` is "kept" where ``gap`` is a share of what there is of the utility, of protocols that read the same;
-    "unchanged" where it is one of the records, as they are weighted, of protocols that keep values as they are.
+    "unchanged" where it is one of the records, as they are weighted, of protocols that keep values as they are;
+    "classes" where it is one of whole records, of protocols that move them by their class alone.
     """
 
-    of: Literal["kept", "unchanged"]
+    of: Literal["kept", "unchanged", "classes"]
     gap: Probability
 
 

@@ -61,7 +61,7 @@ class NearBest(_Named):
     ``share`` is what the protocol keeps of what there is of the ``utility`` that it was chosen by.
     """
 
-    of: Literal["kept", "unchanged"]
+    of: Literal["kept", "unchanged", "classes"]
     gap: Probability
     utility: Literal["information", "variance", "estimation"]
     share: Probability

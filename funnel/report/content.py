@@ -134,8 +134,8 @@ class PlanLine:
         if self.certificate is None or self.share is None:
             return None
         gap = self.certificate.gap
-        if self.certificate.of == "unchanged":
-            return Certificate("unchanged", min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
+        if self.certificate.of != "kept":
+            return Certificate(self.certificate.of, min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
         return Certificate("kept", max(0.0, round(laws.share_above(self.share + gap) - laws.nats(self.share), 12)))
 
     @property

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, EXCHANGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import CLASSED, COUNTED, EXCHANGED_PROTOCOL, OTHER_BOUND
 
 PLANNING = [
+    Mutant(
+        "a certificate of classes told of all protocols",
+        "that no protocol at all keeps more records, where that is proven of those alone that read classes",
+        "funnel.planning",
+        'of: Literal["classes", "unchanged"] = "classes" if CLASS_COLUMN in joint.inputs.columns else "unchanged"',
+        'of: Literal["classes", "unchanged"] = "unchanged"',
+        "report and counts",
+        CLASSED,
+    ),
     Mutant(
         "flow passes twice the bound",
         "a protocol of twice the bound",

@@ -75,6 +75,11 @@ def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
         "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
         "the records unchanged, with the weights that it was asked for"
     )
+    by_class = dataclasses.replace(row, finished=True, certificate=Certificate("classes", 0.00042))
+    assert PlanLine.of(by_class).optimum == (
+        "no protocol that moves whole records by their class alone and keeps tables right on average leaves more than "
+        "0.05 points more of the records unchanged, with the weights that it was asked for"
+    )
     # A bound that rounding leaves below what is kept is taken for as much.
     assert Certificate.of_utility(0.5, 0.4999, 0.25) == Certificate("kept", 0.0)
     # Of nothing that is kept anything may be possible, and a limit is never rounded down.
