@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.single_columns`` asks of a protocol over the classes of twelve columns of Adult that it is within
 LIP 1 for observers of the record, and within SRLIP at several budgets for those who know any one of the columns. Such
-an observer sees a record that agrees with the value they know, which is the person's own or that of a donor, or one that
+an observer sees a record that agrees with the value they know, the person's own or that of a donor, or one that
 does not agree. Donors are each as likely, whatever columns people have, which makes all conditions linear; HiGHS has
 the optimum. Writes ``benchmarks/results/single-columns.json`` and ``single-columns.md``.
 """
