@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
-
-import numpy as np
 
 from funnel import measures
 from funnel.confidence import ConfidenceSet, confidence_set
@@ -118,15 +115,6 @@ class Findings(DistributionFindings):
     history: FoundHistory | None = None
     drift: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values; an infinite level and an undefined lift become None."""
-        content = asdict(self)
-        for name in ("level", "plain_level", "robust_level", "robust_lift_level", "proven_level"):
-            if content[name] is not None and math.isinf(content[name]):
-                content[name] = None
-        content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
-        return content
-
 
 @dataclass(frozen=True, eq=False)
 class Audited:
@@ -179,7 +167,7 @@ class Audited:
         drawn = DrawnCounts.of_pairs(pair_counts)
         rows = drawn.n
         law = distribution_findings(frequencies.joint, protocol, guarantee, alpha, utility)
-        if frequencies.protection == "noise":
+        if frequencies.kind.is_noisy:
             return cls(frequencies, law, rows, None, None, history, drawn.by_output)
         outside = _outside(drawn, history)
         consistency = draw_consistency(drawn, drawn_with or protocol)
@@ -228,7 +216,7 @@ def audit_release(
     else:
         law = distribution_findings(joint, protocol, guarantee, alpha, utility)
     drawn = DrawnCounts.of_pairs(pair_counts)
-    noisy = audited is not None and audited.frequencies.protection == "noise"
+    noisy = audited is not None and audited.frequencies.kind.is_noisy
     return Findings(
         **{part.name: getattr(law, part.name) for part in fields(DistributionFindings)},
         rows=drawn.n,

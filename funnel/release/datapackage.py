@@ -14,7 +14,6 @@ from funnel.release.csv_cells import RULE, guarded
 from funnel.release.handouts.number_table import DrawnColumn, drawn_columns
 from funnel.release.privacy_block import (
     KEY,
-    UNPROTECTED,
     BehindFrequencies,
     Confidence,
     DisclosureControl,
@@ -33,11 +32,6 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
-PROTECTED = {
-    "none": UNPROTECTED,
-    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
-    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
-}
 DRAWN = (
     "a number drawn within what the published value stands for, every one alike: it is a function of the published "
     "values alone, made without the true number, and is not that number."
@@ -252,10 +246,10 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
 
 def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
-    noise = protection.protection == "noise"
+    noise = protection.kind.is_noisy
     return BehindFrequencies(
         protection=protection.protection,
-        meaning=PROTECTED[protection.protection],
+        meaning=protection.kind.meaning,
         path="frequencies.json" if noise else None,
         hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
         epsilon=protection.epsilon,

@@ -98,7 +98,7 @@ def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
         if column in spec.secret:
             yield f'[recode] {column!r} is secret, and bins = "auto" finds what to publish; list its edges'
         ranged = column in spec.numbers and spec.numbers[column].range is not None
-        if spec.frequencies.protection == "noise" and not ranged:
+        if spec.frequencies.kind.is_noisy and not ranged:
             yield (
                 f'[recode] bins = "auto" of {column!r} is made of its range alone where noise protects the '
                 f"frequencies; give range = [least, largest] under [numbers.{toml_key(column)}], or list the edges"
@@ -220,4 +220,4 @@ def _names_other(spec: ReleaseSpec, column: str) -> bool:
         return spec.recode[column].other in (*listed, *spec.recode[column].group_of)
     if column in spec.categories or spec.recode[column].minimum_count is not None:
         return True
-    return spec.frequencies.protection == "noise" and not spec.has_bins(column)
+    return spec.frequencies.kind.is_noisy and not spec.has_bins(column)

@@ -196,7 +196,7 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
     numbers = [value for value in vars(found).values() if isinstance(value, float)]
     numbers += [
-        found.confidence.radius,
+        found.radius,
         found.consistency.p_value,
         *laws.lifts(found.lift).ravel(),
         *laws.p_secret,
