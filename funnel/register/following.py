@@ -31,8 +31,8 @@ from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
-from funnel.register.noted import DrawnPeople
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
+from funnel.register.preparing import DrawnPeople
 from funnel.register.register import Register
 from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
