@@ -115,21 +115,17 @@ def follow(
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
     drawing = drawing_protocol(found)
-    record = History.model_validate(
-        {
-            "people": "same",
-            "register": register.name,
-            "name": found.version,
-            "given": register.head_sha256,
-            "target": protocol.digest,
-            "drawing": drawing.digest,
-            # Of the people of the version; what is followed besides is expected and nobody has it.
-            "histories": found.histories if expected is None else len(np.unique(found.observed.nodes)),
-            "level": found.level.value,
-            "moved": found.moved,
-            "outside": found.outside,
-            "reserve": found.reserve,
-        }
+    record = History.like(
+        found,
+        people="same",
+        register=register.name,
+        name=found.version,
+        given=register.head_sha256,
+        target=protocol.digest,
+        drawing=drawing.digest,
+        # Of the people of the version; what is followed besides is expected and nobody has it.
+        histories=found.histories if expected is None else len(np.unique(found.observed.nodes)),
+        level=found.level.value,
     )
     if isinstance(decision, TakeOver):
         _require_same(decision, record)

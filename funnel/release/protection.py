@@ -112,7 +112,7 @@ class ProtectedCounts(Protection):
     @property
     def public(self) -> Protection:
         """What of it is public."""
-        return Protection.model_validate(self.model_dump(include=set(Protection.model_fields)))
+        return Protection.like(self)
 
 
 def numbers_of(frequencies: Frequencies) -> dict[str, Any]:

@@ -209,7 +209,7 @@ LINES = {
     ),
     "changed before alone": (
         "funnel.register.following",
-        "had[there] |= had_changed | differs(law, cell, joint, now[there])",
+        "had[there] |= had_changed | differs(law, cell, self._joint, cells[there])",
         "had[there] |= had_changed",
     ),
     "who changed is forgotten": (

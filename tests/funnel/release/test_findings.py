@@ -10,7 +10,7 @@ import pytest
 
 import funnel
 from funnel.errors import DataError
-from funnel.findings import Findings, audit_release
+from funnel.findings import DrawnRelease, Findings, audit_release
 from funnel.findings.followed import ExpectedHistory, FoundHistory
 from funnel.joint import Joint
 from funnel.planning import plan
@@ -36,7 +36,7 @@ def findings(joint: Joint, protocol: Protocol, guarantee: str) -> Findings:
     b, a = protocol.size
     pairs = np.zeros((a + 1, b), dtype=np.int64)
     pairs[np.arange(a), protocol.weights.argmax(axis=0)] = joint.counts.sum(axis=0)
-    return audit_release(joint, protocol, funnel.parse_guarantee(guarantee), pairs)
+    return audit_release(joint, DrawnRelease(protocol, funnel.parse_guarantee(guarantee), pairs))
 
 
 @pytest.mark.parametrize("text", ["lip:0.5", "ldp:1", "alip:1.3,0.7", "mi:0.05", "chi2-lift:1,1", "rldp:2"])
