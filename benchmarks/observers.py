@@ -236,7 +236,7 @@ def released(waves: Sequence[tuple[str, pa.Table]], case: Case) -> list[Figures]
         for _, table in waves:
             pq.write_table(table, folder / "wave.parquet")
             told, _ = run_release(ReleaseSpec.load(folder / "panel.toml"), again=False, rotate=False)
-            findings = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).found_history
+            findings = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).history
             assert findings is not None
             kept.append((findings.share, findings.share_alone))
         spec = ReleaseSpec.load(folder / "panel.toml")

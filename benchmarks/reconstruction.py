@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.attacks import NODES, Conditions, recovered, told_by_two
 from funnel import LIP, Joint, Protocol, fit
-from funnel.findings import Audited
+from funnel.findings import Audited, DrawnRelease
 from funnel.frequencies import Frequencies
 from funnel.joint import FloatArray
 from funnel.release.coarse import coarsened
@@ -117,7 +117,7 @@ def published(joint: Joint, protocol: Protocol) -> PublicRelease:
     """All public figures; as many draws of every kind as the weights let expect, for they are published anyway."""
     pairs = np.zeros((len(protocol.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
     pairs[:-1] = np.round(joint.p_input[:, np.newaxis] * joint.n * protocol.matrix.T)
-    audited = Audited.of(Frequencies(joint, "none"), protocol, GUARANTEE, pairs)
+    audited = Audited.of(Frequencies(joint, "none"), DrawnRelease(protocol, GUARANTEE, pairs))
     return PublicRelease.of(audited, protocol, GUARANTEE)
 
 

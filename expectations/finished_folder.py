@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
+from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
@@ -36,7 +37,7 @@ from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
-from funnel.release.findings import FindingsDocument, FoundHistoryPart
+from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words_document import WordsDocument
@@ -238,7 +239,7 @@ class FinishedFolder:
         return self.document.protocol if found is None else found.protocol
 
     @cached_property
-    def history(self) -> FoundHistoryPart | None:
+    def history(self) -> FoundHistory | None:
         """What the findings say of all versions together."""
         return FindingsDocument.read(self.folder.findings).history
 
@@ -332,7 +333,7 @@ class FinishedFolder:
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
             drawn=self.pairs.by_output.tolist(),
-            stated=self.history.model_dump(by_alias=True),
+            stated=asdict(self.history),
             snapshot=self.snapshot,
             key=self.key,
             protocol=self.protocol,

@@ -14,7 +14,6 @@ from funnel.findings import Audited
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
-from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import (
     certificate_of,
@@ -236,11 +235,7 @@ def _run_steps(
     if isinstance(decision, Draw):
         require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
     keep_keys(series.records.folder, decision.version, spec, taken)
-    warnings = _doubtful(spec, run.estimated.joint, prepared)
-    if (withdrawn := warning_of_withdrawn(earlier)) is not None:
-        warnings.append(withdrawn)
-    for warning in warnings:
-        tell(f"{WARNING}{warning}")
+    warnings = _doubtful(run, prepared)
     told, done, late = _release(run, prepared, decision)
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
@@ -290,13 +285,17 @@ def _prepare(run: Run) -> _Prepared:
     return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
 
 
-def _doubtful(spec: ReleaseSpec, counted: Joint, prepared: _Prepared) -> list[str]:
-    """What is doubtful about the estimate."""
-    guarantee, protocol = parse_guarantee(spec.guarantee.canonical), prepared.optimised.protocol
+def _doubtful(run: Run, prepared: _Prepared) -> list[str]:
+    """What is doubtful about the estimate, and which versions were withdrawn; the publisher is told at once."""
+    guarantee, protocol = parse_guarantee(run.spec.guarantee.canonical), prepared.optimised.protocol
     warnings = list(doubts(prepared.protected.frequencies.joint, guarantee))
-    if protocol.is_sparse and (worth := in_population(counted, protocol, guarantee)):
+    if protocol.is_sparse and (found := in_population(run.estimated.joint, protocol, guarantee)):
         # Only counts without noise make so wide a table.
-        warnings.append(worth.sentence)
+        warnings.append(found.sentence)
+    if (withdrawn := warning_of_withdrawn(run.earlier)) is not None:
+        warnings.append(withdrawn)
+    for warning in warnings:
+        tell(f"{WARNING}{warning}")
     return warnings
 
 
@@ -340,7 +339,7 @@ def _release(
             "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
             "rows": audited.rows,
             # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
-            "dropped": None if protection.protection == "noise" else snapshot.dropped,
+            "dropped": None if protection.kind.is_noisy else snapshot.dropped,
             "outside": audited.outside,
             "frequencies": protection.model_dump(),
             "history": history_summary(findings),

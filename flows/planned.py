@@ -56,7 +56,7 @@ def plan_answer(planned: SpecPlan) -> PlanAnswer:
 
 def _is_noisy(planned: SpecPlan) -> bool:
     """Whether all of it was made from noisy counts, so that values may be named."""
-    return planned.spec.frequencies.protection == "noise"
+    return planned.spec.frequencies.kind.is_noisy
 
 
 def _disclosed(planned: SpecPlan, found: RuleForecast, step: float, guarantee: Guarantee) -> str:

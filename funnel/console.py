@@ -37,18 +37,8 @@ _OFTEN = 5.0
 
 def frequencies_line(protection: Protection) -> str:
     """What protects the frequencies that everything public is made from, in one line."""
-    if protection.protection != "noise":
-        more = 'protection = "noise" in [frequencies] protects them.'
-        if protection.protection == "threshold":
-            return (
-                "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
-                "public files are made from the exact counts of the groups; two versions that differ by one person can "
-                f"give that person away. {more}"
-            )
-        return (
-            "FREQUENCIES ARE NOT PROTECTED: nothing but rounding protects the exact counts that all public files are "
-            f"made from; single people can be read from these. {more}"
-        )
+    if protection.kind.warning:
+        return protection.kind.warning
     unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
     return (
         f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, {protection.spent:g} "
@@ -104,7 +94,7 @@ def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:
 
 
 def _loud(protection: Protection) -> str:
-    return "" if protection.protection == "noise" else "bold red"
+    return "bold red" if protection.kind.warning else ""
 
 
 def json_line(content: dict[str, Any]) -> str:
@@ -239,7 +229,7 @@ class Console:
         self._out.print(Text(printable(said)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
-        about = "about " if protection.protection == "noise" else ""
+        about = "about " if protection.kind.is_noisy else ""
         self._out.print(
             Text(
                 f"{spec.title}\n{about}{joint.n:,} records; "

@@ -200,7 +200,7 @@ class ReleaseSpec(Section):
 
         Nothing in the source has a part in it, so it costs no epsilon.
         """
-        if self.frequencies.protection != "noise" or not self.automatic:
+        if not self.frequencies.kind.is_noisy or not self.automatic:
             return self
         made = {column: self.recode[column].with_edges(self.numbers[column].round_edges) for column in self.automatic}
         return self.model_copy(update={"recode": {**self.recode, **made}})
@@ -531,10 +531,10 @@ class ReleaseSpec(Section):
         if self.automatic:
             # What bins are chosen for.
             said["chosen for"] = [self.guarantee.canonical, self.utility]
-        if self.frequencies.protection == "noise":
+        if self.frequencies.kind.is_noisy:
             # What of the noise decides which values have a name.
             said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]
-        if self.frequencies.protection == "threshold":
+        if self.frequencies.kind.groups_values:
             # What values are grouped for.
             rules = self.disclosure
             said["rules"] = [

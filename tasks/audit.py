@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.findings import Audited, Findings, audit_release
+from funnel.findings import Audited, DrawnRelease, Findings, audit_release
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
@@ -34,30 +34,17 @@ def audit(
     what all versions together tell stands beside them.
     """
     tell("computing exact leakage")
-    guarantee = parse_guarantee(spec.guarantee.canonical)
     drawn = followed.drawn
-    alpha = spec.confidence.alpha
-    audited = Audited.of(
-        frequencies,
+    release = DrawnRelease(
         drawn.channel,
-        guarantee,
+        parse_guarantee(spec.guarantee.canonical),
         rows.pairs,
-        alpha,
-        drawn_with=drawn.drawing,
-        history=drawn.history,
-        utility=utility_for(spec, frequencies.joint.over_published(spec.publish)),
+        spec.confidence.alpha,
+        drawn.drawing,
+        drawn.history,
     )
-    findings = audit_release(
-        counted,
-        drawn.channel,
-        guarantee,
-        rows.pairs,
-        alpha,
-        drawn_with=drawn.drawing,
-        history=drawn.history,
-        drift=followed.drift,
-        audited=audited,
-        utility=utility_for(spec, counted.over_published(spec.publish)),
-    )
+    audited = Audited.of(frequencies, release, utility_for(spec, frequencies.joint.over_published(spec.publish)))
+    utility = utility_for(spec, counted.over_published(spec.publish))
+    findings = audit_release(counted, release, utility, drift=followed.drift, audited=audited)
     write_whole(folder.findings, findings_document(findings).to_bytes())
     return findings, audited

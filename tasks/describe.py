@@ -42,7 +42,7 @@ def describe(run: Run, draft: Draft) -> ReportContent:
         "csv": spec.output.csv,
         "keyed": spec.record_key is not None,
         "followed": drawn.is_followed,
-        "noise": protection.protection == "noise",
+        "noise": protection.kind.is_noisy,
         "numbers": bool(spec.drawn_columns),
         "classes": classes is not None,
         "shuffled": spec.output.shuffle,

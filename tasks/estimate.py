@@ -99,7 +99,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_secret_block)
     )
     units = None
-    if spec.follows_units and spec.frequencies.protection == "noise":
+    if spec.follows_units and spec.frequencies.kind.is_noisy:
         if of_record is None:
             raise ValueError("units that are followed have record keys")
         units = ordered_rows(snapshot, joint, of_record, tell).counts

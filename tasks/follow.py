@@ -20,7 +20,7 @@ from funnel.history.distributions import distributions_before
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.waves import Waves
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
 from funnel.pipeline.tasks.found_history import found_history
@@ -30,6 +30,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.predicting import predicted_people
+from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Prepared, Register
 from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
 from funnel.release.coarse import rounded_channel
@@ -114,21 +115,17 @@ def follow(
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
     drawing = drawing_protocol(found)
-    record = History.model_validate(
-        {
-            "people": "same",
-            "register": register.name,
-            "name": found.version,
-            "given": register.head_sha256,
-            "target": protocol.digest,
-            "drawing": drawing.digest,
-            # Of the people of the version; what is followed besides is expected and nobody has it.
-            "histories": found.histories if expected is None else len(np.unique(found.observed.nodes)),
-            "level": found.level.value,
-            "moved": found.moved,
-            "outside": found.outside,
-            "reserve": found.reserve,
-        }
+    record = History.like(
+        found,
+        people="same",
+        register=register.name,
+        name=found.version,
+        given=register.head_sha256,
+        target=protocol.digest,
+        drawing=drawing.digest,
+        # Of the people of the version; what is followed besides is expected and nobody has it.
+        histories=found.histories if expected is None else len(np.unique(found.observed.nodes)),
+        level=found.level.value,
     )
     if isinstance(decision, TakeOver):
         _require_same(decision, record)
@@ -295,30 +292,19 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
             tell,
             predicted=None if forecast is None else (forecast.nodes, forecast.outputs),
         )
-    return register.prepare(
-        noted,
+    terms = EntryTerms(
         series=spec.name,
         version=str(draft.decision.version),
         reserve=found.reserve,
         key_columns=spec.record_key,
         key_kinds=snapshot.key_kinds,
         fingerprint=secret.fingerprint,
-        noise=None if frequencies.noise is None else frequencies.noise.epsilon,
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
-        changes=frequencies.changes,
-        rows=frequencies.rows,
-        means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
-        left_open=_left_open(frequencies) if found.observed.limits is not None else None,
+        is_robust=found.observed.limits is not None,
         observers=tuple(one.observer for one in found.bounded_for),
     )
-
-
-def _left_open(frequencies: Frequencies) -> tuple[float, IntArray]:
-    """What a register keeps of noise, where the bound holds under every set of tables that it leaves open."""
-    if frequencies.noise is None or frequencies.noisy is None:
-        raise ValueError("only noise leaves anything open")
-    return frequencies.noise.beta, frequencies.noisy
+    return prepare_entry(register, noted, terms, frequencies)
 
 
 def _expected_after(followed: Followed, first: int) -> Expected | None:

@@ -17,6 +17,7 @@ from funnel.history.reached import ForObserver
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.register.following import DrawnPeople, drawn_people, follow_snapshot, observe
+from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Prepared, Register
 from funnel.release.files import FileRef, write_whole
 from funnel.release.snapshot import Snapshot
@@ -153,8 +154,7 @@ def draw(
 
 def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = "panel") -> Prepared:
     """Prepare the entry of what was drawn."""
-    return register.prepare(
-        drawn,
+    terms = EntryTerms(
         series=series,
         version=version,
         reserve=1.0,
@@ -163,6 +163,7 @@ def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = 
         fingerprint=KEY.fingerprint,
         observers=("transitions",),
     )
+    return prepare_entry(register, drawn, terms)
 
 
 def publish(

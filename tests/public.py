@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.findings import Audited
+from funnel.findings import Audited, DrawnRelease
 from funnel.findings.of_release import DistributionFindings
 from funnel.frequencies import Frequencies
 from funnel.frequencies.selection import NOTHING
@@ -39,7 +39,7 @@ def protection_of(frequencies: Frequencies, unprotected: int = 0) -> Protection:
 def public_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> PublicRelease:
     """What is published of these counts; one record of every kind is drawn."""
     pairs = np.ones((len(protocol.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
-    return PublicRelease.of(Audited.of(counted(joint), protocol, guarantee, pairs), protocol, guarantee)
+    return PublicRelease.of(Audited.of(counted(joint), DrawnRelease(protocol, guarantee, pairs)), protocol, guarantee)
 
 
 def audited_again(content: ReportContent, **changes: Any) -> ReportContent:

@@ -260,7 +260,7 @@ def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> Fl
             # Of units with several rows only the first ones are counted.
             return nothing
         symbols, most = said.inputs.symbols, bounds.upper.sum(axis=0) / rows
-    elif document.frequencies.protection == "noise":
+    elif document.frequencies.kind.is_noisy:
         return nothing
     else:
         symbols = document.prior.symbols

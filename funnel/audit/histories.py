@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from funnel.audit.check import Result, judged, unchecked
@@ -140,7 +141,7 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
     if stated is None:
         yield "what was found then says nothing of all versions together"
     else:
-        yield from stated_complaints(stated.model_dump(), this, since)
+        yield from stated_complaints(asdict(stated), this, since)
 
 
 def _holds(found: RegisterHistories, history: History) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funnel.disclosure.rules import Disclosure
+from funnel.settings.count_protection import PROTECTIONS, ProtectionName
 from funnel.settings.disclosure_rules import Rules
 from funnel.wording import listed, plain_number
 
@@ -58,10 +59,10 @@ def breaches_sentence(found: Disclosure) -> str:
     return "; ".join(said)
 
 
-def public_sentence(found: Disclosure, protection: str) -> str:
+def public_sentence(found: Disclosure, protection: ProtectionName) -> str:
     """What the public report says, with its full stop."""
     held = f"Disclosure control: {rules_sentence(found.rules)}"
-    if protection == "noise":
+    if PROTECTIONS[protection].is_noisy:
         # Of single counts noise leaves everybody in doubt, so what is left are values that nearly all have.
         certain = (
             "that any of this is broken" if found.passes else f"that this does not hold: {breaches_sentence(found)}"
@@ -87,7 +88,7 @@ def refusal(found: Disclosure, place: str) -> str:
     )
 
 
-def disclosure_content(found: Disclosure, protection: str, most: int = 100) -> dict[str, Any]:
+def disclosure_content(found: Disclosure, protection: ProtectionName, most: int = 100) -> dict[str, Any]:
     """All of it as JSON, with the values to group; **internal**."""
     return {
         "protection": protection,

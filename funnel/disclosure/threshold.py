@@ -26,7 +26,7 @@ def threshold_rules(spec: ReleaseSpec, by_class: bool = False) -> Rules:
 
 def class_rules(spec: ReleaseSpec) -> Rules:
     """The rules that classes of records keep: of a threshold, where there is one."""
-    return threshold_rules(spec, True) if spec.frequencies.protection == "threshold" else spec.rules_of(True)
+    return threshold_rules(spec, True) if spec.frequencies.kind.groups_values else spec.rules_of(True)
 
 
 def threshold_recode(spec: ReleaseSpec, counted: Joint) -> Suggestion | None:

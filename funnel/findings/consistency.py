@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, NonNegativeInt
 
 from funnel.drawn import DrawnCounts
 from funnel.joint import FloatArray, IntArray
@@ -32,10 +34,10 @@ class Consistency:
         Number of records with an output of weight zero.
     """
 
-    p_value: float
-    worst_input: int
-    tests: int
-    impossible: int
+    p_value: Annotated[float, Field(ge=0, le=1)]
+    worst_input: NonNegativeInt
+    tests: NonNegativeInt
+    impossible: NonNegativeInt
 
 
 def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) -> Consistency:

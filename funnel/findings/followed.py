@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Name = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -20,11 +26,11 @@ class ExpectedObserver:
         Share of the expected people for whom something that can be published now is outside the bound.
     """
 
-    observer: str
+    observer: _Name
     bounded: bool
-    level: float | None
-    of_all: float | None
-    outside: float
+    level: NonNegativeFloat | None
+    of_all: NonNegativeFloat | None
+    outside: _Share
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,10 @@ class ExpectedHistory:
     unpredicted, silent : int
         People who really have another history, and those of them who are drawn from what tells nothing; internal.
     truth : float or None
-        Largest level for whoever knows the true counts and changes, infinite where something is ruled out; internal,
-        as all that follows. None where it was not computed.
+        Largest level for an observer who knows the true counts and changes; internal, as all that follows. None where
+        it is infinite, since something is ruled out, and where it was not computed.
     beyond : float or None
-        Share of the answers that are beyond the bound for them.
+        Share of the answers that are beyond the bound for them; None where it was not computed.
     open_people : float or None
         Where the bound holds under every set of tables that noise leaves open: the share of the expected people whose
         history may be outside by itself under one of these, and who draw from what tells nothing. Public.
@@ -60,20 +66,20 @@ class ExpectedHistory:
         The same for each observer of whom it is known by public tables. Public.
     """
 
-    histories: int
-    level: float
-    moved: float
-    outside: float
-    others: float
-    unpredicted: int
-    silent: int
+    histories: PositiveInt
+    level: NonNegativeFloat
+    moved: _Share
+    outside: _Share
+    others: _Share
+    unpredicted: NonNegativeInt
+    silent: NonNegativeInt
     truth: float | None = None
-    beyond: float | None = None
+    beyond: _Share | None = None
     tables: float | None = None
-    tables_beyond: float | None = None
-    tables_moved: int | None = None
-    tables_people: int | None = None
-    open_people: float | None = None
+    tables_beyond: _Share | None = None
+    tables_moved: NonNegativeInt | None = None
+    tables_people: NonNegativeInt | None = None
+    open_people: _Share | None = None
     observers: tuple[ExpectedObserver, ...] = ()
 
 
@@ -98,12 +104,12 @@ class FoundObserver:
         is ruled out.
     """
 
-    observer: str
+    observer: _Name
     bounded: bool
-    level: float | None
-    moved: int
-    outside: int
-    moved_level: float | None
+    level: NonNegativeFloat | None
+    moved: NonNegativeInt
+    outside: NonNegativeInt
+    moved_level: NonNegativeFloat | None
 
     @property
     def of_all(self) -> float | None:
@@ -159,25 +165,25 @@ class FoundHistory:
     """
 
     register: str
-    versions: int
-    histories: int
-    known: int
-    forgotten: int
-    channels: int
-    level: float
-    level_ratio: str | None
+    versions: PositiveInt
+    histories: PositiveInt
+    known: NonNegativeInt
+    forgotten: NonNegativeInt
+    channels: PositiveInt
+    level: NonNegativeFloat
+    level_ratio: Annotated[str, Field(pattern=r"^[0-9]+/[1-9][0-9]*$")] | None
     worst: tuple[tuple[str, str], ...]
     worst_output: str
     worst_secret: str
-    moved: int
-    outside: int
-    reserve: float
+    moved: NonNegativeInt
+    outside: NonNegativeInt
+    reserve: Annotated[float, Field(gt=0, le=1)]
     utility: float
     alone: float
     bound: float
     entropy: float
-    units: int | None = None
-    moved_level: float | None = None
+    units: PositiveInt | None = None
+    moved_level: NonNegativeFloat | None = None
     expected: ExpectedHistory | None = None
     observers: tuple[FoundObserver, ...] = ()
 

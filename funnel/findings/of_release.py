@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Self
-
-import numpy as np
 
 from funnel import measures
 from funnel.confidence import ConfidenceSet, confidence_set
@@ -118,14 +116,51 @@ class Findings(DistributionFindings):
     history: FoundHistory | None = None
     drift: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values; an infinite level and an undefined lift become None."""
-        content = asdict(self)
-        for name in ("level", "plain_level", "robust_level", "robust_lift_level", "proven_level"):
-            if content[name] is not None and math.isinf(content[name]):
-                content[name] = None
-        content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
-        return content
+
+@dataclass(frozen=True, eq=False)
+class DrawnRelease:
+    """What an audit is about: a protocol with its declared bound, and the records that were drawn.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    guarantee : Guarantee
+        The declared bound.
+    pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
+        Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
+    alpha : float
+        Significance of the confidence set around the joint law.
+    drawn_with : Protocol, optional
+        What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
+    history : FoundHistory, optional
+        What all versions together tell.
+    """
+
+    protocol: Protocol
+    guarantee: Guarantee
+    pair_counts: IntArray | DrawnCounts
+    alpha: float = 0.05
+    drawn_with: Protocol | None = None
+    history: FoundHistory | None = None
+
+    @cached_property
+    def drawn(self) -> DrawnCounts:
+        """The drawn records."""
+        return DrawnCounts.of_pairs(self.pair_counts)
+
+    @property
+    def outside(self) -> int:
+        """Records whose input was outside the alphabet; the forgotten are drawn as if they were, and are not."""
+        return self.drawn.outside - (0 if self.history is None else self.history.forgotten)
+
+    @property
+    def consistency(self) -> Consistency:
+        """Whether the records look like draws."""
+        return draw_consistency(self.drawn, self.drawn_with or self.protocol)
+
+    def under(self, joint: Joint, utility: Utility) -> DistributionFindings:
+        """What the protocol reveals under a law."""
+        return distribution_findings(joint, self.protocol, self.guarantee, self.alpha, utility)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,48 +191,29 @@ class Audited:
     drawn: IntArray
 
     @classmethod
-    def of(
-        cls,
-        frequencies: Frequencies,
-        protocol: Protocol,
-        guarantee: Guarantee,
-        pair_counts: IntArray | DrawnCounts,
-        alpha: float = 0.05,
-        *,
-        drawn_with: Protocol | None = None,
-        history: FoundHistory | None = None,
-        utility: Utility = INFORMATION,
-    ) -> Self:
-        """Audit a protocol under public frequencies; of the draws, only what they allow to be told.
+    def of(cls, frequencies: Frequencies, release: DrawnRelease, utility: Utility = INFORMATION) -> Self:
+        """Audit a release under public frequencies; of the draws, only what they allow to be told.
 
         Parameters
         ----------
         frequencies : Frequencies
-        protocol, guarantee, pair_counts, alpha, drawn_with, history, utility
-            As of `audit_release`.
+        release : DrawnRelease
+        utility : Utility
+            What the protocol was chosen by.
         """
-        drawn = DrawnCounts.of_pairs(pair_counts)
-        rows = drawn.n
-        law = distribution_findings(frequencies.joint, protocol, guarantee, alpha, utility)
-        if frequencies.protection == "noise":
-            return cls(frequencies, law, rows, None, None, history, drawn.by_output)
-        outside = _outside(drawn, history)
-        consistency = draw_consistency(drawn, drawn_with or protocol)
-        return cls(frequencies, law, rows, outside, consistency, history, drawn.by_output)
+        law, drawn = release.under(frequencies.joint, utility), release.drawn
+        noisy = frequencies.kind.is_noisy
+        outside, consistency = (None, None) if noisy else (release.outside, release.consistency)
+        return cls(frequencies, law, drawn.n, outside, consistency, release.history, drawn.by_output)
 
 
 def audit_release(
     joint: Joint,
-    protocol: Protocol,
-    guarantee: Guarantee,
-    pair_counts: IntArray | DrawnCounts,
-    alpha: float = 0.05,
+    release: DrawnRelease,
+    utility: Utility = INFORMATION,
     *,
-    drawn_with: Protocol | None = None,
-    history: FoundHistory | None = None,
     drift: Mapping[str, Any] | None = None,
     audited: Audited | None = None,
-    utility: Utility = INFORMATION,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
 
@@ -205,37 +221,24 @@ def audit_release(
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    protocol : Protocol
-    guarantee : Guarantee
-        The declared bound.
-    pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
-        Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
-    alpha : float
-        Significance of the confidence set around the joint law.
-    drawn_with : Protocol, optional
-        What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
-    history : FoundHistory, optional
-        What all versions together tell.
+    release : DrawnRelease
+    utility : Utility
+        What the protocol was chosen by.
     drift : mapping, optional
         How frequencies differ from the version before.
     audited : Audited, optional
         What was found under the public frequencies of this release.
-    utility : Utility
-        What the protocol was chosen by.
     """
-    if audited is not None and audited.frequencies.joint is joint:
-        law = audited.law
-    else:
-        law = distribution_findings(joint, protocol, guarantee, alpha, utility)
-    drawn = DrawnCounts.of_pairs(pair_counts)
-    noisy = audited is not None and audited.frequencies.protection == "noise"
+    same = audited is not None and audited.frequencies.joint is joint
+    law = audited.law if audited is not None and same else release.under(joint, utility)
+    noisy = audited is not None and audited.frequencies.kind.is_noisy
     return Findings(
         **{part.name: getattr(law, part.name) for part in fields(DistributionFindings)},
-        rows=drawn.n,
-        outside=_outside(drawn, history),
-        consistency=draw_consistency(drawn, drawn_with or protocol),
+        rows=release.drawn.n,
+        outside=release.outside,
+        consistency=release.consistency,
         proven_level=audited.law.level if audited is not None and noisy else None,
-        history=history,
+        history=release.history,
         drift=drift,
     )
 
@@ -286,11 +289,6 @@ def distribution_findings(
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
         explained=Explained.of(utility, published, protocol),
     )
-
-
-def _outside(drawn: DrawnCounts, history: FoundHistory | None) -> int:
-    # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
-    return drawn.outside - (0 if history is None else history.forgotten)
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.frequencies.widening import widened
 from funnel.joint import Joint
+from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
 from funnel.settings.protection_settings import FrequencySettings
 
 IntArray = npt.NDArray[np.int64]
@@ -64,7 +65,7 @@ class Frequencies:
     """
 
     joint: Joint
-    protection: Literal["none", "threshold", "noise"]
+    protection: ProtectionName
     noise: Noise | None = None
     noisy: IntArray | None = None
     spent: float = 0.0
@@ -76,7 +77,7 @@ class Frequencies:
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
         given = (self.noise is not None, self.noisy is not None, bounds is not None)
-        if any(given) != (self.protection == "noise") or not (all(given) or not any(given)):
+        if any(given) != self.kind.is_noisy or not (all(given) or not any(given)):
             raise SpecError("frequencies have noise and bounds where they are protected by noise, and nowhere else")
         if self.noise is None or self.noisy is None or bounds is None:
             if self.spent or self.epsilon or any(one is not None for one in (self.changes, self.rows, self.means)):
@@ -91,6 +92,11 @@ class Frequencies:
         noisy = self.noisy.astype(np.int64)
         noisy.setflags(write=False)
         object.__setattr__(self, "noisy", noisy)
+
+    @property
+    def kind(self) -> CountProtection:
+        """How the counts are protected, with its rules."""
+        return PROTECTIONS[self.protection]
 
     @property
     def part(self) -> float:
@@ -141,7 +147,7 @@ def protect(
     """
     if counted.bounds is not None:
         raise SpecError("these counts are noisy already; protect the exact ones")
-    if settings.protection != "noise":
+    if not settings.kind.is_noisy:
         return Frequencies(counted, settings.protection)
     spent = spent_with(settings, spent_before)
     wide = counted if values is None else widened(counted, values)

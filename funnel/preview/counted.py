@@ -91,7 +91,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     # As a release opens it: the digest of what is read of a database depends on the columns.
     source = open_source(spec.reading)
     workspace = spec.workspace_folder / spec.name
-    noisy = spec.frequencies.protection == "noise"
+    noisy = spec.frequencies.kind.is_noisy
     series = Series.of(spec) if noisy else None
     earlier = () if series is None else series.earlier
     waiting = None if series is None else series.held.waiting

@@ -170,7 +170,7 @@ def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: 
 
     Where noise protects the rows of units, it is the one of the release: other rows would have other noise.
     """
-    if not register.entries and not (spec.follows_units and spec.frequencies.protection == "noise"):
+    if not register.entries and not (spec.follows_units and spec.frequencies.kind.is_noisy):
         return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
     secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
     return secret.record_key(columns, read)

@@ -31,8 +31,8 @@ from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
-from funnel.register.noted import DrawnPeople
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
+from funnel.register.preparing import DrawnPeople
 from funnel.register.register import Register
 from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
@@ -131,15 +131,8 @@ def observe(
     O(n log n) time for n people of all versions, each file read once; memory grows with the versions, the histories and
     the different changes, not with people.
     """
-    a = len(joint.inputs)
-    cells = a * len(joint.secret)
     private_folder(work)
-    entries = register.entries
-    changed, moved = [Tally() for _ in entries], [Tally() for _ in entries]
-    last: set[int] = set()
-    histories, present = Tally(), Tally()
-    silent = np.zeros(a, dtype=np.int64)
-    known = 0
+    lookup = _LookUp(register, joint)
     with ExitStack() as stack:
         people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
         place = 0
@@ -152,58 +145,82 @@ def observe(
             people.add(rows)
             progress("looking up histories", place, 2 * snapshot.rows)
         placed = stack.enter_context(Spill(-(-snapshot.rows // bucket_rows), work))
-        before = [SortedFile(*register.people(entry.ordinal)) for entry in entries]
-        laws = [law for _, law in register.laws]
-        gone = None if register.forgotten is None else SortedFile(*register.forgotten)
         for sought, limit in zip(people.sorted(), limits(people.buckets), strict=True):
-            nodes = np.zeros(len(sought), dtype=np.int64)
-            latest = np.full(len(sought), -1, dtype=np.int64)
-            had, now = np.zeros(len(sought), dtype=bool), sought["cell"]
-            was = []
-            for ordinal, (file, law) in enumerate(zip(before, laws, strict=True)):
-                earlier = file.below(limit)
-                at = places(earlier, sought)
-                there = np.flatnonzero(at >= 0)
-                cell, had_changed = earlier["cell"][at[there]].astype(np.int64), earlier["changed"][at[there]] > 0
-                nodes[there], latest[there] = earlier["node"][at[there]], ordinal
-                had[there] |= had_changed | differs(law, cell, joint, now[there])
-                was.append((there, class_cells(cell, had_changed, len(law.inputs))))
-            now = class_cells(now, had, a)
-            for ordinal, (there, cell) in enumerate(was):
-                change = cell * (2 * cells) + now[there]
-                changed[ordinal].add(change)
-                moved[ordinal].add(change[latest[there] == ordinal])
-            last.update(np.unique(latest[latest >= 0]).tolist())
-            histories.add(nodes * a + sought["cell"] % a)
-            present.add(sought["cell"])
-            known += int(np.count_nonzero(latest >= 0))
-            if gone is not None:
-                among = places(gone.below(limit), sought) >= 0
-                silent += np.bincount(sought["cell"][among] % a, minlength=a)
-                nodes[among] = FORGOTTEN_NODE
+            nodes, had = lookup.found(sought, limit)
             _place(placed, sought["place"], nodes, had, bucket_rows)
-            progress("looking up histories", snapshot.rows + known, 2 * snapshot.rows)
+            progress("looking up histories", snapshot.rows + lookup.known, 2 * snapshot.rows)
         found = _write_nodes(work / HISTORIES, placed, snapshot)
-    codes, records = present.counts()
-    counted = np.zeros(cells, dtype=np.int64)
-    counted[codes] = records
-    if not np.array_equal(counted, joint.counts.ravel()):
-        raise DataError("the joint law is not that of the snapshot; run the release again")
-    codes, records = histories.counts()
-    by_class = {v: _changes(changed[v], 2 * cells) for v in sorted(last)}
-    observed = Observed(
-        joint,
-        _since(register, {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}),
-        codes // a,
-        codes % a,
-        records,
-        silent,
-        by_class=_since(register, by_class),
-    )
-    of_last = tuple(
-        changes_without_class(_changes(tally, 2 * cells), law, joint) for tally, law in zip(moved, laws, strict=True)
-    )
-    return People(observed, found, int(silent.sum()), known, of_last)
+    return lookup.people(found)
+
+
+class _LookUp:
+    """Who had which history in a register, counted while people are looked up, some at a time."""
+
+    def __init__(self, register: Register, joint: Joint) -> None:
+        self._register, self._joint, self._a = register, joint, len(joint.inputs)
+        self._cells = self._a * len(joint.secret)
+        self._before = [SortedFile(*register.people(entry.ordinal)) for entry in register.entries]
+        self._laws = [law for _, law in register.laws]
+        self._gone = None if register.forgotten is None else SortedFile(*register.forgotten)
+        self._changed, self._moved = ([Tally() for _ in self._before] for _ in range(2))
+        self._last: set[int] = set()
+        self._histories, self._present = Tally(), Tally()
+        self._silent = np.zeros(self._a, dtype=np.int64)
+        self.known = 0
+
+    def found(self, sought: PersonArray, limit: int | None) -> tuple[IntArray, BoolArray]:
+        """The history of everybody sought, with digests below a limit, and who changed by now; both are counted."""
+        nodes = np.zeros(len(sought), dtype=np.int64)
+        latest = np.full(len(sought), -1, dtype=np.int64)
+        had, cells = np.zeros(len(sought), dtype=bool), sought["cell"]
+        was = []
+        for ordinal, (file, law) in enumerate(zip(self._before, self._laws, strict=True)):
+            earlier = file.below(limit)
+            at = places(earlier, sought)
+            there = np.flatnonzero(at >= 0)
+            cell, had_changed = earlier["cell"][at[there]].astype(np.int64), earlier["changed"][at[there]] > 0
+            nodes[there], latest[there] = earlier["node"][at[there]], ordinal
+            had[there] |= had_changed | differs(law, cell, self._joint, cells[there])
+            was.append((there, class_cells(cell, had_changed, len(law.inputs))))
+        now = class_cells(cells, had, self._a)
+        for ordinal, (there, cell) in enumerate(was):
+            change = cell * (2 * self._cells) + now[there]
+            self._changed[ordinal].add(change)
+            self._moved[ordinal].add(change[latest[there] == ordinal])
+        self._last.update(np.unique(latest[latest >= 0]).tolist())
+        self._histories.add(nodes * self._a + cells % self._a)
+        self._present.add(cells)
+        self.known += int(np.count_nonzero(latest >= 0))
+        if self._gone is not None:
+            among = places(self._gone.below(limit), sought) >= 0
+            self._silent += np.bincount(cells[among] % self._a, minlength=self._a)
+            nodes[among] = FORGOTTEN_NODE
+        return nodes, had
+
+    def people(self, histories: FileRef) -> People:
+        """What was counted, once everybody is found; DataError if these are not the people of the joint law."""
+        joint, a, laws = self._joint, self._a, self._laws
+        codes, records = self._present.counts()
+        counted = np.zeros(self._cells, dtype=np.int64)
+        counted[codes] = records
+        if not np.array_equal(counted, joint.counts.ravel()):
+            raise DataError("the joint law is not that of the snapshot; run the release again")
+        codes, records = self._histories.counts()
+        by_class = {v: _changes(self._changed[v], 2 * self._cells) for v in sorted(self._last)}
+        observed = Observed(
+            joint,
+            _since(self._register, {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}),
+            codes // a,
+            codes % a,
+            records,
+            self._silent,
+            by_class=_since(self._register, by_class),
+        )
+        of_last = tuple(
+            changes_without_class(_changes(tally, 2 * self._cells), law, joint)
+            for tally, law in zip(self._moved, laws, strict=True)
+        )
+        return People(observed, histories, int(self._silent.sum()), self.known, of_last)
 
 
 def follow_snapshot(

@@ -12,20 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
-from funnel.frequencies.means import NoisyMeans
-from funnel.frequencies.moves import NoisyMoves
-from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
-from funnel.joint import IntArray, Joint
-from funnel.register.chapters import read_chapters, read_expected, write_chapter
+from funnel.joint import Joint
+from funnel.register.chapters import read_chapters, read_expected
 from funnel.register.entry import (
     ENTRY,
     FORGOTTEN,
@@ -33,17 +29,13 @@ from funnel.register.entry import (
     PEOPLE,
     ROWS,
     HeadEntry,
-    OpenPart,
     RegisterEntry,
     RegisterHead,
     ordinal_of,
 )
 from funnel.register.entry_files import of_another_funnel
-from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
-from funnel.release.document import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.frequencies_document import ChangesPart, MeansPart, RowsPart
 from funnel.source import file_digest
 
 REGISTERS, LOCK = "registers", "lock"
@@ -317,7 +309,7 @@ class Register:
         LedgerError
             If one is missing or another one.
         """
-        known = {(entry.series, entry.version): digest for entry, digest in self._with_digests()}
+        known = {(entry.series, entry.version): digest for entry, digest in self.with_digests()}
         for version, digest in published.items():
             if (series, version) not in known:
                 raise self._lost(
@@ -343,136 +335,6 @@ class Register:
                 f"the register {self.name} in {self.root} is older than what was published or forgotten since, as an "
                 "old backup is; what came after it would be forgotten: restore the newest backup"
             )
-
-    def prepare(
-        self,
-        noted: DrawnPeople,
-        *,
-        series: str,
-        version: str,
-        reserve: float,
-        key_columns: tuple[str, ...],
-        key_kinds: tuple[Literal["text", "number"], ...],
-        fingerprint: str,
-        noise: float | None = None,
-        people_counted: int | None = None,
-        changes: NoisyMoves | None = None,
-        expected: Expected | None = None,
-        rows: NoisyRows | None = None,
-        means: NoisyMeans | None = None,
-        left_open: tuple[float, IntArray] | None = None,
-        observers: tuple[str, ...],
-    ) -> Prepared:
-        """Write the entry of a version that is about to be published; whole and on disk when this returns.
-
-        Parameters
-        ----------
-        noted : DrawnPeople
-            Named ``"<series>/<version>"``; its files are moved into the entry.
-        series, version : str
-        reserve : float
-        key_columns, key_kinds : tuple of str
-        fingerprint : str
-            Of the release secret.
-        noise : float, optional
-            Epsilon of the noise in the counts of the chapter, where they have some.
-        people_counted : int, optional
-            Everybody in the version, where the counts of the chapter do not tell.
-        changes : NoisyMoves, optional
-            With noise: what the law of changes since all versions before is made of.
-        expected : Expected, optional
-            With noise: who is expected to have which history from then on.
-        rows : NoisyRows, optional
-            With noise, where people have several rows: what the law from a row to the next is made of.
-        means : NoisyMeans, optional
-            With noise, where values are as they are: what the answers of the version were put right by.
-        left_open : (float, ndarray of int64), optional
-            Where the bound holds under every set of tables that noise leaves open: beta, and counts with noise (c, a).
-        observers : tuple of str
-            For whom the version is bounded.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
-        LedgerError
-            If another entry waits.
-        """
-        if any(self.root.glob(f"{COMING}*")):
-            raise LedgerError(f"another entry of the register {self.name} waits to be settled; run the release again")
-        chapter = noted.chapter
-        joint, channel = chapter.joint, chapter.channel
-        numbers = {chapter: one.ordinal for one in self.entries for chapter in self.chapters_of(one.ordinal)}
-        exact = noise is None
-        counted = chapter.changes if chapter.by_class is None else chapter.by_class
-        since = {numbers[number]: one for number, one in counted.items()} if exact else {}
-        earlier = self._with_digests()
-        working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
-        try:
-            entry = RegisterEntry(
-                ordinal=len(earlier),
-                series=series,
-                version=version,
-                name=chapter.version,
-                secret=Symbols.of(joint.secret),
-                inputs=Symbols.of(joint.inputs),
-                outputs=Symbols.of(channel.outputs),
-                guarantee=chapter.guarantee,
-                observers=observers,
-                reserve=reserve,
-                mechanism=channel.mechanism,
-                channel=channel.digest,
-                key_columns=key_columns,
-                key_kinds=key_kinds,
-                fingerprint=fingerprint,
-                counts=tuple(map(tuple, joint.counts.tolist())),
-                units=None if noted.first is None else tuple(map(tuple, noted.first.counts.tolist())),
-                noise=noise,
-                changes=None if changes is None else ChangesPart.of(changes),
-                rows=None if rows is None else RowsPart.of(rows),
-                means=None if means is None else MeansPart.of(means),
-                left_open=None
-                if left_open is None
-                else OpenPart(beta=left_open[0], noisy=tuple(map(tuple, left_open[1].tolist()))),
-                first=chapter.first,
-                files=write_chapter(
-                    working,
-                    chapter,
-                    since if noted.within is None or not exact else {**since, len(earlier): noted.within},
-                    self.laws,
-                    expected,
-                ),
-                previous=earlier[-1][1] if earlier else None,
-            )
-            shutil.move(noted.people.checked(), working / PEOPLE)
-            if noted.unit_rows is not None:
-                shutil.move(noted.unit_rows.checked(), working / ROWS)
-            entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256
-            everybody = int(joint.counts.sum()) if people_counted is None else people_counted
-            known = HeadEntry(
-                folder=entry.folder,
-                entry=entry_sha256,
-                people=noted.people.sha256,
-                rows=None if noted.unit_rows is None else noted.unit_rows.sha256,
-                missing=everybody - noted.rows,
-            )
-            before = () if self.head is None else self.head.entries
-            head = self.following(
-                entries=(*before, known), forgotten=None if self.head is None else self.head.forgotten
-            )
-            head_sha256 = write_whole(working / HEAD, head.to_bytes()).sha256
-            sync_tree(working)
-            coming = self.root / f"{COMING}{entry.folder}"
-            working.rename(coming)
-            sync_folder(self.root)
-        except OSError as error:
-            raise OutputError(
-                f"the entry of the register {self.name} cannot be written to {error.filename or self.root}: "
-                f"{error.strerror or type(error).__name__}"
-            ) from error
-        finally:
-            remove_tree(working)
-        return Prepared(coming, entry, entry_sha256, head_sha256)
 
     def settle(self, prepared: Prepared) -> None:
         """Let the entry of a version that was just published be one of the register."""
@@ -509,7 +371,7 @@ class Register:
                 remove_tree(coming)
                 sync_folder(self.root)
         self.check()
-        for entry, digest in self._with_digests():
+        for entry, digest in self.with_digests():
             if published(entry.series, entry.version) not in (None, digest):
                 raise self._lost(
                     f"the entry of version {entry.version} of {entry.series} in the register {self.name} is not the "
@@ -628,7 +490,8 @@ class Register:
         except DataError as error:
             raise self._lost(str(error)) from error
 
-    def _with_digests(self) -> list[tuple[RegisterEntry, str]]:
+    def with_digests(self) -> list[tuple[RegisterEntry, str]]:
+        """The entries of all versions with their SHA-256 (hex)."""
         known = () if self.head is None else self.head.entries
         return [(entry, one.entry) for entry, one in zip(self.entries, known, strict=True)]
 

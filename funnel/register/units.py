@@ -23,9 +23,9 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.register.entry import PEOPLE, ROWS
 from funnel.register.following import FORGOTTEN_NODE, HISTORIES, HISTORY_SCHEMA, People
-from funnel.register.noted import DrawnPeople
 from funnel.register.people import PersonArray, SortedFile, places, write_people
 from funnel.register.predicting import predicted_people
+from funnel.register.preparing import DrawnPeople
 from funnel.register.register import Register
 from funnel.register.unit_rows import OrderedRows, digest_blocks, ordered_rows
 from funnel.release.files import FileRef, Sink, private_folder

@@ -74,7 +74,7 @@ def classify_records(
             )
         classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))
     counted = classes.counted(joint)
-    if spec.frequencies.protection == "noise":
+    if spec.frequencies.kind.is_noisy:
         # Which secrets occur in which class is a fact about people; which there may be is not.
         counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
     if empty := int((counted.counts.sum(axis=0) == 0).sum()):
@@ -83,7 +83,7 @@ def classify_records(
             "that comes to a class takes the place of a donor there; make the file with a larger min_records, or from "
             "records that are more like these"
         )
-    if given is not None and spec.frequencies.protection == "threshold":
+    if given is not None and spec.frequencies.kind.groups_values:
         # Values are grouped for a threshold; given classes are not.
         found = Disclosure(counted, class_rules(spec))
         if not found.passes:
@@ -135,7 +135,7 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
         If the source does not fit the spec, or its records have one class only.
     """
     plain = spec.frequencies
-    if plain.protection == "noise":
+    if plain.kind.is_noisy:
         plain = plain.model_copy(update={"protection": "none"})
     place = local_path(source)
     spec = spec.model_copy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from funnel.disclosure.rule_texts import rules_content
@@ -14,7 +15,6 @@ from funnel.release.csv_cells import RULE, guarded
 from funnel.release.handouts.number_table import DrawnColumn, drawn_columns
 from funnel.release.privacy_block import (
     KEY,
-    UNPROTECTED,
     BehindFrequencies,
     Confidence,
     DisclosureControl,
@@ -33,11 +33,6 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
-PROTECTED = {
-    "none": UNPROTECTED,
-    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
-    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
-}
 DRAWN = (
     "a number drawn within what the published value stands for, every one alike: it is a function of the published "
     "values alone, made without the true number, and is not that number."
@@ -67,56 +62,28 @@ def data_package(
     categories : mapping of column to sequence of str, optional
         The values of every published column; by default those of the protocol's outputs.
     """
-    categories = categories or {
-        column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
-        for position, column in enumerate(protocol.outputs.columns)
-    }
-    privacy = _privacy(spec, protocol, report, protection, files)
-    return package_of(
+    metadata, published = spec.metadata, protocol.outputs
+    columns = _Columns(
         spec,
-        categories,
+        categories
+        or {
+            name: tuple(dict.fromkeys(symbol[j] for symbol in published.symbols))
+            for j, name in enumerate(published.columns)
+        },
         published_values(protocol.mechanism).field,
-        report.version,
-        report.created,
-        files,
-        privacy,
-        lambda column: described_numbers(spec, column),
         drawn_columns(spec, protocol),
     )
-
-
-def package_of(
-    spec: ReleaseSpec,
-    categories: Mapping[str, Sequence[str]],
-    meaning: str,
-    version: str,
-    created: str,
-    files: dict[str, tuple[str, int]],
-    privacy: dict[str, Any],
-    numbers: Callable[[str], dict[str, Any] | None] = lambda column: None,
-    drawn: Sequence[DrawnColumn] = (),
-) -> dict[str, Any]:
-    """A package of published columns: of each all texts that it may have, and what these mean; and its privacy block.
-
-    ``numbers`` is what is told of the numbers of a column, ``drawn`` which are drawn within intervals. Other
-    parameters as `data_package` has them.
-    """
-    metadata = spec.metadata
     package: dict[str, Any] = {
         "$schema": PROFILE,
         "name": spec.name,
         "title": spec.title,
-        "version": version,
-        "created": created,
+        "version": report.version,
+        "created": report.created,
         "licenses": [
             {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
         ],
-        "resources": [
-            _resource(spec, categories, meaning, path, files[path], numbers, drawn)
-            for path in sorted(files)
-            if path.startswith("data/")
-        ],
-        KEY: privacy,
+        "resources": [columns.resource(path, *files[path]) for path in sorted(files) if path.startswith("data/")],
+        KEY: _privacy(spec, protocol, report, protection, files),
     }
     if spec.description:
         package["description"] = spec.description
@@ -130,55 +97,49 @@ def package_of(
     return package
 
 
-def _resource(
-    spec: ReleaseSpec,
-    categories: Mapping[str, Sequence[str]],
-    meaning: str,
-    path: str,
-    fact: tuple[str, int],
-    numbers: Callable[[str], dict[str, Any] | None],
-    drawn: Sequence[DrawnColumn],
-) -> dict[str, Any]:
-    is_csv, of_numbers = path.endswith(".csv"), path.startswith("data/numbers.")
-    written = guarded if is_csv else str
-    digest, size = fact
-    name = f"{spec.name}-numbers" if of_numbers else spec.name
-    return {
-        "name": f"{name}-csv" if is_csv else name,
-        "path": path,
-        "type": "table",
-        "format": "csv" if is_csv else "parquet",
-        "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        # Validators count the bytes of texts only, and take any number for a wrong one in a parquet file.
-        **({"encoding": "utf-8", "description": RULE, "bytes": size} if is_csv else {}),
-        "hash": f"sha256:{digest}",
-        "schema": {
-            "fieldsMatch": "exact",
-            "fields": [
-                *(_field(column, texts, meaning, written, numbers) for column, texts in categories.items()),
-                *(_drawn_field(spec, one, written) for one in drawn if of_numbers),
-            ],
-            "missingValues": [""] if of_numbers else [],
-        },
-    }
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of the tables of a release: all texts of each, what these mean, and numbers that are drawn."""
 
+    spec: ReleaseSpec
+    texts: Mapping[str, Sequence[str]]
+    meaning: str
+    drawn: Sequence[DrawnColumn]
 
-def _field(
-    column: str,
-    texts: Sequence[str],
-    meaning: str,
-    written: Callable[[str], str],
-    numbers: Callable[[str], dict[str, Any] | None],
-) -> dict[str, Any]:
-    categories, told = [written(text) for text in texts], numbers(column)
-    return {
-        "name": written(column),
-        "type": "string",
-        "description": f"{column}, {meaning}",
-        "categories": categories,
-        "constraints": {"required": True, "enum": categories},
-        **({} if told is None else {"funnel:numbers": told}),
-    }
+    def resource(self, path: str, digest: str, size: int) -> dict[str, Any]:
+        """A table as its package describes it."""
+        is_csv, of_numbers = path.endswith(".csv"), path.startswith("data/numbers.")
+        written = guarded if is_csv else str
+        name = f"{self.spec.name}-numbers" if of_numbers else self.spec.name
+        return {
+            "name": f"{name}-csv" if is_csv else name,
+            "path": path,
+            "type": "table",
+            "format": "csv" if is_csv else "parquet",
+            "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
+            # Validators count the bytes of texts only, and take any number for a wrong one in a parquet file.
+            **({"encoding": "utf-8", "description": RULE, "bytes": size} if is_csv else {}),
+            "hash": f"sha256:{digest}",
+            "schema": {
+                "fieldsMatch": "exact",
+                "fields": [
+                    *(self._field(column, written) for column in self.texts),
+                    *(_drawn_field(self.spec, one, written) for one in self.drawn if of_numbers),
+                ],
+                "missingValues": [""] if of_numbers else [],
+            },
+        }
+
+    def _field(self, column: str, written: Callable[[str], str]) -> dict[str, Any]:
+        categories, told = [written(text) for text in self.texts[column]], described_numbers(self.spec, column)
+        return {
+            "name": written(column),
+            "type": "string",
+            "description": f"{column}, {self.meaning}",
+            "categories": categories,
+            "constraints": {"required": True, "enum": categories},
+            **({} if told is None else {"funnel:numbers": told}),
+        }
 
 
 def _drawn_field(spec: ReleaseSpec, drawn: DrawnColumn, written: Callable[[str], str]) -> dict[str, Any]:
@@ -252,10 +213,10 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
 
 def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
-    noise = protection.protection == "noise"
+    noise = protection.kind.is_noisy
     return BehindFrequencies(
         protection=protection.protection,
-        meaning=PROTECTED[protection.protection],
+        meaning=protection.kind.meaning,
         path="frequencies.json" if noise else None,
         hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
         epsilon=protection.epsilon,

@@ -64,6 +64,12 @@ class Part(BaseModel):
         json_schema_serialization_defaults_required=True,
     )
 
+    @classmethod
+    def like(cls, source: object, /, **others: Any) -> Self:
+        """The part whose fields are the attributes of a source with the same names; ``others`` are given instead."""
+        names = (name for name in cls.model_fields if name not in others and hasattr(source, name))
+        return cls.model_validate({name: getattr(source, name) for name in names} | others, from_attributes=True)
+
 
 class Document(Part):
     """A JSON document of a release.

@@ -69,7 +69,7 @@ class DrawnFrom:
             If a document of that version is gone or damaged.
         """
         document = DrawingDocument.read(folder.drawing)
-        found = FindingsDocument.read(folder.findings).found_history
+        found = FindingsDocument.read(folder.findings).history
         told = ProtocolDocument.read(folder.protocol)
         drawing, counts = document.protocol, document.joint
         return cls(told.protocol, drawing, counts, snapshot, history=found, record=record, rounded=told.rounded)

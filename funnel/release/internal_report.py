@@ -7,12 +7,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.confidence import ConfidenceSet
+from funnel.findings.consistency import Consistency
+from funnel.findings.followed import FoundHistory
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
-from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.public_report import Approval, ProtectedFrequencies
 from funnel.release.report_parts import EstimatedTable, Level, Unchanged
 from funnel.release.verdict import Judgement
+from funnel.settings.count_protection import ProtectionName
 
 
 class ExactWitness(Part):
@@ -45,8 +48,8 @@ class ExactFigures(Part):
     prior_guess_accuracy: Probability
     rows: Count
     outside: Count
-    consistency: FoundConsistency
-    confidence: FoundConfidence
+    consistency: Consistency
+    confidence: ConfidenceSet
     plain_level: Level
     robust_level: Level | None
     robust_lift_level: Level | None
@@ -185,7 +188,7 @@ class HistoryFigures(Part):
     ``new`` and ``before`` are None where rows are taken over: they are told of the version that they were drawn for.
     """
 
-    found: FoundHistoryPart
+    found: FoundHistory
     new: Count | None
     before: tuple[WhereBefore, ...] | None
     versions: tuple[RegisterVersion, ...]
@@ -202,7 +205,7 @@ class DisclosureRules(Part):
 class DisclosureFigures(Part):
     """What of the public frequencies breaks these rules; ``values`` are the breaking cells by column and value."""
 
-    protection: Literal["none", "threshold", "noise"]
+    protection: ProtectionName
     rules: DisclosureRules
     passes: bool
     broken: tuple[str, ...]

@@ -8,9 +8,9 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
+from funnel.settings.count_protection import ProtectionName
 
 KEY = "funnel:privacy"
-UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
 
 
 class _Named(Part):
@@ -70,7 +70,7 @@ class NearBest(_Named):
 class BehindFrequencies(_Named):
     """What protects the frequencies that all is made from; null where noise does not."""
 
-    protection: Literal["none", "threshold", "noise"]
+    protection: ProtectionName
     meaning: str
     path: str | None
     hash: str | None

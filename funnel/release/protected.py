@@ -118,7 +118,7 @@ def public_frequencies(
     """
     settings, earlier = spec.frequencies, drawn_before.earlier
     key = _digest_of(spec, counted, source)
-    if settings.protection != "noise":
+    if not settings.kind.is_noisy:
         frequencies = protect(counted, settings)
         open_before = _unprotected(spec, earlier)
         record = ProtectedCounts(
@@ -262,7 +262,7 @@ def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Seq
     LedgerError
         If the record of one of them is not found.
     """
-    if spec.frequencies.protection != "noise":
+    if not spec.frequencies.kind.is_noisy:
         return
     known = {record.history.name for record in _before(spec, earlier) if record.history is not None}
     unknown = [one for one in versions if one not in known and not one.startswith(f"{spec.name}/")]

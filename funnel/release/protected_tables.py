@@ -87,7 +87,7 @@ def public_changes(
     LedgerError
         If the published tables of an earlier version are gone or were changed.
     """
-    if spec.frequencies.protection != "noise" or not exact:
+    if not spec.frequencies.kind.is_noisy or not exact:
         return protected
     tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
     joints = (*versions, protected.frequencies.joint)
@@ -110,7 +110,7 @@ def public_rows(
     source: str | None = None,
 ) -> Protected:
     """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above."""
-    if spec.frequencies.protection != "noise":
+    if not spec.frequencies.kind.is_noisy:
         return protected
     tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
@@ -134,7 +134,7 @@ def public_means(
 
     ``exact`` (a,) is from `funnel.history.corrected.means`, all else as above.
     """
-    if spec.frequencies.protection != "noise":
+    if not spec.frequencies.kind.is_noisy:
         return protected
     record = protected.record
     changes = None if record.changes is None else record.changes.noisy

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from funnel.frequencies import Frequencies
 from funnel.release.document import Count, Part, Sha256
+from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
 
 
 class Protection(Part):
@@ -21,17 +22,22 @@ class Protection(Part):
     these people, this one included, and ``unprotected`` how many of these versions have no noise.
     """
 
-    protection: Literal["none", "threshold", "noise"]
+    protection: ProtectionName
     epsilon: float | None = Field(gt=0)
     delta: float | None = Field(ge=0, lt=1)
     beta: float | None = Field(gt=0, lt=1)
     spent: float | None = Field(gt=0)
     unprotected: Count
 
+    @property
+    def kind(self) -> CountProtection:
+        """How the counts are protected, with its rules."""
+        return PROTECTIONS[self.protection]
+
     @model_validator(mode="after")
     def _noise_has_numbers(self) -> Protection:
         told = {one is None for one in (self.epsilon, self.delta, self.beta, self.spent)}
-        if told != {self.protection != "noise"}:
+        if told != {not self.kind.is_noisy}:
             raise ValueError("tells of noise where there is none, or not all of it")
         if self.epsilon is not None and self.spent is not None and self.spent < self.epsilon:
             raise ValueError("says that all versions together spent less than this one")
@@ -81,7 +87,7 @@ class ProtectedCounts(Protection):
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
-        if (self.noisy is None) != (self.protection != "noise"):
+        if (self.noisy is not None) != self.kind.is_noisy:
             raise ValueError("names noisy counts where there are none, or does not where there are")
         if self.values is not None and self.noisy is None:
             raise ValueError("says that values were learned under noise, and there is none")
@@ -106,7 +112,7 @@ class ProtectedCounts(Protection):
     @property
     def public(self) -> Protection:
         """What of it is public."""
-        return Protection.model_validate(self.model_dump(include=set(Protection.model_fields)))
+        return Protection.like(self)
 
 
 def numbers_of(frequencies: Frequencies) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def write_documents(
     So are numbers that are drawn within intervals, by a spec with the recoding that the values were made by. Without
     noise there are no counts to publish: rounding is all that protects the exact ones.
     """
-    if protection.protection == "noise":
+    if protection.kind.is_noisy:
         folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
     if classes is not None:
         folder.classes.write_bytes(classes_document(classes, different=spec.groups.classes is not None).to_bytes())

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from funnel.release.document import Count, Part, Probability
 
-# JSON has no infinity.
-Level = float | Literal["infinite"]
+
+def _in_json(level: Any) -> Any:
+    """A level as JSON has it, which knows no infinity."""
+    return "infinite" if level == math.inf else level
+
+
+Level = Annotated[float | Literal["infinite"], BeforeValidator(_in_json)]
 Total = Annotated[int, Field(ge=0)]
 
 

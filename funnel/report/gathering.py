@@ -91,7 +91,7 @@ def report_content(
     """
     metadata = spec.metadata
     protection, comparison, earlier = results.protection, results.comparison, context.earlier
-    noisy = protection.protection == "noise"
+    noisy = protection.kind.is_noisy
     disclosure = Disclosure(results.audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,

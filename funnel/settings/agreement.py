@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from funnel.protocol import INVARIANT
 from funnel.settings.column_agreement import columns_agree, numbers_agree, utility_agrees, weight_agrees
+from funnel.settings.count_protection import PROTECTIONS
 from funnel.wording import did_you_mean, same_name, toml_text
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ _BY_KNOWN = ("srlip", "rsrlip")
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect")
-# Which settings of [frequencies] mean anything with which protection.
-_PROTECTION_OF = {
-    "epsilon": "noise",
-    "beta": "noise",
-    "delta": "noise",
-    "max_epsilon": "noise",
-    "threshold": "threshold",
-}
+# The settings of [frequencies] that only one protection reads.
+_PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -81,13 +76,13 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
             '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
             "name the columns that identify a person"
         )
-    if spec.is_robust_over_versions and (spec.frequencies.protection != "noise" or spec.unit is not None):
+    if spec.is_robust_over_versions and (not spec.frequencies.kind.is_noisy or spec.unit is not None):
         what = "rows of a unit" if spec.unit is not None else "frequencies without noise"
         yield (
             f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
             f"kind for {what}; take robust out"
         )
-    if spec.asks_for_movers and (spec.frequencies.protection == "noise" or spec.unit is not None):
+    if spec.asks_for_movers and (spec.frequencies.kind.is_noisy or spec.unit is not None):
         what = "the rows of a unit" if spec.unit is not None else "frequencies with noise"
         yield (
             f'[history] observers names "mover-stayer", for whom changes have to be counted by whether a person '
@@ -204,7 +199,7 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     from funnel.guarantees.several import parts_of
 
     guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
-    if spec.frequencies.protection == "noise" and not given:
+    if spec.frequencies.kind.is_noisy and not given:
         return (
             "which questions tell most of the secret is read off exact counts, which noise would not protect; make "
             'them from other people with funnel classes and write classes = "classes.json" in [groups], or '
@@ -293,10 +288,10 @@ def _history(spec: ReleaseSpec) -> Iterator[str]:
 
 def _protection(spec: ReleaseSpec) -> Iterator[str]:
     """Settings of another protection than that of the frequencies."""
-    for name, protection in _PROTECTION_OF.items():
-        if name in spec.frequencies.model_fields_set and spec.frequencies.protection != protection:
+    for name, kind in _PROTECTION_OF.items():
+        if name in spec.frequencies.model_fields_set and spec.frequencies.kind != kind:
             yield (
-                f'[frequencies] gives {name}, which is for protection = "{protection}"; set protection or take {name} '
+                f'[frequencies] gives {name}, which is for protection = "{kind.name}"; set protection or take {name} '
                 "out"
             )
 
@@ -327,7 +322,7 @@ def _order(spec: ReleaseSpec) -> Iterator[str]:
 
 def _disclosure(spec: ReleaseSpec) -> Iterator[str]:
     """Rules that cannot be asked for."""
-    if spec.frequencies.protection == "noise" and spec.disclosure.on_breach == "refuse":
+    if spec.frequencies.kind.is_noisy and spec.disclosure.on_breach == "refuse":
         yield (
             '[disclosure] on_breach = "refuse" is for frequencies without noise: whether noisy ones break a rule '
             "is chance, and drawing them again until they do not would spend epsilon each time; take on_breach out"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from funnel.settings.numbers import NumberSettings, drawn_name
+from funnel.settings.recode import Recode
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
 if TYPE_CHECKING:
@@ -31,35 +32,7 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
     for column, section in sections.items():
         yield from _released(spec, section, column)
     for column, recode in spec.recode.items():
-        if _names_other(spec, column):
-            if recode.other in recode.bin_labels and recode.other not in recode.group_of:
-                yield f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text"
-        elif "other" in recode.model_fields_set:
-            yield (f"[recode.{toml_key(column)}] names other, the category of rarer values, but gives no minimum_count")
-        group_of, groups = recode.group_of, recode.groups or {}
-        names = {*recode.bin_labels, *([recode.other] if _names_other(spec, column) else [])}
-        if recode.bins is not None:
-            # What no bin is called, nothing else can be either.
-            known = (*recode.bin_labels, spec.source.missing_label, recode.other)
-            for value in group_of:
-                if value not in known:
-                    yield (
-                        f"[recode] {column!r} puts {value!r} into a group, which is none of its bins"
-                        f"{did_you_mean(value, known)}"
-                    )
-        for name in groups:
-            if name in names and name not in group_of:
-                yield (
-                    f"[recode] {column!r} has a group named {name!r}, as another category is; give the group "
-                    "another name"
-                )
-        names.update(groups)
-        names.difference_update(value for value in (spec.source.missing_label,) if value in group_of)
-        if spec.source.on_missing == "category" and spec.source.missing_label in names:
-            yield (
-                f"[source] missing_label {spec.source.missing_label!r} is also a category made by the recoding of "
-                f"{column!r}; set missing_label to another text"
-            )
+        yield from _recoding_agrees(spec, column, recode)
     for column in spec.categories:
         if spec.has_bins(column):
             yield (
@@ -77,6 +50,38 @@ def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
                 f"complete names {column!r}, and nothing says which values it has; list them in [categories], or give "
                 f"bins in [recode.{toml_key(column)}]"
             )
+
+
+def _recoding_agrees(spec: ReleaseSpec, column: str, recode: Recode) -> Iterator[str]:
+    """Categories of a recoded column that have the same name, or are none."""
+    if _names_other(spec, column):
+        if recode.other in recode.bin_labels and recode.other not in recode.group_of:
+            yield f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text"
+    elif "other" in recode.model_fields_set:
+        yield (f"[recode.{toml_key(column)}] names other, the category of rarer values, but gives no minimum_count")
+    group_of, groups = recode.group_of, recode.groups or {}
+    names = {*recode.bin_labels, *([recode.other] if _names_other(spec, column) else [])}
+    if recode.bins is not None:
+        # What no bin is called, nothing else can be either.
+        known = (*recode.bin_labels, spec.source.missing_label, recode.other)
+        for value in group_of:
+            if value not in known:
+                yield (
+                    f"[recode] {column!r} puts {value!r} into a group, which is none of its bins"
+                    f"{did_you_mean(value, known)}"
+                )
+    for name in groups:
+        if name in names and name not in group_of:
+            yield (
+                f"[recode] {column!r} has a group named {name!r}, as another category is; give the group another name"
+            )
+    names.update(groups)
+    names.difference_update(value for value in (spec.source.missing_label,) if value in group_of)
+    if spec.source.on_missing == "category" and spec.source.missing_label in names:
+        yield (
+            f"[source] missing_label {spec.source.missing_label!r} is also a category made by the recoding of "
+            f"{column!r}; set missing_label to another text"
+        )
 
 
 def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
@@ -98,7 +103,7 @@ def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
         if column in spec.secret:
             yield f'[recode] {column!r} is secret, and bins = "auto" finds what to publish; list its edges'
         ranged = column in spec.numbers and spec.numbers[column].range is not None
-        if spec.frequencies.protection == "noise" and not ranged:
+        if spec.frequencies.kind.is_noisy and not ranged:
             yield (
                 f'[recode] bins = "auto" of {column!r} is made of its range alone where noise protects the '
                 f"frequencies; give range = [least, largest] under [numbers.{toml_key(column)}], or list the edges"
@@ -220,4 +225,4 @@ def _names_other(spec: ReleaseSpec, column: str) -> bool:
         return spec.recode[column].other in (*listed, *spec.recode[column].group_of)
     if column in spec.categories or spec.recode[column].minimum_count is not None:
         return True
-    return spec.frequencies.protection == "noise" and not spec.has_bins(column)
+    return spec.frequencies.kind.is_noisy and not spec.has_bins(column)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pydantic import Field, StrictFloat, StrictInt
 
 from funnel.errors import SpecError
+from funnel.settings.count_protection import PROTECTIONS, ProtectionName
 from funnel.settings.fields import Texts
 from funnel.settings.section import Section
 
@@ -135,6 +136,6 @@ class DisclosureSettings(Section):
         """These rules, to hold counts against."""
         return Rules(self.minimum_cell, self.dominance, self.unique_share)
 
-    def refuses(self, protection: str) -> bool:
+    def refuses(self, protection: ProtectionName) -> bool:
         """Whether a release that breaks a rule is refused, with frequencies that are protected so."""
-        return protection != "noise" if self.on_breach is None else self.on_breach == "refuse"
+        return not PROTECTIONS[protection].is_noisy if self.on_breach is None else self.on_breach == "refuse"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, model_validator
 
+from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
 from funnel.settings.fields import MAX_LABEL, Positive, Texts
 from funnel.settings.section import Section
 
@@ -35,12 +36,17 @@ class FrequencySettings(Section):
         What all versions about the same people may spend together.
     """
 
-    protection: Literal["none", "threshold", "noise"] = "noise"
+    protection: ProtectionName = "noise"
     epsilon: Annotated[Positive, Field(ge=MIN_EPSILON, le=MAX_EPSILON)] = 1.0
     beta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.01
     delta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 1e-9
     threshold: Annotated[StrictInt, Field(ge=2)] = 10
     max_epsilon: Positive | None = None
+
+    @property
+    def kind(self) -> CountProtection:
+        """How the counts are protected, with its rules."""
+        return PROTECTIONS[self.protection]
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:

@@ -77,7 +77,7 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     spec = Codings((), 0, recode=bins).settled(spec)
     codings = replace(learn_codings(spec, source, progress), recode=bins)
     require_few_set_aside(spec, codings)
-    if spec.frequencies.protection != "threshold":
+    if not spec.frequencies.kind.groups_values:
         return codings
     # Imported here: what is suggested is about codings.
     from funnel.disclosure.threshold import blank_columns, class_recode, threshold_recode, why_blank
@@ -113,7 +113,7 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     """
     if is_wide(spec, counted, codings):
         return counted
-    joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
+    joint = widened(counted, codings.labels) if spec.frequencies.kind.is_noisy else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
 
@@ -128,7 +128,7 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     if spec.mechanism.name == "auto" and spec.not_by_class is not None:
         return False
     combinations = len(counted.inputs)
-    if spec.frequencies.protection == "noise":
+    if spec.frequencies.kind.is_noisy:
         combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
     return spec.groups.auto or combinations > (MOST_OUTPUTS if spec.mechanism.name == INVARIANT else MOST_BY_DEFAULT)
 

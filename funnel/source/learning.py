@@ -126,7 +126,7 @@ class _Tally:
         groups = (
             (recode is not None and recode.minimum_count is not None)
             or self.column in self.spec.categories
-            or self.spec.frequencies.protection == "noise"
+            or self.spec.frequencies.kind.is_noisy
         )
         if len(self.codes) >= (COUNTED_FOR_GROUPING if groups else COUNTED):
             raise too_many(self.spec, self.column, self.seen(), counted_all=False)
@@ -184,7 +184,7 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
             f"column {column!r} has a category {spec.source.missing_label!r} of its own, which is also to name its "
             "missing values; set missing_label in [source] to another text"
         )
-    has_noise = spec.frequencies.protection == "noise"
+    has_noise = spec.frequencies.kind.is_noisy
     if known is not None and column in known:
         named = named_again(spec, column, known[column])
     elif has_noise:

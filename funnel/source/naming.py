@@ -31,7 +31,7 @@ class Named:
 
 def columns_to_learn(spec: ReleaseSpec) -> tuple[str, ...]:
     """The columns whose categories are a function of the data, and so cost a share of epsilon under noise."""
-    if spec.frequencies.protection != "noise":
+    if not spec.frequencies.kind.is_noisy:
         return ()
     return tuple(column for column in spec.columns if _is_learned(spec, column))
 

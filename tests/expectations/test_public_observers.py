@@ -16,8 +16,7 @@ from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.pipeline.expectations import report_claims
 from funnel.pipeline.expectations.history_claims import OfObserver
 from funnel.recount.plain_distributions import share_step
-from funnel.release.public import PublicHistory, in_digits
-from funnel.report.public.public_figures import _history
+from funnel.release.public import in_digits, public_history
 
 ROWS = 12_900
 STEP = share_step(ROWS)
@@ -34,8 +33,8 @@ def found(*observers: FoundObserver) -> FoundHistory:
 def told(history: FoundHistory, budget: float) -> dict[str, Any]:
     """As ``report.json`` has it."""
     laws = SimpleNamespace(n=ROWS, step=STEP, nats=lambda share: round(round(share / STEP) * STEP, 12))
-    public = PublicHistory.of(history, LIP(budget), laws)
-    content: dict[str, Any] = in_digits(_history(public).model_dump())
+    public = public_history(history, LIP(budget), laws)
+    content: dict[str, Any] = in_digits(public.model_dump())
     return content
 
 

@@ -19,7 +19,7 @@ from funnel.pipeline.tasks.publish import Published
 from funnel.planning import plan
 from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.progress import quiet
-from funnel.release.public.findings import PublicHistory
+from funnel.release.public_report import History
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import count_joint
 from tests.projects import spec_of
@@ -35,14 +35,18 @@ def test_one_line_of_the_summary_is_about_all_versions() -> None:
     spec = spec_of("people.parquet", ".")
     alone = _summary(spec, published, protocol, public)
     assert "same people" not in alone
-    together = _summary(spec, published, protocol, replace(public, history=PublicHistory(5, 0.98, 0.02, ())))
+    together = _summary(
+        spec, published, protocol, replace(public, history=History(versions=5, share_alone=0.98, outside_at_most=0.02))
+    )
     (line,) = set(together.splitlines()) - set(alone.splitlines())
     assert line == (
         "- **About the same people**: one bound for all 5 versions together; this one alone would have kept 98.0%; "
         "earlier versions take at most 2.0% of the people out of it, as frequencies changed or as earlier values go "
         "with a later secret"
     )
-    first = _summary(spec, published, protocol, replace(public, history=PublicHistory(1, 0.98, 0.02, ())))
+    first = _summary(
+        spec, published, protocol, replace(public, history=History(versions=1, share_alone=0.98, outside_at_most=0.02))
+    )
     assert "one bound for this and all later versions together" in first
 
 

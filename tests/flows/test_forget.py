@@ -29,8 +29,8 @@ FORGETFUL = (
     ),
     Patch(
         "funnel.register.following",
-        "        silent,",
-        "        None,",
+        "            self._silent,",
+        "            None,",
     ),
     Patch("funnel.register.following", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
     Patch(

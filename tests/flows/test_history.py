@@ -30,7 +30,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.release.public.findings import PublicHistory
+from funnel.release.public import public_history
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.rendering import page_renderer
@@ -200,7 +200,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
     """Every number of every public document is one that the version alone has, or how many versions there are."""
     _, told = five
     folder = ReleaseFolder(Path(told[-1]["folder"]))
-    found = FindingsDocument.read(folder.findings).found_history
+    found = FindingsDocument.read(folder.findings).history
     assert found is not None
     internal = {found.histories, found.known, found.channels, found.moved, found.outside} - {0}
     report = json.loads(folder.numbers.read_bytes())
@@ -229,7 +229,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         bound=found.bound * 2,
         observers=tuple(replace(one, level=one.level / 2) for one in found.observers),
     )
-    assert PublicHistory.of(found, bound, laws) == PublicHistory.of(other, bound, laws)
+    assert public_history(found, bound, laws) == public_history(other, bound, laws)
     names = {field.name for field in fields(found)} - {"register", "versions", "outside", "alone", "entropy"}
     assert {name for name in names if getattr(found, name) != getattr(other, name)} >= names - {
         "units",

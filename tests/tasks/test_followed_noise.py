@@ -311,7 +311,7 @@ def test_one_person_less_changes_nothing_but_the_number_of_records(
 
 def test_the_internal_report_says_what_whoever_knows_the_truth_finds(made: tuple[Path, list[Released]]) -> None:
     for one, version in zip(made[1], VERSIONS, strict=True):
-        found = FindingsDocument.read(one.folder.findings).found_history
+        found = FindingsDocument.read(one.folder.findings).history
         assert found is not None
         assert found.expected is not None
         assert found.expected.truth is not None
@@ -339,7 +339,7 @@ def test_whoever_knows_the_true_tables_is_told_of_as_these_are_counted_by_hand(
     register = Register.of(made[0] / ".funnel", "panel")
     known = ByHand.of(register)
     for number, one in enumerate(made[1]):
-        history = FindingsDocument.read(one.folder.findings).found_history
+        history = FindingsDocument.read(one.folder.findings).history
         assert history is not None
         assert history.expected is not None
         found, by_hand = history.expected, known.reader(number)

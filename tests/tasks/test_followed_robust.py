@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]
 def test_whoever_knows_the_true_tables_finds_nobody_outside(made: tuple[Path, list[Released]]) -> None:
     kept = []
     for one in made[1]:
-        found = FindingsDocument.read(one.folder.findings).found_history
+        found = FindingsDocument.read(one.folder.findings).history
         assert found is not None
         assert found.expected is not None
         assert found.expected.tables is not None
@@ -81,7 +81,7 @@ def test_pages_say_for_whom_the_bound_holds(made: tuple[Path, list[Released]]) -
         page = one.folder.report.read_text(encoding="utf-8")
         assert ("over all versions together it is proven for every set of such tables" in page) is (number > 0)
         assert "not proven" not in page
-        found = FindingsDocument.read(one.folder.findings).found_history
+        found = FindingsDocument.read(one.folder.findings).history
         assert found is not None
         assert found.expected is not None
         assert found.expected.open_people is not None

@@ -8,6 +8,7 @@ from typing import Any
 
 from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.public import rounded_up
+from funnel.settings.count_protection import PROTECTIONS
 
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
@@ -36,7 +37,7 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
         f"Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average"
         f"{_up_to(privacy, protocol)}."
     )
-    noisy = privacy["frequencies"]["protection"] == "noise"
+    noisy = PROTECTIONS[privacy["frequencies"]["protection"]].is_noisy
     if (privacy["versions"] or 1) > 1:
         yield _CHANGING.format(**(_WITH_NOISE if noisy else _EXACT))
     yield (
@@ -68,7 +69,7 @@ def counting(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterato
 
 def _up_to(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     behind = privacy["frequencies"]
-    if behind["protection"] != "noise":
+    if not PROTECTIONS[behind["protection"]].is_noisy:
         return ""
     if (privacy["versions"] or 1) > 1:
         left = behind["epsilon"] * (_AFTER_LEARNING if behind["delta"] else 1.0)

@@ -13,6 +13,7 @@ from funnel.release.handouts.citation import publisher
 from funnel.release.handouts.plain_readme import counting
 from funnel.release.privacy_block import KEY
 from funnel.release.published_values import published_values
+from funnel.settings.count_protection import PROTECTIONS
 
 # What Markdown, or the HTML in it, would take for more than a letter.
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
@@ -158,10 +159,7 @@ def promise(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator
     yield f"Records about people, one a line. {what}"
     yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
     yield f"**How near to the best.** {_near_best(privacy['certificate'])}"
-    behind, meaning = privacy["frequencies"], privacy["frequencies"]["meaning"]
-    # What a threshold does is told as a sentence, what the others are as a property.
-    grouped = behind["protection"] == "threshold"
-    yield f"Of the frequencies behind it, {meaning}." if grouped else f"The frequencies behind it are {meaning}."
+    yield str(PROTECTIONS[privacy["frequencies"]["protection"]])
 
 
 def _near_best(found: Mapping[str, Any] | None) -> str:

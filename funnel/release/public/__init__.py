@@ -5,14 +5,7 @@ figures stay in the internal evidence. Public writers take the frozen types of t
 """
 
 from funnel.release.public.comparison import compared, costed, weighed
-from funnel.release.public.findings import (
-    PublicConfidence,
-    PublicConsistency,
-    PublicFindings,
-    PublicHistory,
-    PublicRelease,
-    largest_ratios,
-)
+from funnel.release.public.findings import PublicFindings, PublicRelease, largest_ratios, public_history
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import (
     LEVEL_DIGITS,
@@ -42,11 +35,8 @@ __all__ = [
     "P_VALUE_DIGITS",
     "RECORDS",
     "TEXT_DIGITS",
-    "PublicConfidence",
-    "PublicConsistency",
     "PublicDistributions",
     "PublicFindings",
-    "PublicHistory",
     "PublicRelease",
     "compared",
     "costed",
@@ -56,6 +46,7 @@ __all__ = [
     "level_step",
     "lift_step",
     "p_value",
+    "public_history",
     "public_level",
     "public_shares",
     "public_text",

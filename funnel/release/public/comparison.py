@@ -75,7 +75,7 @@ def _multiple(share: float | None, step: float) -> float | None:
 
 
 def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:
-    """What every reserve keeps: shares alone, as of `PublicHistory`; how many histories there are stays internal.
+    """What every reserve keeps: shares alone, as of `public_history`; how many histories there are stays internal.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from funnel.findings.consistency import Consistency
+from funnel.findings.consistency import Consistency as FoundConsistency
 from funnel.findings.followed import ExpectedObserver, FoundHistory, FoundObserver
 from funnel.findings.of_release import Audited, DistributionFindings
 from funnel.guarantees import Guarantee
@@ -28,102 +28,45 @@ from funnel.release.public.rounding import (
     rounded_up,
     share_at_most,
 )
+from funnel.release.public_report import Consistency, History, HistoryObserver
 
 
-@dataclass(frozen=True)
-class PublicConsistency:
-    """As `funnel.findings.Consistency`: the p-value to two digits."""
-
-    p_value: float
-    tests: int
-    impossible: int
-
-
-@dataclass(frozen=True)
-class PublicConfidence:
-    """As `funnel.ConfidenceSet`, which follows from public numbers but for whether few records are in some cells."""
-
-    alpha: float
-    radius: float
-    cells: int
-    n: int
-    doubtful: bool
-
-
-@dataclass(frozen=True)
-class PublicObserver:
-    """What is published of how far all versions go for one observer who keeps them.
-
-    Attributes
-    ----------
-    observer : str
-        "transitions" or "mover-stayer".
-    bounded : bool
-        Whether the version is bounded for this observer.
-    level : float
-        Upper bound of the level over all people who were not moved before, as `public_level`: never below the budget,
-        which it is where the version is bounded.
-    level_of_all : float
-        The same over everybody.
-    outside_at_most : float
-        No larger share of the people may be outside the bound, in steps of public shares; at least one.
-    """
-
-    observer: str
-    bounded: bool
-    level: float
-    level_of_all: float
-    outside_at_most: float
-
-    @classmethod
-    def of(
-        cls, found: FoundObserver | ExpectedObserver, share: float, guarantee: Guarantee, laws: PublicDistributions
-    ) -> PublicObserver:
-        """Of exact findings, and the share of the people who are outside by these."""
-        level, of_all = (
-            public_level(math.inf if one is None else one, guarantee, True) for one in (found.level, found.of_all)
-        )
-        return cls(found.observer, found.bounded, level, of_all, share_at_most(share, laws.step))
-
-
-@dataclass(frozen=True)
-class PublicHistory:
+def public_history(history: FoundHistory, guarantee: Guarantee, laws: PublicDistributions) -> History:
     """What is published of the histories of people: shares alone, none of them finer than other public shares.
 
-    Attributes
-    ----------
-    versions : int
-        Published about these people so far, this one included.
-    share_alone : float
-        What the protocol of this version alone would have kept of what there is to know.
-    outside_at_most : float
-        No larger share of the people may be outside the bound, all of them by what earlier versions published and by no
-        draw of this one. At least one step: whether it is nobody would tell those who know everybody else of the last
-        one.
-    observers : tuple of PublicObserver
-        How far it goes for each observer of whom that is known; ``outside_at_most`` is the most of those that it is
-        bounded for.
+    With noise, of exact findings about expected people alone. At least one step of shares may be outside the bound:
+    whether it is nobody would tell those who know everybody else of the last one.
     """
+    found: list[tuple[FoundObserver | ExpectedObserver, float]]
+    if history.expected is None:
+        found = [(one, one.outside / (history.units or laws.n)) for one in history.observers]
+    else:
+        found = [(one, one.outside) for one in history.expected.observers]
+    return History(
+        versions=history.versions,
+        share_alone=laws.nats(history.share_alone),
+        outside_at_most=share_at_most(max(share for one, share in found if one.bounded), laws.step),
+        observers=tuple(_observer(one, share, guarantee, laws) for one, share in found),
+    )
 
-    versions: int
-    share_alone: float
-    outside_at_most: float
-    observers: tuple[PublicObserver, ...]
 
-    @classmethod
-    def of(cls, history: FoundHistory, guarantee: Guarantee, laws: PublicDistributions) -> PublicHistory:
-        """Of exact findings; with noise, of those about expected people alone."""
-        found: list[tuple[FoundObserver | ExpectedObserver, float]]
-        if history.expected is None:
-            found = [(one, one.outside / (history.units or laws.n)) for one in history.observers]
-        else:
-            found = [(one, one.outside) for one in history.expected.observers]
-        return cls(
-            history.versions,
-            laws.nats(history.share_alone),
-            share_at_most(max(share for one, share in found if one.bounded), laws.step),
-            tuple(PublicObserver.of(one, share, guarantee, laws) for one, share in found),
-        )
+def _observer(
+    found: FoundObserver | ExpectedObserver, share: float, guarantee: Guarantee, laws: PublicDistributions
+) -> HistoryObserver:
+    """Of exact findings, and the share of the people who are outside by these.
+
+    Levels are upper bounds as `public_level`: never below the budget, which they are where the version is bounded.
+    """
+    level, of_all = (
+        public_level(math.inf if one is None else one, guarantee, True) for one in (found.level, found.of_all)
+    )
+    return HistoryObserver(
+        observer=found.observer,
+        bounded=found.bounded,
+        level=level,
+        level_of_all=of_all,
+        outside_at_most=share_at_most(share, laws.step),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +91,12 @@ class PublicFindings:
         As `PublicDistributions.lifts`.
     outside : int or None
         None where frequencies are protected by noise, as is ``consistency``.
-    consistency : PublicConsistency or None
-        None too where people have histories: how many tests there were would tell how many histories there are.
-    history : PublicHistory or None
+    consistency : Consistency or None
+        The p-value to two digits. None too where people have histories: how many tests there were would tell how many
+        histories there are.
+    history : History or None
+    radius, doubtful
+        Of the confidence set, which follows from public numbers but for whether few records are in some cells.
     """
 
     guarantee: str
@@ -174,18 +120,22 @@ class PublicFindings:
     ratios: FloatArray
     rows: int
     outside: int | None
-    consistency: PublicConsistency | None
-    confidence: PublicConfidence
+    consistency: Consistency | None
+    alpha: float
+    radius: float
+    cells: int
+    records: int
+    doubtful: bool
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None
-    history: PublicHistory | None = None
+    history: History | None = None
     explained: Explained | None = None
 
     @classmethod
     def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicDistributions) -> PublicFindings:
         """Of what was found under public frequencies."""
-        findings = audited.law
+        findings, confidence = audited.law, audited.law.confidence
         levels = _Levels(guarantee, findings.holds, _is_constant(laws))
         named = not findings.holds or _rules_out(findings)
         return cls(
@@ -212,27 +162,23 @@ class PublicFindings:
             rows=audited.rows,
             outside=audited.outside,
             consistency=None if audited.history is not None else _consistency(audited.consistency),
-            confidence=PublicConfidence(
-                findings.confidence.alpha,
-                rounded(findings.confidence.radius, TEXT_DIGITS),
-                findings.confidence.cells,
-                findings.confidence.n,
-                findings.confidence.doubtful,
-            ),
+            alpha=confidence.alpha,
+            radius=rounded(confidence.radius, TEXT_DIGITS),
+            cells=confidence.cells,
+            records=confidence.n,
+            doubtful=confidence.doubtful,
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
-            history=None if audited.history is None else PublicHistory.of(audited.history, guarantee, laws),
+            history=None if audited.history is None else public_history(audited.history, guarantee, laws),
             explained=None
             if findings.explained is None
             else replace(findings.explained, share=min(1.0, laws.nats(findings.explained.share))),
         )
 
 
-def _consistency(found: Consistency | None) -> PublicConsistency | None:
-    if found is None:
-        return None
-    return PublicConsistency(p_value(found.p_value), found.tests, found.impossible)
+def _consistency(found: FoundConsistency | None) -> Consistency | None:
+    return None if found is None else Consistency.like(found, p_value=p_value(found.p_value))
 
 
 @dataclass(frozen=True)

@@ -126,14 +126,7 @@ def learned(known: SideKnowledge, joint: Joint, protocol: Protocol) -> LearnedFi
         return LearnedFigures(reason="scikit-learn is not installed: install funnel with the extra attacks")
     if found is None:
         return LearnedFigures(reason="there are too few records, or the secret is the same in all of them")
-    return LearnedFigures(
-        trained=found.trained,
-        tried=found.tried,
-        prior=found.prior,
-        without=found.without,
-        with_release=found.with_release,
-        columns=found.columns,
-    )
+    return LearnedFigures.like(found)
 
 
 def _channel(protocol: Protocol, joint: Joint) -> Channel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from funnel.errors import DataError
 from funnel.findings.followed import FoundHistory
@@ -17,7 +17,7 @@ from funnel.protocol import Protocol
 from funnel.register.register import Register
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
-from funnel.release.findings import FindingsDocument, history_part
+from funnel.release.findings import FindingsDocument
 from funnel.release.internal_report import (
     AttackFigures,
     DriftFigures,
@@ -75,9 +75,9 @@ def history_figures(
     people = together.people or (None if step is None else step.opening.observed)
     moved = None if step is None or people is None else movements(step.opening.past, people)
     return HistoryFigures(
-        found=history_part(found),
+        found=found,
         new=None if step is None else new_people(step.opening.observed),
-        before=None if moved is None else tuple(WhereBefore(**asdict(one)) for one in moved),
+        before=None if moved is None else tuple(WhereBefore.like(one) for one in moved),
         versions=tuple(versions),
     )
 
@@ -146,7 +146,7 @@ def _alone(earlier: Iterable[Earlier]) -> Iterable[tuple[str, float]]:
         if one.folder is None or history is None or history.name is None:
             continue
         try:
-            found = FindingsDocument.read(ReleaseFolder(one.folder).findings).found_history
+            found = FindingsDocument.read(ReleaseFolder(one.folder).findings).history
         except DataError:
             continue
         if found is not None:

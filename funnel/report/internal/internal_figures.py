@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +13,6 @@ from funnel.findings.population import in_population
 from funnel.joint import Joint
 from funnel.measures import secret_output_distribution
 from funnel.release.comparison import ComparedMechanism
-from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
     DisclosureFigures,
     DriftFigures,
@@ -28,7 +26,7 @@ from funnel.release.internal_report import (
     Sparse,
 )
 from funnel.release.provenance import installed
-from funnel.release.report_parts import EstimatedTable, Level
+from funnel.release.report_parts import EstimatedTable
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
 from funnel.report.estimated import estimated
@@ -56,14 +54,10 @@ def internal_report(
     What all versions come to is of `funnel.report.internal.history`.
     """
     joint = content.joint
-    return InternalReport(
-        name=content.name,
-        title=content.title,
-        version=content.version,
-        created=content.created,
+    return InternalReport.like(
+        content,
         guarantee=str(content.guarantee),
         mechanism=content.protocol.mechanism,
-        utility=content.utility,
         secret=joint.secret.columns,
         published=joint.over_published(content.protocol.outputs.columns).inputs.columns,
         figures=_figures(content.findings, content.audited),
@@ -74,18 +68,15 @@ def internal_report(
         alone=attacks.alone,
         beside=attacks.beside,
         versions=attacks.versions,
-        people=content.people,
         history=history,
         drift=drift,
         learned=attacks.learned,
         verdict=verdict.results,
         compared=tuple(compared),
         frequencies=protected_frequencies(content),
-        unchanged=content.unchanged,
         set_aside=set_aside,
         within=_within(content),
         software={**software, **_other_software(), "python": platform.python_version(), "system": platform.platform()},
-        approval=content.approval,
         estimated=_estimated(content),
         disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
@@ -96,11 +87,9 @@ def _other_software() -> dict[str, str]:
 
 
 def _figures(found: Findings, audited: Audited) -> ExactFigures:
-    consistency, confidence = found.consistency, found.confidence
-    return ExactFigures(
+    return ExactFigures.like(
+        found,
         holds=audited.law.holds,
-        level=_level(found.level),
-        proven_level=None if found.proven_level is None else _level(found.proven_level),
         witness=ExactWitness(
             output=found.witness_output,
             secret=found.witness_secret,
@@ -109,19 +98,7 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
             given=found.witness_given,
             ratio=found.level_ratio,
         ),
-        utility=found.utility,
-        entropy=found.entropy,
-        share=found.share,
-        secret_information=found.secret_information,
         guess_accuracy=min(1.0, found.guess_accuracy),
-        prior_guess_accuracy=found.prior_guess_accuracy,
-        rows=found.rows,
-        outside=found.outside,
-        consistency=FoundConsistency(**vars(consistency)),
-        confidence=FoundConfidence(**vars(confidence)),
-        plain_level=_level(found.plain_level),
-        robust_level=None if found.robust_level is None else _level(found.robust_level),
-        robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
         explained=None if found.explained is None else found.explained.share,
     )
 
@@ -162,7 +139,7 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
 
 def _population(content: ReportContent) -> InPopulationFigures | None:
     found = in_population(content.joint, content.protocol, content.guarantee)
-    return None if found is None else InPopulationFigures(**vars(found))
+    return None if found is None else InPopulationFigures.like(found)
 
 
 def _sparse(joint: Joint) -> Sparse:
@@ -186,7 +163,3 @@ def _sparse(joint: Joint) -> Sparse:
             for i in rarest
         ),
     )
-
-
-def _level(value: float) -> Level:
-    return "infinite" if math.isinf(value) else float(value)

@@ -103,7 +103,7 @@ def render_plan(
         {
             "spec": spec,
             "joint": joint,
-            "about": "about " if spec.frequencies.protection == "noise" else "",
+            "about": "about " if spec.frequencies.kind.is_noisy else "",
             "parts": [_part(joint, one, spec.utility) for one in bounds],
             "frequencies": frequencies,
             "software": software,

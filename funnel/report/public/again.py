@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from funnel.release.public.public_distributions import PublicRarity
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import PublicReport
 from funnel.release.published_values import published_values
-from funnel.report.content import MechanismNote, PublicContent, SourceNote
+from funnel.report.content import Described, MechanismNote, PublicContent, SourceNote
 from funnel.report.public.public_figures import report_of
 
 # What a report tells of public counts and protocol alone.
@@ -75,30 +76,17 @@ def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -
     drawn = np.zeros(len(protocol.outputs), dtype=np.int64)
     audited = Audited(frequencies, law, told.figures.rows, None, None, None, drawn)
     laws = PublicDistributions.of(frequencies, protocol)
+    described = {part.name: getattr(told, part.name) for part in fields(Described) if hasattr(told, part.name)}
+    described |= {
+        "source": SourceNote(told.source.title, None, told.source.references),
+        "mechanism": MechanismNote.of(protocol.mechanism),
+        "guarantee": guarantee,
+        "covers_versions": bool(told.frequencies.covers_versions),
+    }
     return PublicContent(
-        name=told.name,
-        title=told.title,
-        description=told.description,
-        version=told.version,
-        created=told.created,
-        contact=told.contact,
-        licence=told.licence,
-        source=SourceNote(told.source.title, None, told.source.references),
-        mechanism=MechanismNote.of(protocol.mechanism),
+        **described,
         protocol=protocol,
-        guarantee=guarantee,
-        random_source=told.random_source,
-        software=told.software,
-        judged=told.judged,
-        protection=Protection(**{key: getattr(told.frequencies, key) for key in Protection.model_fields}),
-        recodings=told.recodings,
-        shuffled=told.shuffled,
-        earlier_releases=told.earlier_releases,
-        people=told.people,
-        covers_versions=bool(told.frequencies.covers_versions),
-        unit=told.unit,
-        change=told.change,
-        approval=told.approval,
+        protection=Protection.like(told.frequencies),
         released=told.published.columns,
         laws=laws,
         findings=PublicFindings.of(audited, guarantee, laws),

@@ -31,7 +31,6 @@ from funnel.release.public_report import (
     StrongLift,
     TrueValue,
 )
-from funnel.release.report_parts import Level
 from funnel.report.content import PublicContent
 
 
@@ -91,11 +90,6 @@ def largest(keys: FloatArray | Sequence[float], most: int = MAX_ROWS) -> list[in
 def told(value: float) -> float | None:
     """A figure for a document; None where it is not told or does not exist."""
     return None if math.isnan(value) else float(value)
-
-
-def level(value: float) -> Level:
-    """A level or factor for a document."""
-    return "infinite" if math.isinf(value) else float(value)
 
 
 def log_lift(lift: FloatArray) -> FloatArray:
@@ -254,7 +248,7 @@ def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
                     LiftCell(lift=told(value), strength=told(used))
                     for value, used in zip(lift[:, y], strength[:, y], strict=True)
                 ),
-                ratio=None if math.isnan(ratios[y]) else level(float(ratios[y])),
+                ratio=None if math.isnan(ratios[y]) else float(ratios[y]),
             )
             for y, label in enumerate(content.protocol.outputs.labels)
         ),
@@ -283,7 +277,7 @@ def _spreads(content: PublicContent, promised: Promise) -> tuple[tuple[Spread, .
     if promised.ratio_limit is not None:
         ratios, names = content.findings.ratios, content.protocol.outputs.labels
         shown = largest(ratios)
-        values = [() if math.isnan(ratios[y]) else (level(float(ratios[y])),) for y in shown]
+        values = [() if math.isnan(ratios[y]) else (float(ratios[y]),) for y in shown]
         return tuple(Spread(label=names[y], values=v) for y, v in zip(shown, values, strict=True)), len(names)
     lift, names = content.findings.lift, content.laws.secret.labels
     shown = largest(np.nan_to_num(np.abs(log_lift(lift)), nan=-1.0).max(axis=1, initial=-1.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 
@@ -11,7 +10,8 @@ import pytest
 
 import funnel
 from funnel import LDP, LIP, Joint
-from funnel.findings import audit_release
+from funnel.findings import DrawnRelease, audit_release
+from funnel.release.findings import findings_document
 
 
 def pairs_of(joint: Joint, protocol: funnel.Protocol, outside: int = 0) -> np.ndarray:
@@ -30,7 +30,7 @@ def pairs_of(joint: Joint, protocol: funnel.Protocol, outside: int = 0) -> np.nd
 def test_findings_are_those_of_the_protocol(name: str, guarantee: funnel.Guarantee) -> None:
     joint = Joint.from_counts([[3000, 100, 2000], [1000, 300, 2500]], ["u", "v"], ["a", "b", "c"])
     protocol = funnel.fit(name, joint, guarantee)
-    found = audit_release(joint, protocol, guarantee, pairs_of(joint, protocol, outside=4))
+    found = audit_release(joint, DrawnRelease(protocol, guarantee, pairs_of(joint, protocol, outside=4)))
     assert found.holds
     assert found.level == guarantee.level(joint, protocol).value <= 0.4
     assert found.level_ratio is not None
@@ -48,21 +48,21 @@ def test_findings_are_those_of_the_protocol(name: str, guarantee: funnel.Guarant
     assert found.prior_guess_accuracy == pytest.approx(4500 / 8900)
     assert found.guess_accuracy >= found.prior_guess_accuracy - 1e-12
     assert found.consistency.p_value > 0.5
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["holds"] is True
+    assert findings_document(found).content()["holds"] is True
 
 
 def test_a_bound_that_is_exceeded_is_found_out() -> None:
     joint = Joint.from_counts([[30, 10], [10, 30]])
     protocol = funnel.fit("grr", joint, LIP(0.5))
-    assert not audit_release(joint, protocol, LIP(0.4), pairs_of(joint, protocol)).holds
+    assert not audit_release(joint, DrawnRelease(protocol, LIP(0.4), pairs_of(joint, protocol))).holds
 
 
 def test_what_is_infinite_or_undefined_becomes_null() -> None:
     joint = Joint.from_counts([[5, 0, 0], [0, 7, 0], [0, 0, 0]])
     certain = funnel.fit("identity", Joint.from_counts([[5, 7, 1]]), LIP(1.0))
-    found = audit_release(joint, certain, LIP(1.0), pairs_of(joint, certain))
+    found = audit_release(joint, DrawnRelease(certain, LIP(1.0), pairs_of(joint, certain)))
     assert (found.holds, found.level, found.level_ratio) == (False, math.inf, None)
-    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    content = findings_document(found).content()
     assert content["level"] is None
     # The third output and the third secret never occur.
     assert content["lift"] == [[2.4, 0.0, None], [0.0, pytest.approx(12 / 7), None], [None, None, None]]

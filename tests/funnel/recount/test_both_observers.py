@@ -23,6 +23,7 @@ from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints
 from funnel.register.following import drawn_people, follow_snapshot, observe
+from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from tests.panels import KEY, REGISTER, SECRET, Wave
@@ -90,8 +91,7 @@ def publish(
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
-    prepared = register.prepare(
-        noted,
+    terms = EntryTerms(
         series="panel",
         version=version,
         reserve=0.9,
@@ -100,6 +100,7 @@ def publish(
         fingerprint=KEY.fingerprint,
         observers=tuple(one.observer for one in step.bounded_for),
     )
+    prepared = prepare_entry(register, noted, terms)
     register.settle(prepared)
     return step
 
@@ -208,7 +209,7 @@ LINES = {
     ),
     "changed before alone": (
         "funnel.register.following",
-        "had[there] |= had_changed | differs(law, cell, joint, now[there])",
+        "had[there] |= had_changed | differs(law, cell, self._joint, cells[there])",
         "had[there] |= had_changed",
     ),
     "who changed is forgotten": (

@@ -131,7 +131,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(workspace: Path) -> None:
     register = Register.of(workspace, REGISTER)
-    known = {(entry.series, entry.version): digest for entry, digest in register._with_digests()}
+    known = {(entry.series, entry.version): digest for entry, digest in register.with_digests()}
     register.reconcile(lambda series, version: known.get((series, version)))
     assert len(register.past) == 3
 

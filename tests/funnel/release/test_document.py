@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -15,6 +17,7 @@ from pydantic import Field, ValidationError
 
 from funnel.errors import DataError
 from funnel.release.document import Document, Part, dump
+from funnel.release.report_parts import Level
 
 
 class Leg(Part):
@@ -177,3 +180,35 @@ def test_no_message_repeats_a_value() -> None:
         with pytest.raises(DataError) as caught:
             read()
         assert "Never-married" not in str(caught.value)
+
+
+class _Ends(Part):
+    """What `Part.like` is tried on."""
+
+    low: Level
+    high: Level | None
+
+
+class _Interval(Part):
+    name: str
+    ends: _Ends
+    all_ends: tuple[_Ends, ...]
+
+
+def test_a_part_is_made_of_what_has_its_fields_and_checked() -> None:
+    ends = SimpleNamespace(low=0.5, high=math.inf, width=math.inf)
+    source = SimpleNamespace(name="x", ends=ends, all_ends=(ends, SimpleNamespace(low=math.inf, high=None)), other=1)
+    made = _Interval.like(source)
+    assert made.model_dump() == {
+        "name": "x",
+        "ends": {"low": 0.5, "high": "infinite"},
+        "all_ends": ({"low": 0.5, "high": "infinite"}, {"low": "infinite", "high": None}),
+    }
+    assert _Interval.like(source, name="y").name == "y"
+    with pytest.raises(ValidationError, match="name"):
+        _Interval.like(source, name=3)
+    with pytest.raises(ValidationError, match="other"):
+        _Interval.like(source, other=1)
+    del ends.high
+    with pytest.raises(ValidationError, match="high"):
+        _Interval.like(source)

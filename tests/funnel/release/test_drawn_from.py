@@ -12,7 +12,7 @@ import pytest
 import funnel
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
-from funnel.findings import audit_release
+from funnel.findings import DrawnRelease, audit_release
 from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -46,7 +46,7 @@ def written(folder: Path) -> ReleaseFolder:
     release.audit.mkdir(parents=True)
     pairs = np.zeros((3, 2), dtype=np.int64)
     pairs[[0, 1], [0, 1]] = JOINT.counts.sum(axis=0)
-    findings = replace(audit_release(JOINT, TARGET, funnel.LIP(0.5), pairs), history=FOUND)
+    findings = replace(audit_release(JOINT, DrawnRelease(TARGET, funnel.LIP(0.5), pairs)), history=FOUND)
     release.drawing.write_bytes(drawing_document(DRAWING, COUNTED, TARGET).to_bytes())
     release.findings.write_bytes(findings_document(findings).to_bytes())
     public = public_of(JOINT, TARGET, funnel.LIP(0.5))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
-from funnel.findings import Audited, audit_release
+from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.findings.consistency import Consistency
 from funnel.protocol import DENOMINATOR
 from funnel.release import public
@@ -44,7 +44,7 @@ def moved(joint: Joint) -> Joint:
 def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
     pairs = np.zeros((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
     pairs[:-1] = np.round(joint.counts.sum(axis=0)[:, np.newaxis] * protocol.matrix.T)
-    audited = Audited.of(counted(joint), protocol, guarantee, pairs)
+    audited = Audited.of(counted(joint), DrawnRelease(protocol, guarantee, pairs))
     audited = dataclasses.replace(audited, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0))
     # The draws are what is published anyway: only what is told of the counts is compared.
     return render_public(
@@ -65,7 +65,7 @@ def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
                 software="funnel",
                 judged=(Judged(name="v", description=""),),
                 joint=joint,
-                findings=audit_release(joint, protocol, guarantee, pairs),
+                findings=audit_release(joint, DrawnRelease(protocol, guarantee, pairs)),
                 audited=audited,
                 protection=UNPROTECTED,
             )
@@ -88,7 +88,9 @@ def test_one_person_more_or_less_changes_no_byte_of_the_report_or_the_protocol(g
 
 
 def audit(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> Audited:
-    return Audited.of(counted(joint), protocol, guarantee, np.ones((4, len(protocol.outputs)), dtype=np.int64))
+    return Audited.of(
+        counted(joint), DrawnRelease(protocol, guarantee, np.ones((4, len(protocol.outputs)), dtype=np.int64))
+    )
 
 
 def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
@@ -163,7 +165,7 @@ def test_lifts_of_few_records_are_not_told() -> None:
 
 def audit_of(joint: Joint, protocol: Protocol) -> np.ndarray:
     pairs = np.ones((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
-    return audit_release(joint, protocol, LIP(1.0), pairs).lift
+    return audit_release(joint, DrawnRelease(protocol, LIP(1.0), pairs)).lift
 
 
 @pytest.mark.parametrize("kind", [LIP, LDP])
@@ -196,7 +198,7 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
     numbers = [value for value in vars(found).values() if isinstance(value, float)]
     numbers += [
-        found.confidence.radius,
+        found.radius,
         found.consistency.p_value,
         *laws.lifts(found.lift).ravel(),
         *laws.p_secret,

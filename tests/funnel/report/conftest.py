@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
-from funnel.findings import Audited, audit_release
+from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -78,10 +78,10 @@ def build_content(
     pairs = changes.pop("pairs", None)
     pairs = expected_pairs(joint, protocol, outside) if pairs is None else pairs
     if "audited" not in changes:
-        changes["audited"] = Audited.of(counted(joint), protocol, guarantee, pairs)
+        changes["audited"] = Audited.of(counted(joint), DrawnRelease(protocol, guarantee, pairs))
     if "findings" not in changes:
         # Of counts that are public as they are, both say the same of the law: it is audited once.
-        changes["findings"] = audit_release(joint, protocol, guarantee, pairs, audited=changes["audited"])
+        changes["findings"] = audit_release(joint, DrawnRelease(protocol, guarantee, pairs), audited=changes["audited"])
     settings: dict[str, Any] = {
         "name": "small-release",
         "title": "A small release",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.history.drift import drift_between
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register
-from funnel.release.findings import FoundHistoryPart
 from funnel.release.internal_report import HistoryFigures, InternalReport, RegisterVersion, WhereBefore
 from funnel.release.public import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
@@ -97,8 +96,7 @@ def of_the_same_people(alone: ReportContent) -> tuple[ReportContent, HistoryFigu
         WhereBefore(version=one.version, people=12000, last=100, both=both, secret_changed=both, input_changed=both)
         for one, both in zip(versions, (None, 7000), strict=True)
     )
-    found = FoundHistoryPart.model_validate_json(json.dumps(asdict(FOUND)))
-    figures = HistoryFigures(found=found, new=3169, before=before, versions=versions)
+    figures = HistoryFigures(found=FOUND, new=3169, before=before, versions=versions)
     return replace(content, people="same", kept_before=BEFORE), figures
 
 

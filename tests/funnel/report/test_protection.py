@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from funnel import LIP, Joint, fit, parse_guarantee
-from funnel.findings import Audited, audit_release
+from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.frequencies import Frequencies, protect
 from funnel.report import ReportContent, public_report, render_internal, render_public
 from funnel.settings.protection_settings import FrequencySettings
@@ -28,12 +28,12 @@ def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, 
     frequencies = protect(COUNTED, SETTINGS, spent_before=spent_before)
     protocol = fit("grr", frequencies.joint, bound)
     pairs = expected_pairs(COUNTED, protocol)
-    audited = Audited.of(frequencies, protocol, bound, pairs)
+    audited = Audited.of(frequencies, DrawnRelease(protocol, bound, pairs))
     content = make_content(
         COUNTED,
         protocol,
         bound,
-        findings=audit_release(COUNTED, protocol, bound, pairs, audited=audited),
+        findings=audit_release(COUNTED, DrawnRelease(protocol, bound, pairs), audited=audited),
         audited=audited,
         protection=protection_of(frequencies, unprotected),
     )

@@ -1,0 +1,77 @@
+"""Count protection: the ways in which published counts are protected, each with its rules and its sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+ProtectionName = Literal["none", "threshold", "noise"]
+
+_INSTEAD = 'protection = "noise" in [frequencies] protects them.'
+
+
+@dataclass(frozen=True)
+class CountProtection:
+    """One way to protect published counts.
+
+    Attributes
+    ----------
+    name : str
+        As specs and documents write it.
+    meaning : str
+        What it means for everything that is public, for the data package.
+    sentence : str
+        The same as a sentence of the documentation, with a place for ``meaning``.
+    warning : str
+        What the publisher is told of counts that are exact; empty of others.
+    settings : tuple of str
+        The settings of ``[frequencies]`` that only this way reads.
+    is_noisy : bool
+        Whether published counts have noise: then nothing public follows from exact counts, values are learned under
+        noise, and a rule of disclosure control that noisy counts break is reported, and never refuses a release.
+    groups_values : bool
+        Whether values are grouped until no published count is small.
+    """
+
+    name: ProtectionName
+    meaning: str
+    sentence: str = "The frequencies behind it are {meaning}."
+    warning: str = ""
+    settings: tuple[str, ...] = ()
+    is_noisy: bool = False
+    groups_values: bool = False
+
+    def __str__(self) -> str:
+        return self.sentence.format(meaning=self.meaning)
+
+
+_NONE = CountProtection(
+    name="none",
+    meaning="not protected: all public documents are made from the exact counts, and only rounded",
+    warning=(
+        "FREQUENCIES ARE NOT PROTECTED: nothing but rounding protects the exact counts that all public files are "
+        f"made from; single people can be read from these. {_INSTEAD}"
+    ),
+)
+_THRESHOLD = CountProtection(
+    name="threshold",
+    meaning="rare combinations are grouped; the counts of the others are exact, and only rounded",
+    sentence="Of the frequencies behind it, {meaning}.",
+    warning=(
+        "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
+        "public files are made from the exact counts of the groups; two versions that differ by one person can "
+        f"give that person away. {_INSTEAD}"
+    ),
+    settings=("threshold",),
+    groups_values=True,
+)
+_NOISE = CountProtection(
+    name="noise",
+    meaning="differentially private: all public documents are made from noisy counts, and never from the exact ones",
+    settings=("epsilon", "beta", "delta", "max_epsilon"),
+    is_noisy=True,
+)
+
+PROTECTIONS: Final = MappingProxyType({one.name: one for one in (_NONE, _THRESHOLD, _NOISE)})
+"""Every way by its name."""
