@@ -117,6 +117,7 @@ def _document(content: PublicContent) -> PublicReport:
         approval=content.approval,
         weighted=content.weighted,
         unchanged=content.unchanged,
+        alone=content.alone,
     )
 
 
