@@ -10,20 +10,27 @@ from funnel.preview.spec_plan import SpecPlan
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
 PlanWriter = Callable[[SpecPlan, Preview, Path | None, Progress], Path]
 
 
-def page_renderer() -> Callable[[bytes], str] | None:
-    """What makes the page of ``report.json``; None in a library that was installed without the extra ``pipeline``."""
+def page_renderer() -> Callable[[bytes, bytes], dict[str, str]] | None:
+    """What makes the pages of ``report.json`` and ``protocol.json`` by their names.
+
+    None in a library that was installed without the extra ``pipeline``.
+    """
     try:
+        from funnel.report.annex import render_annex
         from funnel.report.public import render_public
     except ImportError:
         return None
 
-    def render(numbers: bytes) -> str:
-        return render_public(PublicReport.from_json(numbers, "report.json"))
+    def render(numbers: bytes, protocol: bytes) -> dict[str, str]:
+        told = PublicReport.from_json(numbers, "report.json")
+        channel = ProtocolDocument.from_json(protocol, "protocol.json")
+        return {"report.html": render_public(told), "annex.html": render_annex(told, channel)}
 
     return render
 

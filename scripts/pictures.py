@@ -27,12 +27,15 @@ SAMPLE = (
     ("public-desktop", "report.html", DESK, False, None),
     ("public-phone", "report.html", PHONE, False, None),
     ("public-dark", "report.html", PHONE, True, None),
+    ("annex-desktop", "annex.html", (1100, 2400), False, None),
+    ("annex-phone", "annex.html", PHONE, False, None),
     ("internal-desktop", "audit/report.html", DESK, False, None),
     ("internal-phone", "audit/report.html", PHONE, False, None),
 )
 WIDE = (
     ("wide-desktop", "report.html", DESK, False, None),
     ("wide-phone", "report.html", PHONE, False, None),
+    ("annex-wide", "annex.html", (1100, 2400), False, None),
 )
 PLAN = (("plan", "plan.html", (1100, 2900), False, None),)
 PANEL = (

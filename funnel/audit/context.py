@@ -33,7 +33,8 @@ from funnel.release.verdict import Verdict
 
 T = TypeVar("T")
 
-NEEDED = ("datapackage.json", "protocol.json", "report.html", "report.json", "data/records.parquet", *HANDOUTS)
+_PAGES = ("report.html", "annex.html")
+NEEDED = ("datapackage.json", "protocol.json", *_PAGES, "report.json", "data/records.parquet", *HANDOUTS)
 _POSSIBLE = {*NEEDED, *TABLES, SIGNATURE_FILE, "data/records.csv", "protocol.csv", "estimator.csv"}
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.documentation import previous_version
-from funnel.audit.files import read_document
+from funnel.audit.files import read_document, read_json
 from funnel.errors import DataError, FunnelError
+from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -22,8 +23,8 @@ from funnel.release.report_parts import Weighted
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
 
-Render = Callable[[bytes], str]
-"""Makes the page from the bytes of the document of its numbers."""
+Render = Callable[[bytes, bytes], Mapping[str, str]]
+"""Makes the public pages, by their names, from the bytes of ``report.json`` and ``protocol.json``."""
 Compare = Callable[[bytes, bytes, bytes], list[str]]
 """Names the parts of a report that do not follow from frequencies and protocol, given as bytes."""
 
@@ -53,6 +54,8 @@ _ACTIVE = frozenset(
 _LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "background", "poster", "ping"})
 # Where addresses may lead to: out of the page only for whoever follows a link.
 _LINKS, _INSIDE, _ICON = ("http://", "https://", "mailto:", "#"), ("data:", "#"), "data:,"
+# The public pages lead to each other.
+_PAGES = frozenset({"report.html", "annex.html"})
 _POLICY = "default-src 'none'"
 
 
@@ -80,6 +83,8 @@ def _acts(tag: str, name: str, value: str) -> bool:
     if name in _LOADING or name.startswith("on") or "javascript:" in value.replace(" ", ""):
         return True
     if name != "href":
+        return False
+    if tag == "a" and value.partition("#")[0] in _PAGES:
         return False
     return value != _ICON if tag == "link" else not value.startswith(_LINKS if tag == "a" else _INSIDE)
 
@@ -109,14 +114,16 @@ def check_report(known: AuditContext) -> Result:
     named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
     columns = promise.secret + known.columns.names
     try:
-        page = read_document(folder.report).decode("utf-8")
+        page, annex = (read_document(path).decode("utf-8") for path in (folder.report, folder.annex))
     except (DataError, UnicodeDecodeError) as error:
-        return judged("report", [str(error) if isinstance(error, DataError) else "report.html is not UTF-8"], "")
+        text = str(error) if isinstance(error, DataError) else "report.html or annex.html is not UTF-8"
+        return judged("report", [text], "")
     shown = html.unescape(page.replace("<wbr>", ""))
 
     def complaints() -> Iterator[str]:
-        if active_parts(page):
-            yield "report.html runs or fetches something, or does not forbid that"
+        for name, text in ((folder.report.name, page), (folder.annex.name, annex)):
+            if active_parts(text):
+                yield f"{name} runs or fetches something, or does not forbid that"
         if any(text not in shown for text in (*named, str(package.get("version")))):
             yield "report.html is about another guarantee, version, mechanism or number of records"
         if any(value not in shown for value in columns):
@@ -308,26 +315,39 @@ def _short(value: object) -> object:
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
+def check_annex(known: AuditContext) -> Result:
+    """Whether every figure and answer of the annex is the one that its two documents, and the records, come to."""
+    folder, table = known.folder, known.read_table[2]
+    alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
+    try:
+        page = read_document(folder.annex).decode("utf-8")
+        documents = (read_json(folder.numbers), read_json(folder.protocol))
+    except (DataError, UnicodeDecodeError) as error:
+        return judged("annex", [str(error) if isinstance(error, DataError) else "annex.html is not UTF-8"], "")
+    complaints = (f"annex.html: {what}" for what in annex_complaints(page, *documents, alone))
+    return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
+
+
 def check_rendered(folder: ReleaseFolder, render: Render | None) -> Result:
-    """Whether the page is, to the byte, what its figures make.
+    """Whether the pages are, to the byte, what their figures make.
 
     Parameters
     ----------
     folder : ReleaseFolder
     render : callable or None
-        Makes the page again from ``report.json``; None where what that takes is not installed.
+        Makes the pages again; None where what that takes is not installed.
     """
     name = "report page"
     if render is None:
-        return unchecked(name, 'to make it again from its figures install the extra: pip install "funnel[pipeline]"')
+        return unchecked(name, 'to make them again install the extra: pip install "funnel[pipeline]"')
     try:
-        numbers, page = read_document(folder.numbers), read_document(folder.report)
+        numbers = read_document(folder.numbers)
         made_by = PublicReport.from_json(numbers, str(folder.numbers)).software
         if made_by != software_name():
-            return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
-        same = page == render(numbers).encode()
+            return unchecked(name, f"they were made by {made_by}, and this is {software_name()}")
+        pages = render(numbers, read_document(folder.protocol))
+        other = [page for page, text in pages.items() if read_document(folder.root / page) != text.encode()]
     except FunnelError as error:
         return judged(name, [str(error)], "")
-    return judged(
-        name, [] if same else ["report.html is not what its figures make"], "to the byte what its figures make"
-    )
+    complaints = (f"{page} is not what its figures make" for page in other)
+    return judged(name, complaints, "to the byte what their figures make")

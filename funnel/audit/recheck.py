@@ -16,7 +16,7 @@ from funnel.audit.history import check_absent, check_kept, check_record, check_v
 from funnel.audit.labels import check_labels
 from funnel.audit.newest import check_newest
 from funnel.audit.package import check_package
-from funnel.audit.page import check_followed, check_numbers, check_rendered, check_report
+from funnel.audit.page import check_annex, check_followed, check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_noise, check_protected, mean_limits
 from funnel.audit.released_columns import check_classes
 from funnel.audit.signing import check_signature
@@ -222,6 +222,12 @@ def _report_figures(known: AuditContext) -> Result:
 def _report_page(known: AuditContext) -> Result:
     """The page of the report is to the byte what its figures make."""
     return check_rendered(known.folder, known.told.render)
+
+
+@_check("annex", "figures")
+def _annex(known: AuditContext) -> Result:
+    """Every figure and answer of the annex follows from the report and the protocol."""
+    return check_annex(known)
 
 
 # Of a coming version the figures were computed a second time before.

@@ -168,7 +168,9 @@ print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weight
 _FILES = """{tables}{classes}| protocol.json | probabilities of published values as whole numbers, the bound, and \
 what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
+| annex.html | what anonymisation opinions and standards ask, answered for this release: for officers |
 """
+_PAGES = ("README.md", "report.html", "annex.html")
 _CSV_LINE = (
     "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
     "them |\n"
@@ -458,7 +460,7 @@ def _catalogue(package: Json, previous: str | None) -> str:
         "dcat:prev": {"@id": f"../{previous}/"} if previous else None,
         "dcat:keyword": package.get("keywords"),
         "dcat:distribution": [{"@id": resource["path"]} for resource in package["resources"]],
-        "foaf:page": [{"@id": path, "@type": "foaf:Document"} for path in ("README.md", "report.html")],
+        "foaf:page": [{"@id": path, "@type": "foaf:Document"} for path in _PAGES],
         "dct:provenance": [{"@type": "dct:ProvenanceStatement", "rdfs:label": label} for label in labels],
         "funnel:privacy": _prefixed(block),
     }

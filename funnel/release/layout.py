@@ -113,6 +113,11 @@ class ReleaseFolder:
         return self.root / "report.html"
 
     @property
+    def annex(self) -> Path:
+        """The annex of the public report for data-protection officers."""
+        return self.root / "annex.html"
+
+    @property
     def signature(self) -> Path:
         """The manifest of all other public files, signed."""
         return self.root / SIGNATURE_FILE

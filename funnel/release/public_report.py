@@ -366,7 +366,8 @@ class PublicReport(Document):
 
     ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
     of this name about the same people whose public figures are there, this one last. ``weighted`` is None without
-    survey weights, ``unchanged`` where outputs stand for sets of values.
+    survey weights, ``unchanged`` where outputs stand for sets of values. ``alone`` published records are like no
+    other one; None where whole records are published.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -411,3 +412,4 @@ class PublicReport(Document):
     approval: Approval | None = None
     weighted: Weighted | None = None
     unchanged: Unchanged | None = None
+    alone: Count | None = None

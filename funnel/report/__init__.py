@@ -1,7 +1,8 @@
-"""The reports of a release: a public one of rounded figures, and an internal one of all evidence, each one page."""
+"""The reports of a release: a public one of rounded figures with its annex, and an internal one of all evidence."""
 
 from __future__ import annotations
 
+from funnel.report.annex import render_annex
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
 from funnel.report.internal import internal_report, render_internal
 from funnel.report.public import public_report, render_public
@@ -13,6 +14,7 @@ __all__ = [
     "SourceNote",
     "internal_report",
     "public_report",
+    "render_annex",
     "render_internal",
     "render_public",
 ]

@@ -249,6 +249,8 @@ class PublicContent(Described):
         None without survey weights.
     unchanged : Unchanged or None
         None where outputs stand for sets of values.
+    alone : int or None
+        Published records like no other one; None where whole records are published.
     """
 
     laws: PublicDistributions
@@ -257,6 +259,7 @@ class PublicContent(Described):
     accuracy: PublicAccuracy | None
     weighted: Weighted | None
     unchanged: Unchanged | None
+    alone: int | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -347,4 +350,5 @@ class ReportContent(Described):
             accuracy=PublicAccuracy.of(laws, not published_values(self.protocol.mechanism).estimator),
             weighted=public_weighted(self.audited.frequencies.joint.over_published(laws.inputs.columns), self.weights),
             unchanged=self.unchanged,
+            alone=None if self.released else int((self.audited.drawn == 1).sum()),
         )

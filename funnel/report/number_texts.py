@@ -148,6 +148,11 @@ def seconds(value: float) -> str:
     return f"<{_SPACE}0.01{_SPACE}s" if value < 0.01 else f"{significant(value, 2)}{_SPACE}s"
 
 
+def written(value: float) -> str:
+    """A figure for machines, next to its text: a whole number, or four significant digits, as public figures have."""
+    return f"{value:.0f}" if math.isfinite(value) and value == int(value) else f"{value:.4g}"
+
+
 def probability(value: float) -> str:
     """A p-value: two significant digits, and a limit below a millionth."""
     if value in (0, 1):

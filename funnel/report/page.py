@@ -73,6 +73,7 @@ def _environment() -> Environment:
         "level": number_texts.level,
         "factor": number_texts.factor,
         "plain": number_texts.plain,
+        "written": number_texts.written,
         "seconds": number_texts.seconds,
         "probability": number_texts.probability,
         "optimum": _optimum,

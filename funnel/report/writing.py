@@ -9,10 +9,12 @@ from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import VersionContext
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.provenance import software
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.report.annex import render_annex
 from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
@@ -23,7 +25,9 @@ from funnel.spec import ReleaseSpec
 
 
 def write_report(content: ReportContent, folder: ReleaseFolder) -> PublicReport:
-    """Write the public report: its figures, and the page that is made of them alone. It needs no verdict.
+    """Write the public report: its figures, and the two pages that are made of these and of the protocol alone.
+
+    It needs no verdict; ``protocol.json`` is in the folder by then.
 
     Raises
     ------
@@ -33,6 +37,7 @@ def write_report(content: ReportContent, folder: ReleaseFolder) -> PublicReport:
     numbers = public_report(content)
     write_whole(folder.numbers, numbers.to_bytes())
     write_whole(folder.report, render_public(numbers).encode())
+    write_whole(folder.annex, render_annex(numbers, ProtocolDocument.read(folder.protocol)).encode())
     return numbers
 
 

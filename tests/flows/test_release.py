@@ -47,6 +47,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "datapackage.json",
         "report.html",
         "report.json",
+        "annex.html",
         "signature.json",
         "README.md",
         "CITATION.cff",

@@ -242,6 +242,22 @@ PUBLISHING = [
         "report page",
     ),
     Mutant(
+        "a chance of linking that is left out of the annex",
+        "officers read that nobody can be linked",
+        "funnel.report.annex.annex_figures",
+        '"linked": float(np.minimum(p_known, best / rows).sum()),',
+        '"linked": float(np.minimum(p_known, 0 * best / rows).sum()),',
+        "annex",
+    ),
+    Mutant(
+        "a question that is said to be met",
+        "officers read that access to the source is taken care of",
+        "funnel.report.annex.questions",
+        '"nist-access": Answer(PUBLISHER,',
+        '"nist-access": Answer(MET,',
+        "annex",
+    ),
+    Mutant(
         "utility doubled in the findings",
         "every public file says twice the utility",
         "funnel.findings.of_release",

@@ -24,7 +24,7 @@ _CONTEXT = {
 }
 _MEDIA = "https://www.iana.org/assignments/media-types/"
 _TYPES = "http://publications.europa.eu/resource/authority/file-type/"
-_PAGES = ("README.md", "report.html")
+_PAGES = ("README.md", "report.html", "annex.html")
 
 
 def catalogue(package: Mapping[str, Any], previous: str | None) -> bytes:

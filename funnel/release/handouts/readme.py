@@ -31,6 +31,7 @@ FILES = {
     "protocol.json": "probabilities of published values as whole numbers, the bound, and what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
+    "annex.html": "what anonymisation opinions and standards ask, answered for this release: for officers",
     "report.json": "the figures of the report",
     "datapackage.json": "columns, values, digests and the promise, as a Data Package",
     "dcat.jsonld": "the entry of a data catalogue, in DCAT-AP",

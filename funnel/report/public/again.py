@@ -94,4 +94,5 @@ def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -
         accuracy=PublicAccuracy.of(laws, not published_values(protocol.mechanism).estimator),
         weighted=told.weighted,
         unchanged=told.unchanged,
+        alone=told.alone,
     )

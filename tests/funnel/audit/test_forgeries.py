@@ -152,7 +152,8 @@ def forge(released: ReleaseFolder, tmp_path: Path) -> Forge:
         folder = forger.folder
         change(forger)
         try:
-            folder.report.write_text(RENDER(folder.numbers.read_bytes()), encoding="utf-8")
+            for page, text in RENDER(folder.numbers.read_bytes(), folder.protocol.read_bytes()).items():
+                (folder.root / page).write_text(text, encoding="utf-8")
             report = {**forger.read(folder.package)["funnel:privacy"]["report"], "hash": _sha256(folder.numbers)}
             forger.privacy(report=report)
             forger.cover()

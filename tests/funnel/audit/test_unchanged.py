@@ -123,7 +123,8 @@ def forged(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder
     forger.edit(copy.numbers, lambda content: change(content["unchanged"]))
     render = page_renderer()
     assert render is not None
-    copy.report.write_text(render(copy.numbers.read_bytes()), encoding="utf-8")
+    for page, text in render(copy.numbers.read_bytes(), copy.protocol.read_bytes()).items():
+        (copy.root / page).write_text(text, encoding="utf-8")
     digest = f"sha256:{file_digest(copy.numbers)}"
     forger.package(lambda content: content["funnel:privacy"]["report"].update(hash=digest))
     forger.cover()

@@ -49,6 +49,7 @@ _FILES = {
     "frequencies",
     "package",
     "report",
+    "annex",
     "numbers",
     "signature",
     "estimator",
@@ -63,7 +64,7 @@ WRITERS = {
     # Numbers within the intervals of what is published already, by words of their own.
     "funnel.release.handouts.number_table": {"drawn", "drawn_csv"},
     "funnel.release.signature": {"signature"},
-    "funnel.report.writing": {"numbers", "report"},
+    "funnel.report.writing": {"numbers", "report", "annex"},
     # A copy of what is published already, to be audited here.
     "funnel.release.fetch": {"package"},
 }

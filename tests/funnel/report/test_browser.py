@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from funnel import LIP, Joint, fit, plan
+from funnel import LIP, Attribute, Joint, fit, plan
 from funnel.planning import choose
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
@@ -28,6 +28,7 @@ from funnel.report import (
     SourceNote,
     internal_report,
     public_report,
+    render_annex,
     render_internal,
     render_public,
 )
@@ -39,6 +40,7 @@ from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import learn_codings, open_source
 from funnel.source.side_columns import read_side_columns
 from funnel.spec import ReleaseSpec
+from tests.funnel.report.test_annex import documents_of, table_of
 from tests.funnel.report.test_history import internal_of, of_the_same_people
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -206,12 +208,15 @@ def pages(adult: ReportContent, internal: str, make_content: Callable[..., Repor
     joint = Joint.from_counts(np.random.default_rng(3).integers(1, 50, size=(12, 60)))
     large = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))
     joint = Joint.from_counts([[4000, 1000, 10, 200], [1000, 3000, 2500, 0], [300, 600, 200, 90]])
+    secret_too = table_of(True)
+    usual = make_content(secret_too, fit("invariant", secret_too, Attribute(1.0)), Attribute(1.0))
     same, figures = of_the_same_people(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))
     return {
         "public": render_public(public_report(adult)),
         "internal": internal,
         "large": render_public(public_report(large)),
         "together": render_public(public_report(same)),
+        "annex": render_annex(*documents_of(usual)),
         "internal-together": render_internal(internal_of(same, history=figures, drift=drift_figures(same.findings))),
     }
 
@@ -245,6 +250,8 @@ def _judged(page: str, folder: Path, size: tuple[int, int], dark: bool) -> dict[
         ("internal", SIZE, True),
         ("internal", PHONE, False),
         ("large", PHONE, True),
+        ("annex", SIZE, False),
+        ("annex", PHONE, False),
         ("together", PHONE, True),
         ("internal-together", PHONE, False),
     ],

@@ -1,0 +1,220 @@
+"""The figures of the annex of a release, computed again from its two public documents and compared with its page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+Json = Mapping[str, Any]
+Symbol = tuple[str, ...]
+
+# Half of the last of four digits.
+_DIGITS = 5.1e-4
+_MET, _NOT_APPLICABLE, _PUBLISHER = "met", "not applicable", "left to the publisher"
+# Answers that no release changes.
+_ALWAYS = {
+    _MET: (
+        "iso-6.2 iso-6.3-actions iso-7.2 iso-7.3-risk iso-7.3-sample iso-7.3-model iso-8.2-quantify iso-8.2-testing "
+        "iso-8.3-data iso-8.3-again nist-trust nist-correct adf-3 adf-6 adf-7"
+    ),
+    _NOT_APPLICABLE: "iso-8.3-environment",
+    _PUBLISHER: (
+        "iso-6.3-harms iso-9-after nist-systemic nist-access nist-collection adf-1 adf-2 adf-4 adf-5 adf-8 adf-10"
+    ),
+}
+
+
+class _Figures(HTMLParser):
+    """Every figure of a page: its name, its value and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, str, str]] = []
+        self._open: tuple[str, str] | None = None
+        self._text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note where a figure begins."""
+        if tag == "data":
+            given = dict(attrs)
+            self._open, self._text = (given.get("data-figure") or "", given.get("value") or ""), ""
+
+    def handle_data(self, data: str) -> None:
+        """Note its text."""
+        self._text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note where it ends."""
+        if tag == "data" and self._open is not None:
+            self.found.append((*self._open, self._text.strip()))
+            self._open = None
+
+
+def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None) -> Iterator[str]:
+    """What an annex states that does not follow from the documents beside it.
+
+    Parameters
+    ----------
+    page : str
+        ``annex.html``.
+    report, protocol : JSON objects
+        ``report.json`` and ``protocol.json``.
+    alone : int or None
+        Published records like no other; None where whole records are published, or the table cannot be read.
+    """
+    if alone is not None and report["alone"] != alone:
+        yield f"report.json counts {report['alone']!r} records like no other, and there are {alone}"
+    expected: dict[str, float | str] = {**_figures(report, protocol), **_statuses(report)}
+    found = _Figures(page).found
+    named = {name for name, _, _ in found}
+    yield from (f"it has no figure {name!r}" for name in sorted(expected.keys() - named))
+    for name, value, text in found:
+        if name not in expected:
+            yield f"its figure {name!r} is not one of this release"
+        elif isinstance(said := expected[name], str):
+            if not value == text == said:
+                yield f"its answer {name!r} is {text!r} instead of {said!r}"
+        elif not _is_number(value, said):
+            yield f"its figure {name!r} is {value!r} instead of {said:.6g}"
+        elif not _reads_as(text, said):
+            yield f"its figure {name!r} reads {text!r}, and is {said:.6g}"
+
+
+def _is_number(text: str, value: float) -> bool:
+    try:
+        return math.isclose(float(text), value, rel_tol=_DIGITS, abs_tol=1e-12)
+    except ValueError:
+        return False
+
+
+def _reads_as(text: str, value: float) -> bool:
+    """Whether a text shows a number, rounded by less than one of its last digit, or a hundredth."""
+    if math.isinf(value):
+        return text == "infinite"
+    if text in ("no", "none"):
+        return value == 0
+    scale = 100.0 if "%" in text or text.startswith(("±", "+")) else 1.0
+    found = re.search(r"([0-9][0-9,]*)(?:\.([0-9]+))?(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", text)
+    if found is None:
+        return False
+    whole, digits, power = found[1].replace(",", ""), found[2] or "", found[3]
+    ten = 1.0 if power is None else 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+    shown, last, exact = float(f"{whole}.{digits or 0}") * ten, ten * 10.0 ** -len(digits), scale * value
+    if text.startswith("<"):
+        return 0 < exact < shown + last
+    if text.startswith(">"):
+        return shown - last < exact < scale
+    # A count is shown with all its digits, another number with two or three.
+    counts = scale == 1 and not digits and exact == int(exact)
+    return abs(shown - exact) <= (0 if counts else max(last * (1 + _DIGITS), exact / 100))
+
+
+def _figures(report: Json, protocol: Json) -> dict[str, float]:
+    figures, frequencies, kept = report["figures"], report["frequencies"], report.get("unchanged")
+    whole = tuple(report["published"]["columns"]) != tuple(protocol["outputs"]["columns"])
+    found: dict[str, float] = {"records": figures["rows"]}
+    if figures["level_factor"] is not None:
+        found["change"] = figures["level_factor"]
+    rises = [b for b in report["beliefs"]["rows"] if b["highest"] is not None and b["prior"] > 0]
+    if rises:
+        strongest = sorted(rises, key=lambda b: -b["highest"] / b["prior"])[0]
+        found |= {"belief_before": strongest["prior"], "belief": strongest["highest"]}
+    if frequencies["epsilon"] is not None:
+        found |= {"epsilon": frequencies["epsilon"], "insider": math.exp(frequencies["epsilon"]) ** 2}
+    if not whole:
+        found |= {"guess": figures["guess_accuracy"], "guess_before": figures["prior_guess_accuracy"]}
+        found |= _links(report, protocol)
+        found["unique"] = report["alone"]
+    if kept is not None:
+        found |= _kept(kept, kept["whole"] if whole else kept, figures["rows"])
+    for table in report["estimated"]:
+        if len(table["columns"]) == 1 and table["typical"] and table["largest"] is not None:
+            column, typical, largest = table["columns"][0], table["typical"], table["largest"]
+            found |= {f"median_{column}": typical, f"worst_{column}": largest, f"ratio_{column}": largest / typical}
+    return found
+
+
+def _kept(kept: Json, alone: Json | None, rows: int) -> dict[str, float]:
+    found: dict[str, float] = {"unchanged": kept["share"], "exact": kept["exact_records"]}
+    if alone is not None:
+        unique, true = alone["unique"], alone["unique_unchanged"]
+        found |= {"unique": unique} | ({} if true is None else {"unique_true": true, "singled": unique * true / rows})
+    shares = sorted(one["share"] for one in kept["secrets"])
+    if shares:
+        found |= {"kept_least": shares[0], "kept_most": shares[-1]}
+    observers = {str(one["known"]): one for one in kept["observers"]}
+    if kept["known"] is not None:
+        observers["column"] = kept["known"]
+    for name, one in observers.items():
+        found[f"factor_{name}"] = math.inf if one["level"] == "infinite" else math.exp(one["level"])
+        found[f"outside_{name}"] = one["outside"]
+    return found
+
+
+def _links(report: Json, protocol: Json) -> dict[str, float]:
+    """Records that observers of all other columns link rightly, and secrets that they guess rightly."""
+    prior, secret, rows = protocol["prior"], set(report["secret"]["columns"]), report["figures"]["rows"]
+    symbols = [tuple(symbol) for symbol in prior["symbols"]]
+    total = sum(prior["probabilities"])
+    share = {x: p / total for x, p in zip(symbols, prior["probabilities"], strict=True)}
+    open_to = [j for j, column in enumerate(prior["columns"]) if column not in secret]
+    known = {x: tuple(x[j] for j in open_to) for x in symbols}
+    of_known: dict[Symbol, float] = {}
+    likeliest: dict[Symbol, float] = {}
+    for x, p in share.items():
+        of_known[known[x]] = of_known.get(known[x], 0.0) + p
+        likeliest[known[x]] = max(likeliest.get(known[x], 0.0), p)
+    best, guessed = dict.fromkeys(of_known, 0.0), 0.0
+    for pairs in _pairs(protocol, symbols, share):
+        mass = sum(pairs.values())
+        seen: dict[Symbol, list[float]] = {}
+        for x, p in pairs.items():
+            seen.setdefault(known[x], []).append(p)
+        for k, parts in seen.items():
+            best[k] = max(best[k], sum(parts) / mass)
+            guessed += max(parts)
+    found = {
+        "linked": sum(min(p, best[k] / rows) for k, p in of_known.items()),
+        "linked_truth": sum(min(p, 1 / rows) for p in of_known.values()),
+    }
+    if secret <= set(prior["columns"]):
+        before = sum(likeliest.values())
+        found |= {"secret": guessed, "secret_before": before, "gain": max(0.0, guessed - before)}
+    return found
+
+
+def _pairs(protocol: Json, symbols: list[Symbol], share: Mapping[Symbol, float]) -> Iterator[dict[Symbol, float]]:
+    """Of every output the probability of it with each true value, where that is not zero."""
+    if protocol["posterior"] is not None:
+        for one in protocol["posterior"]:
+            total = sum(one["inputs"].values())
+            if one["probability"] > 0 and total > 0:
+                yield {symbols[int(x)]: one["probability"] * p / total for x, p in one["inputs"].items()}
+        return
+    inputs, denominator = [tuple(symbol) for symbol in protocol["inputs"]["symbols"]], int(protocol["denominator"])
+    for row in protocol["weights"]:
+        weights = row.items() if isinstance(row, dict) else enumerate(row)
+        found = {inputs[int(x)]: int(weight) / denominator * share[inputs[int(x)]] for x, weight in weights}
+        if any(found.values()):
+            yield {x: p for x, p in found.items() if p > 0}
+
+
+def _statuses(report: Json) -> dict[str, str]:
+    """The answer to each question of the frameworks: met, not applicable, or left to the publisher."""
+    found = {key: status for status, keys in _ALWAYS.items() for key in keys.split()}
+    noisy, together = report["frequencies"]["protection"] == "noise", report["people"] == "same"
+    errors, groups = report["accuracy"] is not None or bool(report["estimated"]), bool(report["estimated"])
+    return found | {
+        "nist-epsilon": _MET if noisy else _NOT_APPLICABLE,
+        "nist-unit": _MET if noisy else _NOT_APPLICABLE,
+        "nist-composition": _MET if together else _PUBLISHER,
+        "nist-utility": _MET if errors else _PUBLISHER,
+        "nist-statistical": _MET if groups else _PUBLISHER,
+        "iso-9-before": _PUBLISHER if report["approval"] is None else _MET,
+        "adf-9": _MET if together else _PUBLISHER,
+    }

@@ -1,0 +1,201 @@
+"""The annex for officers: its figures by brute force, its page, and that nothing of it changes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel import LIP, Alphabet, Attribute, Joint, fit
+from funnel.audit.page import active_parts
+from funnel.recount.annex import _reads_as, annex_complaints
+from funnel.release.protocol_document import ProtocolDocument, protocol_document
+from funnel.release.public import PublicRelease
+from funnel.release.public_report import Approval, PublicReport
+from funnel.report import ReportContent, number_texts, public_report
+from funnel.report.annex import annex_figures as making
+from funnel.report.annex import render_annex
+from funnel.report.annex.questions import FRAMEWORKS, answers
+from tests.funnel.report.test_protection import noisy_content
+
+Json = dict[str, Any]
+
+
+def table_of(secret: bool) -> Joint:
+    """An income beside a job and a town, with the income published or not."""
+    columns = ("income", "job", "town") if secret else ("job", "town")
+    symbols = tuple((job, town) for job in ("a", "b", "c") for town in ("x", "y"))
+    counts = np.array([[40, 35, 20, 15, 3, 2], [10, 15, 30, 35, 2, 3]])
+    if not secret:
+        return Joint.from_counts(counts, Alphabet(("income",), (("low",), ("high",))), Alphabet(columns, symbols))
+    whole = tuple((income, *symbol) for income in ("low", "high") for symbol in symbols)
+    table = np.zeros((2, 12), dtype=np.int64)
+    table[0, :6], table[1, 6:] = counts
+    return Joint.from_counts(table, Alphabet(("income",), (("low",), ("high",))), Alphabet(columns, whole))
+
+
+@pytest.fixture(scope="module")
+def contents(make_content: Callable[..., ReportContent]) -> dict[str, ReportContent]:
+    """A release that is counted as usual with its secret, and one of sets of values."""
+    usual, sets = table_of(True), table_of(False)
+    return {
+        "usual": make_content(usual, fit("invariant", usual, Attribute(1.0)), Attribute(1.0)),
+        "sets": make_content(sets, fit("optimal", sets, LIP(0.5)), LIP(0.5)),
+        "noise": noisy_content(make_content, LIP(1.0)),
+    }
+
+
+def documents_of(content: ReportContent) -> tuple[PublicReport, ProtocolDocument]:
+    public = PublicRelease.of(content.audited, content.protocol, content.guarantee)
+    return public_report(content), protocol_document(content.protocol, content.guarantee, public, content.protection)
+
+
+def _complaints(page: str, report: PublicReport, protocol: ProtocolDocument) -> list[str]:
+    return list(annex_complaints(page, json.loads(report.to_bytes()), json.loads(protocol.to_bytes()), report.alone))
+
+
+@pytest.mark.parametrize("name", ["usual", "sets", "noise"])
+def test_the_page_stands_by_itself_and_its_figures_follow(contents: dict[str, ReportContent], name: str) -> None:
+    report, protocol = documents_of(contents[name])
+    page = render_annex(report, protocol)
+    assert page == render_annex(report, protocol)
+    assert active_parts(page) == ()
+    assert _complaints(page, report, protocol) == []
+    assert 'href="report.html"' in page
+
+
+def test_linking_is_what_the_best_of_all_links_reaches(contents: dict[str, ReportContent]) -> None:
+    """By Bayes: of n records the observer takes the one whose value makes it the likeliest to be the person's."""
+    report, protocol = documents_of(contents["usual"])
+    figures = making.compute_figures(report, protocol)
+    p = np.array(protocol.prior.probabilities) / sum(protocol.prior.probabilities)
+    channel = contents["usual"].protocol.matrix.astype(float)
+    order = [contents["usual"].protocol.inputs.symbols.index(symbol) for symbol in protocol.prior.symbols]
+    both = channel[:, order] * p
+    output = both.sum(axis=1)
+    of = [symbol[1:] for symbol in protocol.prior.symbols]
+    linked, secret, before = 0.0, 0.0, 0.0
+    for known in set(of):
+        some = [x for x, one in enumerate(of) if one == known]
+        share = p[some].sum()
+        chance = max(both[y, some].sum() / share / output[y] for y in range(len(output)) if output[y] > 0)
+        linked += share * min(1.0, chance / report.figures.rows)
+        secret += sum(both[y, some].max() for y in range(len(output)))
+        before += p[some].max()
+    assert figures["linked"] == pytest.approx(linked, rel=1e-9)
+    assert figures["linked_truth"] == pytest.approx(6 / report.figures.rows, rel=1e-9)
+    assert figures["secret"] == pytest.approx(secret, rel=1e-9)
+    assert figures["secret_before"] == pytest.approx(before, rel=1e-9)
+    assert figures["gain"] == pytest.approx(secret - before, rel=1e-6)
+    assert figures["gain"] > 0
+    # Linking with the release never reaches more than with the true table.
+    assert figures["linked"] <= figures["linked_truth"] * (1 + 1e-12)
+
+
+def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, ReportContent]) -> None:
+    content = contents["sets"]
+    drawn = content.audited.drawn.copy()
+    drawn[:2] = 1
+    report, protocol = documents_of(replace(content, audited=replace(content.audited, drawn=drawn)))
+    assert report.alone == int((drawn == 1).sum())
+    page = render_annex(report, protocol)
+    told = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
+    assert list(annex_complaints(page, *told, report.alone)) == []
+    assert len(list(annex_complaints(page, *told, report.alone + 1))) == 1
+
+
+@pytest.mark.parametrize("name", ["usual", "sets", "noise"])
+def test_no_figure_and_no_answer_of_the_page_can_be_another(contents: dict[str, ReportContent], name: str) -> None:
+    """Every value, every text and every name that is changed, and every figure that is left out, is noticed."""
+    report, protocol = documents_of(contents[name])
+    page = render_annex(report, protocol)
+    found = list(re.finditer(r'<data data-figure="([^"]+)" value="([^"]+)">([^<]*)</data>', page))
+    assert len(found) > 40
+    for one in found:
+        key, value, text = one.groups()
+        if value in ("met", "not applicable", "left to the publisher"):
+            others = {"met", "not applicable", "left to the publisher"} - {value}
+            changed = [f'<data data-figure="{key}" value="{other}">{other}</data>' for other in others]
+            changed.append(f'<data data-figure="{key}" value="{value}">{others.pop()}</data>')
+        else:
+            wrong = f"{float(value) * 1.01 + 0.001:.6g}"
+            changed = [
+                f'<data data-figure="{key}" value="{wrong}">{text}</data>',
+                f'<data data-figure="{key}" value="{value}">{_other_text(text)}</data>',
+            ]
+        changed.append(f'<data data-figure="x-{key}" value="{value}">{text}</data>')
+        for put in changed:
+            assert _complaints(page[: one.start()] + put + page[one.end() :], report, protocol), put
+    gone = re.sub(r'<data data-figure="records"[^>]*>[^<]*</data>', "3,000", page)
+    assert _complaints(gone, report, protocol) == ["it has no figure 'records'"]
+
+
+def _other_text(text: str) -> str:
+    """The text with its first digit that is not a part of a limit raised."""
+    if text in ("none", "no", "infinite"):
+        return "5 %"
+    return re.sub(r"[0-9]", lambda digit: str((int(digit[0]) + 3) % 10), text, count=1)
+
+
+MUTANTS = [
+    ("_linked", lambda make: lambda *args: {key: 2 * value for key, value in make(*args).items()}),
+    ("_linked", lambda make: lambda *args: {**make(*args), "gain": 0.0}),
+    ("_beliefs", lambda make: lambda report: {**make(report), "belief": make(report)["belief_before"]}),
+    ("_unchanged", lambda make: lambda *args: {**make(*args), "unchanged": 0.01}),
+    ("_observers", lambda make: lambda kept: {key: value * 0.9 + 0.001 for key, value in make(kept).items()}),
+    ("_groups", lambda make: lambda report: {key: 2 * value for key, value in make(report).items()}),
+    ("_factor", lambda make: lambda level: math.sqrt(make(level))),
+    ("_posteriors", lambda make: lambda protocol, p: list(make(protocol, p))[1:]),
+    ("is_by_class", lambda make: lambda report, protocol: True),
+]
+
+
+@pytest.mark.parametrize(("name", "mutant"), MUTANTS)
+def test_a_mutant_of_the_maker_is_noticed(
+    contents: dict[str, ReportContent],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    mutant: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
+    report, protocol = documents_of(contents["usual"])
+    monkeypatch.setattr(making, name, mutant(getattr(making, name)))
+    assert _complaints(render_annex(report, protocol), report, protocol)
+
+
+def test_every_form_of_a_number_is_read_again() -> None:
+    """What the page rounds reads as the number that it is of, and as no number 3 % beside it."""
+    forms = (
+        number_texts.percent_at_most,
+        number_texts.percent_in_detail,
+        number_texts.points,
+        number_texts.gain,
+        number_texts.significant_at_most,
+    )
+    numbers = [*np.geomspace(2e-3, 0.97, 400).tolist(), 0.01, 0.1, 0.5, 0.63]
+    for form in forms:
+        for number in numbers:
+            assert _reads_as(form(number), number), (form, number)
+            if form is not number_texts.percent_at_most or number > 0.1:
+                assert not _reads_as(form(number), number * 1.3), (form, number)
+    for text, number in (("none", 0.0), ("infinite", math.inf), ("48,842\xa0records", 48_842), ("<\xa00.1\xa0%", 4e-4)):
+        assert _reads_as(text, number)
+        assert not _reads_as(text, 7.0)
+
+
+def test_answers_depend_on_the_release(contents: dict[str, ReportContent]) -> None:
+    report = public_report(contents["usual"])
+    questions = [question.key for framework in FRAMEWORKS for question in framework.questions]
+    assert sorted(answers(report)) == sorted(questions)
+    assert len(set(questions)) == len(questions)
+    assert answers(report)["nist-epsilon"].status == "not applicable"
+    approved = report.model_copy(update={"approval": Approval(by="A. Okafor", at="2026-01-01T00:00:00Z")})
+    assert answers(approved)["iso-9-before"].text == "approved by A. Okafor"
+    same = report.model_copy(update={"people": "same"})
+    assert {key for key in questions if answers(same)[key] != answers(report)[key]} == {"nist-composition", "adf-9"}
+    assert "funnel forget SPEC" in render_annex(same, documents_of(contents["usual"])[1])
