@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
-from funnel.history.allowed import require_posterior
+from funnel.guarantees.base import Guarantee, Level, Witness
+from funnel.history.allowed import Kept, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.distributions import distributions_before
@@ -270,7 +270,7 @@ def _silent(last: Step, past: Past, version: str, there: Observed | None) -> Fit
 
 
 def _mean(
-    declared: PosteriorGuarantee,
+    declared: Kept,
     law: Joint,
     target: Protocol,
     decided: list[Step],
