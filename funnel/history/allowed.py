@@ -212,6 +212,23 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
+def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
+    """The guarantee, if it can be kept over several rows of a unit.
+
+    Raises
+    ------
+    SpecError
+        As `allowed_by`, and if it is robust.
+    """
+    kept = require_posterior(guarantee)
+    if isinstance(kept, RobustRatio):
+        raise SpecError(
+            f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "
+            f"choose {kept.nominal}"
+        )
+    return kept
+
+
 def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:
     """λ from P(s, y | h) up to a factor: (k, c, b) to (k, c', b), of the c' secrets that occur in the prior (c,).
 
