@@ -25,6 +25,8 @@ CASES = (
     ("married", ("age", "outwork"), "lip:0.5", "rlip:0.5,0.05"),
 )
 COPIES = (1, 10, 100)
+# More than any number of a person.
+_NUMBERS = 10**7
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,7 @@ def copied(table: pa.Table, copies: int) -> pa.Table:
     """So many people like every one."""
     place = table.schema.get_field_index("id")
     ids = table["id"].to_numpy()
-    return pa.concat_tables(
-        table.set_column(place, "id", pa.array(ids + (ids.max() + 10**6) * copy)) for copy in range(copies)
-    )
+    return pa.concat_tables(table.set_column(place, "id", pa.array(ids + _NUMBERS * copy)) for copy in range(copies))
 
 
 def series(secret: str, inputs: tuple[str, ...], guarantee: str, copies: int) -> Found:
