@@ -17,7 +17,7 @@ from funnel.databases import Database, resolved
 from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
-from funnel.settings.agreement import conflicts, together, why_not_by_class
+from funnel.settings.agreement import ROBUST_OVER_VERSIONS, conflicts, together, why_not_by_class
 from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
@@ -377,8 +377,9 @@ class ReleaseSpec(Section):
 
     @property
     def is_robust_over_versions(self) -> bool:
-        """Whether the bound on all versions together holds under every set of tables that noise leaves open."""
-        return self.register is not None and self.history is not None and self.history.robust
+        """Whether the bound on all versions together holds under all that noise, or a sample, leaves open of them."""
+        robust = self.history is not None and (self.history.robust or self.guarantee.kind in ROBUST_OVER_VERSIONS)
+        return self.register is not None and robust
 
     @property
     def asks_for_movers(self) -> bool:

@@ -121,13 +121,13 @@ def _complaints(
         yield "its entry in the register is not the one that it was published with"
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
-    released, robust = ReleasedProtocol.parse(document.to_bytes()), evidence.spec.history
+    released, settings = ReleasedProtocol.parse(document.to_bytes()), evidence.spec.history
     for said in channel_complaints(document.content(), released, entry, public):
         yield f"the published channel {said}"
-    for said in open_complaints(entry, public, robust is not None and robust.robust):
+    for said in open_complaints(entry, public, evidence.spec.is_robust_over_versions):
         yield f"its entry {said}"
     place = found.entries.index(entry)
-    for said in observer_complaints(found.entries[: place + 1], None if robust is None else robust.observers):
+    for said in observer_complaints(found.entries[: place + 1], None if settings is None else settings.observers):
         yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"

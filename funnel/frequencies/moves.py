@@ -10,7 +10,7 @@ import numpy as np
 
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.history.changes import Changes, same_inputs
+from funnel.history.changes import Changes, counted_moves, same_inputs
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 
@@ -73,16 +73,7 @@ class Moves:
         earlier, joint : Joint
             Laws of both versions; their alphabets are what counts.
         """
-        (was_secret, was), (secret, now) = (
-            np.divmod(cells, len(one.inputs)) for cells, one in ((changes.before, earlier), (changes.after, joint))
-        )
-        same = same_inputs(earlier.inputs, joint.inputs)[was] == now
-        secrets = np.zeros((len(earlier.secret), len(joint.secret)), dtype=np.int64)
-        stayed, left = (np.zeros(earlier.counts.shape, dtype=np.int64) for _ in range(2))
-        np.add.at(secrets, (was_secret, secret), changes.records)
-        np.add.at(stayed, (was_secret[same], was[same]), changes.records[same])
-        np.add.at(left, (was_secret[~same], was[~same]), changes.records[~same])
-        return cls(since, secrets, stayed, left)
+        return cls(since, *counted_moves(changes, earlier, joint))
 
     @property
     def by_secret(self) -> Moves:

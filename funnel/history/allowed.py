@@ -10,7 +10,7 @@ P(S | h) that is an equation where the history is outside, which whole numbers m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -24,12 +24,16 @@ from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.joint import FloatArray, IntArray
 
 TOLERANCE: Final = Fraction(1, 10**9)
 """How much further than before, relatively, a lift may be that is beyond the bound by itself."""
+
+Kept = PosteriorGuarantee | RobustRatio
+"""What can be kept over several versions: for the counted frequencies, or for all that a sample leaves open."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
 _SEVERAL = 8
@@ -45,11 +49,14 @@ class Allowed:
         ``λ_s <= up`` and ``1 <= down λ_s`` for every s; None for no bound on that side.
     apart : Fraction or None
         ``λ_s <= apart λ_t`` for all s and t.
+    significance : Fraction or None
+        α of a robust guarantee: the bounds are then for every distribution that the samples of all versions leave open.
     """
 
     up: Fraction | None
     down: Fraction | None
     apart: Fraction | None
+    significance: Fraction | None = None
 
     def within(self, lifts: FloatArray, error: float) -> tuple[BoolArray, BoolArray]:
         """Whether lifts are within the bound for certain, and whether they are beyond it for certain.
@@ -115,8 +122,9 @@ class Allowed:
                 holds &= (lifts[:, s, None, :] * (1 + slack) <= others * room).all(axis=1)
         return holds
 
-    def nats(self, lifts: FloatArray, guarantee: Guarantee) -> FloatArray:
+    def nats(self, lifts: FloatArray, guarantee: Kept) -> FloatArray:
         """The level of every output in nats, lifts (k, c, b) to (k, b); infinite where no budget would do."""
+        guarantee = nominal_of(guarantee)
         with np.errstate(divide="ignore"):
             most, least = np.log(lifts.max(axis=1)), np.log(lifts.min(axis=1))
         if self.apart is not None:
@@ -165,6 +173,8 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
     SpecError
         If it is no bound on the posterior of the secret alone.
     """
+    if isinstance(guarantee, RobustRatio) and guarantee.over_boxes:
+        return replace(allowed_by(guarantee.nominal), significance=Fraction(repr(guarantee.alpha)))
     if isinstance(guarantee, LIP):
         return Allowed(exp_below(guarantee.epsilon), exp_below(guarantee.epsilon), None)
     if isinstance(guarantee, ALIP):
@@ -180,11 +190,16 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
         return Allowed(Fraction(1), Fraction(1), None)
     raise SpecError(
         f"{guarantee} is no bound on the posterior of the secret alone, so it cannot be kept over several versions; "
-        "choose lip, alip, pml, ldp or perfect"
+        "choose lip, alip, pml, ldp or perfect, or rlip, ralip, rpml or rldp over boxes"
     )
 
 
-def require_posterior(guarantee: Guarantee) -> PosteriorGuarantee:
+def nominal_of(guarantee: Kept) -> PosteriorGuarantee:
+    """What a guarantee asks under each distribution that it is for."""
+    return guarantee.nominal if isinstance(guarantee, RobustRatio) else guarantee
+
+
+def require_posterior(guarantee: Guarantee) -> Kept:
     """The guarantee, if it can be kept over several versions.
 
     Raises
@@ -193,8 +208,25 @@ def require_posterior(guarantee: Guarantee) -> PosteriorGuarantee:
         As `allowed_by`.
     """
     allowed_by(guarantee)
-    assert isinstance(guarantee, PosteriorGuarantee)
+    assert isinstance(guarantee, Kept)
     return guarantee
+
+
+def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
+    """The guarantee, if it can be kept over several rows of a unit.
+
+    Raises
+    ------
+    SpecError
+        As `allowed_by`, and if it is robust.
+    """
+    kept = require_posterior(guarantee)
+    if isinstance(kept, RobustRatio):
+        raise SpecError(
+            f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "
+            f"choose {kept.nominal}"
+        )
+    return kept
 
 
 def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:

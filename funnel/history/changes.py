@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
-from funnel.joint import IntArray
+from funnel.joint import IntArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,27 @@ class Changes:
     def n(self) -> int:
         """People in both versions."""
         return int(self.records.sum())
+
+
+def counted_moves(changes: Changes, earlier: Joint, joint: Joint) -> tuple[IntArray, IntArray, IntArray]:
+    """People by secret then and now, (c_v, c); and by secret and input then, (c_v, a_v): who kept it, and who did not.
+
+    Parameters
+    ----------
+    changes : Changes
+    earlier, joint : Joint
+        Laws of both versions; their alphabets are what counts.
+    """
+    (was_secret, was), (secret, now) = (
+        np.divmod(cells, len(one.inputs)) for cells, one in ((changes.before, earlier), (changes.after, joint))
+    )
+    same = same_inputs(earlier.inputs, joint.inputs)[was] == now
+    secrets = np.zeros((len(earlier.secret), len(joint.secret)), dtype=np.int64)
+    stayed, left = (np.zeros(earlier.counts.shape, dtype=np.int64) for _ in range(2))
+    np.add.at(secrets, (was_secret, secret), changes.records)
+    np.add.at(stayed, (was_secret[same], was[same]), changes.records[same])
+    np.add.at(left, (was_secret[~same], was[~same]), changes.records[~same])
+    return secrets, stayed, left
 
 
 def same_inputs(earlier: Alphabet, later: Alphabet) -> IntArray:

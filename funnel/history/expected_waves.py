@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
-from funnel.history.allowed import require_posterior
+from funnel.guarantees.base import Guarantee, Level, Witness
+from funnel.history.allowed import Kept, require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.distributions import distributions_before
@@ -130,7 +130,7 @@ def follow_expected_waves(
     DataError
         If changes from the last version of some history are missing.
     """
-    declared = require_posterior(guarantee)
+    declared = require_for_rows(guarantee)
     if any(chapter.version == version for chapter in past.chapters):
         raise SpecError(f"version {version!r} has been published already; give the next one another name")
     work = Budget.of(_SECONDS if budget is None else budget)
@@ -270,7 +270,7 @@ def _silent(last: Step, past: Past, version: str, there: Observed | None) -> Fit
 
 
 def _mean(
-    declared: PosteriorGuarantee,
+    declared: Kept,
     law: Joint,
     target: Protocol,
     decided: list[Step],

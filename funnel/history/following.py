@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.base import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
-from funnel.history.allowed import Allowed, allowed_by, require_posterior
+from funnel.history.allowed import Allowed, Kept, allowed_by, nominal_of, require_posterior
 from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
 from funnel.history.history_status import Standing, stand
@@ -173,6 +173,8 @@ def follow(
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
     reserved = declared if reserve == 1 else inner
+    if standing.possible is not None:
+        reserved = standing.possible.for_new_people(reserved)
     if only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -207,12 +209,12 @@ def follow(
     return right_on_average(step) if right and people is not observed else step
 
 
-def inner_bound(declared: PosteriorGuarantee, reserve: float) -> PosteriorGuarantee:
+def inner_bound(declared: Kept, reserve: float) -> Kept:
     """What programmes are solved for: the reserve, and a hair inside, so that proofs by intervals go through."""
     return declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
 
 
-def _hair(joint: Joint, declared: PosteriorGuarantee) -> float:
+def _hair(joint: Joint, declared: Kept) -> float:
     """What the optimum at the declared budget can exceed that at the inner one by, in nats.
 
     Mixed with its own law of the output by a share λ, a protocol for the declared budget is one for the inner. The two
@@ -224,7 +226,7 @@ def _hair(joint: Joint, declared: PosteriorGuarantee) -> float:
     return uncertain + share * math.log(len(joint.inputs))
 
 
-def _check_target(joint: Joint, guarantee: PosteriorGuarantee, target: Protocol) -> None:
+def _check_target(joint: Joint, guarantee: Kept, target: Protocol) -> None:
     if target.inputs != joint.inputs:
         raise SpecError(
             f"the target reads {list(target.inputs.columns)} with {len(target.inputs)} symbols, which are not the "
@@ -238,8 +240,8 @@ def _best(
     standing: Standing,
     observed: Observed,
     allowed: Allowed,
-    declared: PosteriorGuarantee,
-    inner: PosteriorGuarantee,
+    declared: Kept,
+    inner: Kept,
     target: Protocol,
     aim: Aim,
     read_alone: bool,
@@ -313,16 +315,16 @@ def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray
     return everything
 
 
-def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
+def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
-    rows = inner.posterior_cone(prior[seen] / prior.sum())
+    rows = nominal_of(inner).posterior_cone(prior[seen] / prior.sum())
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone
 
 
-def _conditions(joint: Joint, declared: PosteriorGuarantee, channel: FloatArray) -> FloatArray:
+def _conditions(joint: Joint, declared: Kept, channel: FloatArray) -> FloatArray:
     """Half-spaces (k, a) that W meets where it meets the guarantee for the version alone.
 
     Where counts are known up to noise there are many more than can be written down. Those are taken that a channel
@@ -369,7 +371,7 @@ def _alone(
     standing: Standing,
     observed: Observed,
     allowed: Allowed,
-    declared: PosteriorGuarantee,
+    declared: Kept,
     target: Protocol,
     aim: Aim,
     proven: Proven,
@@ -420,7 +422,7 @@ def _alone(
 
 def _within_bound(
     joint: Joint,
-    declared: PosteriorGuarantee,
+    declared: Kept,
     proven: Proven,
     effective: Callable[[Proven], WeightArray],
     with_row: Callable[[Proven, FloatArray], Proven],
@@ -453,7 +455,7 @@ def _within_whole(
     standing: Standing,
     observed: Observed,
     allowed: Allowed,
-    declared: PosteriorGuarantee,
+    declared: Kept,
     proven: Proven,
     whole: Whole,
 ) -> Proven:

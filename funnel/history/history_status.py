@@ -96,7 +96,7 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     priors, prior_of = _priors(past, nodes, observed)
-    possible = None if observed.limits is None else DistributionSet(past, observed.joint, observed.limits)
+    possible = DistributionSet.of(past, observed, allowed)
     first, *others = (
         _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
         for observer in observers_of(past, observed)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.joint import IntArray
+from funnel.history.changes import Changes, counted_moves
+from funnel.joint import IntArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,12 @@ class MoveLimits:
                 raise SpecError(f"limits of the moves by {name} cross, or are below zero")
         if self.secrets.ndim != 3 or not self.stayed.shape == self.left.shape == self.secrets.shape[:2]:
             raise SpecError("limits of moves do not fit one another")
+
+    @classmethod
+    def exactly(cls, changes: Changes, earlier: Joint, joint: Joint) -> MoveLimits:
+        """Of counts without noise: both limits are how many people in both versions there are."""
+        secrets, stayed, left = counted_moves(changes, earlier, joint)
+        return cls(*(np.stack([one, one]) for one in (secrets, stayed.sum(axis=1), left.sum(axis=1))))
 
     def hold(self, secrets: IntArray, stayed: IntArray, left: IntArray) -> bool:
         """Whether true tables are within these limits."""

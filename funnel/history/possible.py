@@ -15,22 +15,31 @@ forgotten in between, so limits are wide where there are few people, and never t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.history.allowed import Allowed
+from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.history.allowed import Allowed, Kept
 from funnel.history.changes import same_inputs
 from funnel.history.distributions import BoolArray
 from funnel.history.move_limits import MoveLimits
-from funnel.history.past import Past
+from funnel.history.observed import Observed
+from funnel.history.open_shares import (
+    HAIR,
+    OpenShares,
+    float_below,
+    shares_in_population,
+    shares_under_noise,
+    significance_of_counts,
+)
+from funnel.history.past import Chapter, Past
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WORD_BITS
 
-# Every limit is moved outwards by that much, relatively: more than the roundings of what it is made of.
-_HAIR: Final = 2.0**-40
 _MOST_CELLS: Final = 1 << 10
 # Products of smaller limits could underflow.
 _SMALLEST: Final = 2.0**-500
@@ -85,11 +94,11 @@ class PossibleStep:
     Parameters
     ----------
     joint : Joint
-        Published counts of the version, with their bounds.
+        Published counts of the version.
+    shares : OpenShares
+        What is left open of it.
     earlier : Joint or None
         Of the earlier version; None for new people.
-    limits : MoveLimits or None
-        Of the moves since then.
 
     Attributes
     ----------
@@ -99,36 +108,25 @@ class PossibleStep:
     Raises
     ------
     SpecError
-        If the counts have no bounds, limits do not fit, or there are too many cells.
+        If limits do not fit, or there are too many cells.
     """
 
     prior: FloatArray
 
-    def __init__(self, joint: Joint, earlier: Joint | None = None, limits: MoveLimits | None = None) -> None:
-        if joint.bounds is None:
-            raise SpecError("counts without bounds leave nothing open; ask for the bound over true tables with noise")
+    def __init__(self, joint: Joint, shares: OpenShares, earlier: Joint | None = None) -> None:
         if max(joint.counts.shape[1], 1 if earlier is None else earlier.counts.shape[1]) > _MOST_CELLS:
             raise SpecError(
                 f"the bound over all true tables is laid out for {_MOST_CELLS:,} published values at most; publish "
                 "fewer columns, or group their values"
             )
-        self.cells = np.stack([joint.bounds.lower, joint.bounds.upper]).astype(np.float64)
-        self.totals = joint.bounds.totals.T.astype(np.float64)
-        self.is_first = earlier is None or limits is None
-        if earlier is None or limits is None:
-            self.prior = _shares(*self.totals)
+        self.cells, self.totals, self.inputs, self.prior = shares.cells, shares.totals, shares.inputs, shares.prior
+        self.is_first = earlier is None
+        if earlier is None:
             return
-        if limits.secrets.shape[1:] != (len(earlier.secret), len(joint.secret)):
+        if shares.secrets.shape[1:] != (len(earlier.secret), len(joint.secret)):
             raise SpecError("limits of moves are not between the values of these two versions")
         self.into = same_inputs(earlier.inputs, joint.inputs)
-        least, most = limits.secrets.astype(np.float64)
-        self.secrets = np.stack([_shares(low, high) for low, high in zip(least, most, strict=True)], axis=1)
-        pairs = np.stack([limits.stayed, limits.left], axis=2).astype(np.float64)
-        self.stays = np.stack([_shares(low, high)[:, 0] for low, high in zip(*pairs, strict=True)], axis=1)
-        self.inputs = np.stack(
-            [_shares(*self.cells[:, s], *self.totals[:, s]) for s in range(len(joint.secret))], axis=1
-        )
-        self.prior = _shares(least.sum(axis=0), most.sum(axis=0))
+        self.secrets, self.stays = shares.secrets, shares.stays
 
     def told(self, reach: Reach | None, rows: FloatArray) -> Told:
         """Limits for rows (n, a) of histories of the earlier version, one each; of new people without one."""
@@ -148,7 +146,7 @@ class PossibleStep:
             assert reach is not None
             ends = [self._end(reach, rows, top) for top in (False, True)]
         (least, least_law), (most, most_law) = ends
-        return Told(least * (1 - _HAIR), most * (1 + _HAIR), least_law, most_law)
+        return Told(least * (1 - HAIR), most * (1 + HAIR), least_law, most_law)
 
     def _end(self, reach: Reach, rows: FloatArray, top: bool) -> tuple[FloatArray, FloatArray]:
         """The least or largest values (n, c), and functionals (n, c, a) that attain them."""
@@ -198,7 +196,7 @@ class PossibleStep:
             assert reach is not None
             each = [self.told(reach, np.broadcast_to(unit, rows.shape)) for unit in np.eye(a)]
             lower, upper = (np.stack([getattr(one, name) for one in each], axis=2) for name in ("least", "most"))
-        lower, upper = lower * rows[:, None, :] * (1 - _HAIR), upper * rows[:, None, :] * (1 + _HAIR)
+        lower, upper = lower * rows[:, None, :] * (1 - HAIR), upper * rows[:, None, :] * (1 + HAIR)
         scale = np.maximum(upper.max(axis=(1, 2)), _SMALLEST)
         smallest = np.min(upper / scale[:, None, None], axis=(1, 2), initial=1.0, where=upper > 0)
         sound = (smallest >= _SMALLEST) & (upper.max(axis=(1, 2)) > 0)
@@ -216,28 +214,6 @@ class PossibleStep:
 
 
 _FIELDS = ("least", "most", "least_law", "most_law")
-
-
-def _shares(lower: FloatArray, upper: FloatArray, least: float | None = None, most: float | None = None) -> FloatArray:
-    """Limits (2, k) of ``n_i / Σ n`` of numbers with ``lower <= n <= upper``, (k,), and a sum within limits.
-
-    Where all of them may be zero anything is possible.
-    """
-    fewest, others = lower.sum() - lower, upper.sum() - upper
-    if least is not None and most is not None:
-        fewest, others = np.maximum(fewest, least - upper), np.minimum(others, np.maximum(most - lower, 0.0))
-        if least > 0 and not lower.any():
-            return np.stack([np.zeros(len(lower)), _over(upper, np.maximum(fewest, 0.0))])
-    if not lower.any():
-        return np.stack([np.zeros(len(lower)), np.ones(len(lower))])
-    return np.stack([np.maximum(_over(lower, others, 0.0) * (1 - _HAIR), 0.0), _over(upper, fewest)])
-
-
-def _over(part: FloatArray, rest: FloatArray, empty: float = 1.0) -> FloatArray:
-    """``part / (part + rest)``, at most 1, moved up by a hair; ``empty`` of nothing."""
-    whole = part + rest
-    shares = np.divide(part, whole, out=np.full(part.shape, empty), where=whole > 0)
-    return np.asarray(np.minimum(shares * (1 + _HAIR), 1.0) if empty else shares)
 
 
 def _filled(
@@ -261,30 +237,61 @@ def _filled(
     table = np.empty(weights.shape)
     np.put_along_axis(table, order, filled, axis=-1)
     value = (table * weights).sum(axis=-1)
-    off = _HAIR * high.sum(axis=-1) * weights.max(axis=-1)
+    off = HAIR * high.sum(axis=-1) * weights.max(axis=-1)
     return np.asarray(value + off if top else np.maximum(value - off, 0.0)), table
 
 
 class DistributionSet:
-    """Limits of all histories before a version, under every set of tables that noise leaves open.
+    """Limits of all histories before a version, under every set of tables that noise, or a sample, leaves open.
 
     Parameters
     ----------
     past : Past
-        Whose chapters have limits of moves.
+        Whose chapters have limits of moves, or exact changes.
     joint : Joint
-        Of the version, with bounds.
+        Of the version; with bounds where its counts have noise.
     limits : mapping of int to MoveLimits
         To it, by ordinal.
+    alpha : Fraction, optional
+        Of a bound in the population that all versions are samples of, for all of them together; by default the bound is
+        for the people there are.
     """
 
-    def __init__(self, past: Past, joint: Joint, limits: Mapping[int, MoveLimits]) -> None:
-        self._past = past
+    def __init__(
+        self, past: Past, joint: Joint, limits: Mapping[int, MoveLimits], alpha: Fraction | None = None
+    ) -> None:
+        self._past, self._alpha = past, alpha
         self._known: dict[int, Reach] = {}
-        self._steps = {-1: PossibleStep(joint)}
+        self._steps = {-1: self._step(len(past), joint, None)}
         for v, one in limits.items():
-            self._steps[v] = PossibleStep(joint, past.chapters[v].joint, one)
+            self._steps[v] = self._step(len(past), joint, one, past.chapters[v].joint)
         self._earlier: dict[tuple[int, int], PossibleStep] = {}
+
+    @classmethod
+    def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
+        """What is open before a version about some people; None where the bound is for the published tables alone."""
+        limits = observed.limits
+        if limits is None and allowed.significance is None:
+            return None
+        if limits is None:
+            limits = {
+                v: MoveLimits.exactly(one, past.chapters[v].joint, observed.joint)
+                for v, one in observed.changes.items()
+            }
+        return cls(past, observed.joint, limits, allowed.significance)
+
+    def for_new_people(self, guarantee: Kept) -> Kept:
+        """A guarantee as it is decided for people without a history: at the significance of the counts."""
+        if self._alpha is None or not isinstance(guarantee, RobustRatio):
+            return guarantee
+        return replace(guarantee, alpha=float_below(significance_of_counts(len(self._past) + 1, self._alpha)))
+
+    def _step(
+        self, version: int, joint: Joint, limits: MoveLimits | None, earlier: Joint | None = None
+    ) -> PossibleStep:
+        if self._alpha is None:
+            return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
+        return PossibleStep(joint, shares_in_population(joint, limits, version + 1, self._alpha), earlier)
 
     def steps_of(self, nodes: IntArray) -> tuple[IntArray, dict[int, PossibleStep]]:
         """The last version of each history, -1 of new people, and the step from each of these."""
@@ -325,17 +332,23 @@ class DistributionSet:
     def _between(self, v: int, t: int) -> PossibleStep:
         if (v, t) not in self._earlier:
             chapter = self._past.chapters[t]
-            if v >= 0 and (chapter.limits is None or v not in chapter.limits):
-                raise SpecError(
-                    f"version {chapter.version!r} was not published with limits of the moves since those before it, so "
-                    "no bound over all true tables can be kept; leave robust out of [history], or begin a register"
-                )
-            self._earlier[v, t] = (
-                PossibleStep(chapter.joint)
-                if v < 0 or chapter.limits is None
-                else PossibleStep(chapter.joint, self._past.chapters[v].joint, chapter.limits[v])
-            )
+            if v < 0:
+                self._earlier[v, t] = self._step(t, chapter.joint, None)
+            else:
+                earlier = self._past.chapters[v].joint
+                self._earlier[v, t] = self._step(t, chapter.joint, self._limits(chapter, v, earlier), earlier)
         return self._earlier[v, t]
+
+    def _limits(self, chapter: Chapter, v: int, earlier: Joint) -> MoveLimits:
+        """Of the moves between two published versions: what noise left open, or exact ones where there was none."""
+        if chapter.limits is not None and v in chapter.limits:
+            return chapter.limits[v]
+        if self._alpha is None or chapter.by_class is None:
+            raise SpecError(
+                f"version {chapter.version!r} was not published with limits of the moves since those before it, so "
+                "no bound over all true tables can be kept; leave robust out of [history], or begin a register"
+            )
+        return MoveLimits.exactly(chapter.changes[v], earlier, chapter.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +370,7 @@ class Worst:
     @property
     def holds(self) -> BoolArray:
         """Whether an output is within the bound for certain; (n,)."""
-        return np.asarray((self.above * (1 + _HAIR) <= self.below).all(axis=1))
+        return np.asarray((self.above * (1 + HAIR) <= self.below).all(axis=1))
 
     @property
     def ratios(self) -> FloatArray:

@@ -76,7 +76,8 @@ class PossibleSearch:
         self._room = np.ones((len(self.open), conditions))
         for place, h in enumerate(self.open.tolist()):
             self._room[place, 1 : len(rooms[h])] = rooms[h][1:]
-        self._laws = [[law] for law in standing.laws.values]
+        everybody = [one.laws.values for one in standing.everybody]
+        self._laws = [[of_one[h] for of_one in everybody] for h in range(len(every))]
         self._rounds = 0
         self._search: RowSearch | None = None
         mixed = 0.5 * (target + (target @ standing.joint.p_input)[:, None])
@@ -206,9 +207,10 @@ def share_that_is_open(step: Step) -> float | None:
     None where the bound is kept under the published tables alone.
     """
     observed = step.observed
-    if observed.limits is None:
+    allowed = allowed_by(step.guarantee)
+    possible = DistributionSet.of(step.past, observed, allowed)
+    if possible is None:
         return None
-    allowed, possible = allowed_by(step.guarantee), DistributionSet(step.past, step.joint, observed.limits)
     nodes, places = np.unique(observed.nodes, return_inverse=True)
     people = np.bincount(places, observed.spoken)
     versions, steps = possible.steps_of(nodes)

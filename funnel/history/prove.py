@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.sided import over_set
-from funnel.history.allowed import Allowed, exact_lifts, lifts_of
+from funnel.history.allowed import Allowed, Kept, exact_lifts, lifts_of
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.history_status import Standing
@@ -71,7 +71,7 @@ class _Decided:
 def proven_rows(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     rows: FloatArray,
     assigned: IntArray,
     otherwise: IntArray,
@@ -83,7 +83,7 @@ def proven_rows(
     standing : Standing
         h histories.
     allowed : Allowed
-    guarantee : PosteriorGuarantee
+    guarantee : Kept
         The declared bound.
     rows : ndarray, shape (n, b, a)
         Channels, columns summing to 1.
@@ -108,7 +108,7 @@ def proven_rows(
 def proven_weights(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     library: WeightArray,
     drawn_from: IntArray,
     otherwise: IntArray,
@@ -141,7 +141,7 @@ def proven_weights(
 def fitting(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     library: WeightArray,
     candidates: IntArray,
     places: IntArray,
@@ -152,7 +152,7 @@ def fitting(
     ----------
     standing : Standing
     allowed : Allowed
-    guarantee : PosteriorGuarantee
+    guarantee : Kept
         The declared bound.
     library : ndarray of uint64, shape (m, b, a)
     candidates : ndarray of int64, shape (k, tries)
@@ -172,9 +172,7 @@ def fitting(
     return found
 
 
-def keeps(
-    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
-) -> bool:
+def keeps(standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray) -> bool:
     """Whether it is proven of all channels that they meet the bound for their histories; as `described`."""
     # The same row for every input tells nothing.
     telling = (library != library[:, :, :1]).any(axis=(1, 2))
@@ -184,7 +182,7 @@ def keeps(
 
 
 def described(
-    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
+    standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray
 ) -> Proven:
     """How far channels go of which it is proven that they meet the bound for every history.
 
@@ -192,7 +190,7 @@ def described(
     ----------
     standing : Standing
     allowed : Allowed
-    guarantee : PosteriorGuarantee
+    guarantee : Kept
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
@@ -202,7 +200,7 @@ def described(
 
 
 def _reached(
-    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
+    standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray
 ) -> Reached:
     """How far channels go for the observer of a standing."""
     name, bounded, every = standing.observer.name, standing.observer.bounded, np.arange(len(standing.nodes))
@@ -232,7 +230,7 @@ def _reached(
 def _decided(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
@@ -256,7 +254,7 @@ def _decided(
 def _decide(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
@@ -303,7 +301,7 @@ def _decide(
 def _kept(
     standing: Standing,
     allowed: Allowed,
-    guarantee: PosteriorGuarantee,
+    guarantee: Kept,
     library: WeightArray,
     channels: IntArray,
     places: IntArray,
@@ -323,7 +321,7 @@ def _kept(
         here = np.flatnonzero((versions == v) & ~unchanged)
         if v < 0:
             for one in here.tolist():
-                kept[one] = _kept_of_new(standing, guarantee, library[channels[one]])
+                kept[one] = _kept_of_new(standing, possible.for_new_people(guarantee), library[channels[one]])
             continue
         rows = np.ldexp(library[channels[here]].astype(np.float64), -WORD_BITS)
         _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
@@ -331,7 +329,7 @@ def _kept(
     return kept
 
 
-def _kept_of_new(standing: Standing, guarantee: PosteriorGuarantee, weights: WeightArray) -> BoolArray:
+def _kept_of_new(standing: Standing, guarantee: Kept, weights: WeightArray) -> BoolArray:
     """The same of a channel (b, a) for new people; (b,)."""
     over = over_set(guarantee, standing.joint)
     if over is None:
@@ -375,7 +373,7 @@ def _passes_exactly(standing: Standing, allowed: Allowed, place: int, weights: W
 
 
 def _witness(
-    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, place: int, output: int, weights: WeightArray
+    standing: Standing, allowed: Allowed, guarantee: Kept, place: int, output: int, weights: WeightArray
 ) -> Witness:
     """Where an output of a history says most, exactly."""
     prior = standing.priors[standing.prior_of[place]]

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
-from funnel.guarantees.base import Level, PosteriorGuarantee
+from funnel.guarantees.base import Level
+from funnel.history.allowed import Kept
 from funnel.history.decisions import channel_digest, decision_digest, numbered
 from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
@@ -27,7 +28,7 @@ class Step:
     Attributes
     ----------
     version : str
-    guarantee : PosteriorGuarantee
+    guarantee : Kept
         The declared bound, on everything published about a person up to this version.
     reserve : float
         Share of the budget that was used where the histories allow it.
@@ -62,7 +63,7 @@ class Step:
     """
 
     version: str
-    guarantee: PosteriorGuarantee
+    guarantee: Kept
     reserve: float
     past: Past
     observed: Observed

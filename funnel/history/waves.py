@@ -13,7 +13,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import require_posterior
+from funnel.history.allowed import require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
@@ -128,7 +128,7 @@ def follow_waves(
     -----
     A wave for every row of the unit that has most. Arrays of some 100 bytes a row.
     """
-    declared = require_posterior(guarantee)
+    declared = require_for_rows(guarantee)
     if any(chapter.version == version for chapter in past.chapters):
         raise SpecError(f"version {version!r} has been published already; give the next one another name")
     if target is None:

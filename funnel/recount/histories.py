@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -34,7 +34,7 @@ from funnel.recount.history_bounds import (
     sides_of,
 )
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
-from funnel.recount.open_tables import OpenHistories
+from funnel.recount.open_tables import OpenHistories, Tables
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import (
@@ -119,6 +119,7 @@ class _Judging:
     entries: tuple[Entry, ...]
     missing: Sequence[int]
     coming: bool
+    _in_population: dict[Fraction, OpenHistories] = field(default_factory=dict, init=False)
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
@@ -150,7 +151,25 @@ class _Judging:
 
     @cached_property
     def _left_open(self) -> OpenHistories:
-        return OpenHistories(self.tree, [entry.left_open for entry in self.entries])
+        return OpenHistories(self.tree, [self._tables(entry) for entry in self.entries])
+
+    def _open(self, entry: Entry, promise: Promise) -> OpenHistories | None:
+        """All that has to be within the bound of a version; None where that is for the published tables alone."""
+        if promise.laws is None:
+            return None if entry.left_open is None else self._left_open
+        alpha = promise.number("alpha")
+        if alpha not in self._in_population:
+            tables = [self._tables(one) for one in self.entries]
+            self._in_population[alpha] = OpenHistories(self.tree, tables, alpha)
+        return self._in_population[alpha]
+
+    def _tables(self, entry: Entry) -> Tables | None:
+        """Those of a version: exact ones, or what its noise leaves open; None where nothing is said of that."""
+        if entry.protected:
+            return None if entry.left_open is None else entry.left_open.tables
+        before = self.entries[: entry.chapter.ordinal]
+        alike = [(one.chapter, one.input_columns == entry.input_columns) for one in before]
+        return Tables.exactly(entry.chapter, dict(enumerate(alike)))
 
     def _version(
         self,
@@ -210,7 +229,7 @@ class _Judging:
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
         of_changes, had = observer == TRANSITIONS, self._had(entry, followed)
         # Which tables noise leaves open is about all people together.
-        left_open = self._left_open if of_changes and entry.left_open is not None else None
+        left_open = self._open(entry, promise) if of_changes else None
         every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
         bounded = of_changes or observer in entry.observers
         judged = _Decided(observer, bounded, every, real, predicted, None if left_open is None else 0.0)
@@ -227,7 +246,8 @@ class _Judging:
             is_first = law.node < chapter.first
             judged.every.add(law.node, found, 0)
             if left_open is not None and not left_open.holds(law.node, chapter, sides):
-                judged.every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
+                what = "frequencies of a population" if promise.laws is not None else "true tables"
+                judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
             if law.node in had:
                 judged.real.add(law.node, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:

@@ -88,18 +88,19 @@ def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ..
     SpecError
         If it says nothing about posteriors of the secret.
     """
-    if promise.kind not in _KINDS:
+    kind = promise.kind.removeprefix("r") if promise.laws == "boxes" else promise.kind
+    if kind not in _KINDS:
         raise SpecError(
             f"{promise.kind} is no bound on what is learned of the secret from everything that was published; "
             f"use one of {', '.join(_KINDS)}"
         )
-    if promise.kind == "ldp":
+    if kind == "ldp":
         return (Side("odds", promise.number("epsilon") * factor),)
-    if promise.kind == "alip":
+    if kind == "alip":
         sides = (("lift", promise.numbers["upper"]), ("inverse", promise.numbers["lower"]))
         return tuple(Side(name, nats * factor) for name, nats in sides if nats is not None)
-    nats = Fraction(0) if promise.kind == "perfect" else promise.number("epsilon") * factor
-    if promise.kind == "pml":
+    nats = Fraction(0) if kind == "perfect" else promise.number("epsilon") * factor
+    if kind == "pml":
         return (Side("lift", nats),)
     return Side("lift", nats), Side("inverse", nats)
 

@@ -1,10 +1,11 @@
-"""Open tables: what histories say under every set of tables that noise leaves open, limited a second time.
+"""Open tables: what histories say under every set of tables that noise or a sample leaves open, limited a second time.
 
-True counts are within limits of noisy ones, but for a probability of β. What a row T of a channel says of a history is
+True counts are within limits of noisy ones, but for a probability of β, and probabilities in a population within limits
+of Clopper and Pearson around counts, but for α. What a row T of a channel says of a history is
 
     N_s = Σ_s' D(s|s') Σ_x' u(s', x') w(x'),   w(x') = ρ(s') T(x') + (1 - ρ(s')) Σ_x A(x|s) T(x)
 
-with D, ρ and A shares of true counts, and u what the outputs before say. Each has limits, and sums over them are linear
+with D, ρ and A these shares, and u what the outputs before say. Each has limits, and sums over them are linear
 programmes with one row: a straight line in its price λ is never below the largest one,
 
     Σ n w <= λ M + Σ max(l (w - λ), u (w - λ))    for l <= n <= u, Σ n <= M, λ >= 0,
@@ -15,25 +16,30 @@ which λ is worth trying. Shares are whole numbers of 2^-64 and histories of 160
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import CountBox
+from funnel.recount.distribution_box import UNIT, limits_at, lower_limit, sides_of, upper_limit
 from funnel.recount.history_bounds import Side
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.recount.packed import divided_up
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
+from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
 
 BITS = 64
 ONE = 1 << BITS
 _KEPT = 160
+# Bits of a share beyond those of a limit of Clopper and Pearson.
+_FINER = BITS - (UNIT.bit_length() - 1)
 
 Limits = tuple[int, int]
+Shares = Callable[[Sequence[Limits]], list[Limits]]
 
 
 @dataclass(frozen=True)
@@ -57,19 +63,59 @@ class OpenTables:
     changes: NoisyChanges | None
 
     @cached_property
-    def counts(self) -> CountBox:
-        """All tables of counts that are left."""
+    def tables(self) -> Tables:
+        """All that is left."""
         c, a = len(self.noisy), len(self.noisy[0])
-        return possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
+        counts = possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
+        if self.changes is None:
+            return Tables(counts, {})
+        since = self.changes.since
+        tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
+        most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
+        return Tables(counts, {one.version: one for one in since}, most)
 
-    @cached_property
-    def most(self) -> int:
-        """How far noise moved a count of changes at most."""
-        changes = self.changes
-        if changes is None:
-            return 0
-        tables = [table for one in changes.since for table in (one.secrets, one.stayed, one.left)]
-        return cell_limit(changes.scale, self.beta / sum(len(row) for table in tables for row in table))
+
+@dataclass(frozen=True)
+class Tables:
+    """What is known of the tables of a version.
+
+    Attributes
+    ----------
+    counts : CountBox
+        All tables of counts that are left.
+    since : mapping of str to Since
+        How people changed since earlier versions, by their names.
+    most : int
+        How far noise moved a count of changes at most.
+    same : mapping of str to sequence of int or None
+        Where each input of an earlier version is among those of this one; of those that the chapter does not say it of.
+    """
+
+    counts: CountBox
+    since: Mapping[str, Since]
+    most: int = 0
+    same: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+
+    @classmethod
+    def exactly(cls, chapter: Chapter, earlier: Mapping[int, tuple[Chapter, bool]]) -> Tables:
+        """Tables without noise: of people in an earlier version and in this one.
+
+        ``earlier`` has every version before, and whether its published columns have the names of these.
+        """
+        since, same = {}, {}
+        now = {symbol: x for x, symbol in enumerate(chapter.inputs)}
+        for v, changes in chapter.changes.items():
+            before, alike = earlier[v]
+            into = [now.get(symbol) if alike else None for symbol in before.inputs]
+            secrets = [[0] * chapter.c for _ in range(before.c)]
+            stayed, left = ([[0] for _ in range(before.c)] for _ in range(2))
+            for (was, is_now), count in changes.items():
+                s, x = divmod(was, before.a)
+                secrets[s][is_now // chapter.a] += count
+                (stayed if into[x] == is_now % chapter.a else left)[s][0] += count
+            tables = (tuple(map(tuple, table)) for table in (secrets, stayed, left))
+            since[before.name], same[before.name] = Since(before.name, *tables), into
+        return cls(CountBox.exactly(_rows(chapter.counts, chapter.a)), since, 0, same)
 
 
 @dataclass(frozen=True)
@@ -83,18 +129,20 @@ class _Reach:
 class _Step:
     """From an earlier version to one: limits of D, ρ and A, and of how common secrets are among people in both."""
 
-    def __init__(self, since: Since, most: int, chapter: Chapter, box: CountBox, same: Sequence[int | None]) -> None:
+    def __init__(
+        self, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
+    ) -> None:
         def around(count: int) -> Limits:
             return max(0, count - most), max(0, count + most)
 
         secrets = [[around(count) for count in row] for row in since.secrets]
-        self.secrets = [shares_of(row) for row in secrets]
+        self.secrets = [shares(row) for row in secrets]
         pairs = [(around(stay), around(left)) for (stay,), (left,) in zip(since.stayed, since.left, strict=True)]
-        self.stays = [shares_of(pair)[0] for pair in pairs]
-        cells = [list(zip(*rows, strict=True)) for rows in zip(box.lower, box.upper, strict=True)]
-        self.inputs = [shares_of(row, total) for row, total in zip(cells, box.totals, strict=True)]
-        columns = [(sum(one[s][0] for one in secrets), sum(one[s][1] for one in secrets)) for s in range(chapter.c)]
-        self.prior = shares_of(columns)
+        self.stays = [shares(pair)[0] for pair in pairs]
+        self.inputs = inputs
+        self.prior = shares(
+            [(sum(low for low, _ in rows), sum(high for _, high in rows)) for rows in zip(*secrets, strict=True)]
+        )
         self.same = same
 
     def told(self, reach: _Reach, row: Sequence[int]) -> list[Limits]:
@@ -148,6 +196,52 @@ def shares_of(counts: Sequence[Limits], total: Limits | None = None) -> list[Lim
     return found
 
 
+def sampled_shares(counts: Sequence[Limits], tail: Fraction) -> list[Limits]:
+    """Limits, in 2^-64, of the probabilities of values that so many of some people have, each side but for ``tail``."""
+    found = []
+    for place, (low, high) in enumerate(counts):
+        others = [*counts[:place], *counts[place + 1 :]]
+        many, few = low + sum(most for _, most in others), high + sum(least for least, _ in others)
+        found.append(
+            (lower_limit(low, many, tail) << _FINER, (upper_limit(high, few, tail) if few else UNIT) << _FINER)
+        )
+    return found
+
+
+def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int) -> Fraction:
+    """What one side of a limit of changes may miss with: half of what a version has of α, in equal parts.
+
+    These are for all versions before it, and for D, ρ and the prior of each.
+    """
+    t = ordinal + 1
+    return alpha / (2 * t * (t + 1) * ordinal) / (2 * (c_before * c + c_before + c))
+
+
+class _Begun:
+    """What is left open of who is new in a version, and of its published inputs given the secret.
+
+    Under noise all tables of counts; in a population the limits of Clopper and Pearson around these, for a part of α.
+    """
+
+    def __init__(self, table: Tables, ordinal: int, alpha: Fraction | None) -> None:
+        self.counts, self.box = table.counts, None
+        lower, upper, totals = table.counts.lower, table.counts.upper, table.counts.totals
+        if alpha is None:
+            self.cells = [list(zip(*rows, strict=True)) for rows in zip(lower, upper, strict=True)]
+            self.sums: Sequence[Limits] = totals
+            self.inputs = [shares_of(row, total) for row, total in zip(self.cells, totals, strict=True)]
+            return
+        # Version t has a share 1 / (t (t + 1)) of α, which add up to 1; half of it is for its counts.
+        t = ordinal + 1
+        self.box = limits_at(table.counts, alpha / (2 * t * (t + 1) * sides_of(table.counts)))
+        self.cells = [
+            [(low * least, high * most) for low, high in row]
+            for row, (least, most) in zip(self.box.inputs, self.box.secrets, strict=True)
+        ]
+        self.sums = [(least << _FINER, most << _FINER) for least, most in self.box.secrets]
+        self.inputs = [[(low << _FINER, high << _FINER) for low, high in row] for row in self.box.inputs]
+
+
 def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign: int) -> int:
     """Never below the largest ``Σ n w`` (sign 1), or above the smallest one (-1), of w >= 0 and n within limits."""
     order = sorted(range(len(weights)), key=lambda place: -sign * weights[place])
@@ -167,19 +261,22 @@ def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign
 
 
 class OpenHistories:
-    """The histories of a register, under every set of tables that noise leaves open.
+    """The histories of a register, under every set of tables that noise, or a sample, leaves open.
 
     Parameters
     ----------
     tree : Tree
-    tables : sequence of OpenTables or None
+    tables : sequence of Tables or None
         Of every version, in their order; None where nothing is said of what is open.
+    alpha : Fraction, optional
+        Of a bound in a population that all versions are samples of, for all of them together.
     """
 
-    def __init__(self, tree: Tree, tables: Sequence[OpenTables | None]) -> None:
-        self._tree, self._tables = tree, tables
+    def __init__(self, tree: Tree, tables: Sequence[Tables | None], alpha: Fraction | None = None) -> None:
+        self._tree, self._tables, self._alpha = tree, tables, alpha
         self._reached: dict[int, _Reach] = {}
         self._steps: dict[tuple[int, int], _Step] = {}
+        self._new: dict[int, _Begun] = {}
 
     def holds(self, node: int, chapter: Chapter, sides: Sequence[Side], alone: bool = False) -> bool:
         """Whether no output of a history leaves the bound in a version; what tells nothing never does.
@@ -198,12 +295,12 @@ class OpenHistories:
             return True
         earlier = self._tree.versions[node]
         if earlier is None:
-            return _new_hold(self._table(chapter.ordinal).counts, dense, chapter, sides)
+            return _new_hold(self._begun(chapter.ordinal), dense, chapter, sides)
         step = self._step(earlier, chapter.ordinal)
         reach = self._reach(node)
         return all(_holds(step.told(reach, row), step.prior, sides) for row in dense if any(row))
 
-    def _table(self, version: int) -> OpenTables:
+    def _table(self, version: int) -> Tables:
         found = self._tables[version]
         if found is None:
             raise ValueError("nothing is known of what noise leaves open of a version")
@@ -212,11 +309,21 @@ class OpenHistories:
     def _step(self, earlier: int, version: int) -> _Step:
         if (earlier, version) not in self._steps:
             table, chapter, before = self._table(version), self._tree.chapters[version], self._tree.chapters[earlier]
-            assert table.changes is not None
-            since = next(one for one in table.changes.since if one.version == before.name)
-            same = chapter.laws[earlier].same
-            self._steps[earlier, version] = _Step(since, table.most, chapter, table.counts, same)
+            since = table.since[before.name]
+            shares: Shares = shares_of
+            if self._alpha is not None:
+                tail = _tail_of_changes(self._alpha, version, before.c, chapter.c)
+                shares = partial(sampled_shares, tail=tail)
+
+            same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
+            inputs = self._begun(version).inputs
+            self._steps[earlier, version] = _Step(since, table.most, shares, inputs, same)
         return self._steps[earlier, version]
+
+    def _begun(self, version: int) -> _Begun:
+        if version not in self._new:
+            self._new[version] = _Begun(self._table(version), version, self._alpha)
+        return self._new[version]
 
     def _reach(self, node: int) -> _Reach:
         """Once its last output is known."""
@@ -228,11 +335,11 @@ class OpenHistories:
         row = _dense(chapter.channels[chapter.followed[parent]][self._tree.outputs[node]], chapter.a)
         earlier = self._tree.versions[parent]
         if earlier is None:
-            box = self._table(version).counts
-            cells = [list(zip(*one, strict=True)) for one in zip(box.lower, box.upper, strict=True)]
+            begun = self._begun(version)
+            cells = begun.cells
             sums = [
                 (extreme(row, limits, total, -1), extreme(row, limits, total, 1))
-                for limits, total in zip(cells, box.totals, strict=True)
+                for limits, total in zip(cells, begun.sums, strict=True)
             ]
         else:
             step, before = self._step(earlier, version), self._reach(parent)
@@ -276,13 +383,26 @@ def _holds(told: Sequence[Limits], prior: Sequence[Limits], sides: Sequence[Side
     return True
 
 
-def _new_hold(box: CountBox, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
-    """The same for new people, over tables of counts alone."""
-    counts = [chapter.beginning[s * chapter.a : (s + 1) * chapter.a] for s in range(chapter.c)]
-    channel = Channel.of(counts, [row for row in dense if any(row)], WHOLE)
+def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
+    """The same for new people: over tables of counts alone, or over all that these leave open of a population."""
+    channel = Channel.of(_rows(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
     found = {}
-    if any(side.name == "odds" for side in sides):
-        found["odds"] = largest_odds_over_counts(channel, box)
+    odds = any(side.name == "odds" for side in sides)
+    box = begun.box
+    if odds:
+        found["odds"] = (
+            largest_odds_over_counts(channel, begun.counts)
+            if box is None
+            else largest_odds_over_distributions(channel, box)
+        )
     else:
-        found["lift"], found["inverse"] = largest_lifts_over_counts(channel, box)
+        found["lift"], found["inverse"] = (
+            largest_lifts_over_counts(channel, begun.counts)
+            if box is None
+            else largest_lifts_over_distributions(channel, box)
+        )
     return all(found[side.name].within(side.nats) for side in sides)
+
+
+def _rows(counts: Sequence[int], a: int) -> list[Sequence[int]]:
+    return [counts[start : start + a] for start in range(0, len(counts), a)]

@@ -138,7 +138,7 @@ def channel_complaints(
 def open_complaints(entry: Entry, public: PublicFrequencies | None, robust: bool) -> Iterator[str]:
     """What is wrong with what an entry takes for open under noise, where that is asked for."""
     found = entry.left_open
-    if robust is not (found is not None):
+    if (robust and public is not None) is not (found is not None):
         yield "is not about what noise leaves open, as the spec asks, or is although the spec does not ask"
     if found is None:
         return

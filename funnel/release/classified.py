@@ -18,6 +18,7 @@ from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
 from funnel.release.files import write_whole
+from funnel.settings.guarantee import GuaranteeSettings
 from funnel.source import Codings, count_joint, open_source, recoded, resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
@@ -143,6 +144,8 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
             "source": spec.source.model_copy(update={"path": source if place is None else str(Path(place).resolve())}),
             "groups": spec.groups.model_copy(update={"classes": None}),
             "frequencies": plain,
+            # Any guarantee that classes can be grown under: questions are the same for all.
+            "guarantee": GuaranteeSettings.model_validate("lip:1.0"),
         }
     )
     spec = resolved_columns(spec)

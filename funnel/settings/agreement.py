@@ -25,8 +25,12 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
+ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml")
+"""Robust guarantees that can be kept over several versions about the same people."""
+
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect")
+_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
+_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
@@ -76,7 +80,8 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
             '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
             "name the columns that identify a person"
         )
-    if spec.is_robust_over_versions and (not spec.frequencies.kind.is_noisy or spec.unit is not None):
+    asked = spec.register is not None and spec.history is not None and spec.history.robust
+    if asked and (not spec.frequencies.kind.is_noisy or spec.unit is not None):
         what = "rows of a unit" if spec.unit is not None else "frequencies without noise"
         yield (
             f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
@@ -129,7 +134,21 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
             'before would not be right on average; write mechanism = "optimal", or take unit out'
         )
-    if spec.guarantee.kind not in _OVER_VERSIONS:
+    # Imported here: settings are read where no guarantee is.
+    from funnel.guarantees import parse_guarantee
+
+    if spec.unit is not None and spec.guarantee.kind in ROBUST_OVER_VERSIONS:
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: how rows '
+            "follow one another has no limits that hold in a population; write guarantee = "
+            f'"{_kept(spec)}", or take unit out'
+        )
+    elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
+            f"change has limits in boxes alone; take set out"
+        )
+    elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people, nor over '
             "rows of one person: it is no bound on the posterior of the secret alone; write guarantee = "
@@ -149,7 +168,7 @@ def _kept(spec: ReleaseSpec) -> str:
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
     kind, _, numbers = part.partition(":")
     nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
-    if kind != nominal and nominal in _OVER_VERSIONS:
+    if kind != nominal and nominal in _OVER_ROWS:
         return f"{nominal}:{first}"
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 
@@ -240,10 +259,9 @@ def _classes(spec: ReleaseSpec) -> Iterator[str]:
             f"[groups] classes is about records that are drawn by their class, and mechanism {spec.mechanism.name} "
             f'draws values; write mechanism = "{INVARIANT}", or take classes out'
         )
-    elif spec.mechanism.name == INVARIANT and not spec.mechanism.reads_secret:
+    elif spec.groups.classes is not None or (spec.groups.auto and spec.mechanism.name == INVARIANT):
         drawn = "[groups] classes" if spec.groups.classes is not None else 'publish = "auto"'
-        asked = spec.groups.classes is not None or spec.groups.auto
-        if asked and (reason := why_not_by_class(spec)) is not None:
+        if not spec.mechanism.reads_secret and (reason := why_not_by_class(spec)) is not None:
             yield f"{drawn} asks for records that are drawn by their class, but {reason}"
 
 

@@ -73,7 +73,9 @@ def test_the_second_computation_refuses_what_more_noise_would_leave_open(
     monkeypatch.setattr(open_tables, "cell_limit", lambda scale, tail: 60 * cell_limit(scale, tail))
     found = recount_histories(register.root)
     assert not found.versions[0].broken
-    assert any("noise does not rule out" in said for version in found.versions[1:] for said in version.broken)
+    assert any(
+        "true tables that are not ruled out" in said for version in found.versions[1:] for said in version.broken
+    )
 
 
 def test_pages_say_for_whom_the_bound_holds(made: tuple[Path, list[Released]]) -> None:

@@ -22,6 +22,7 @@ from funnel.history import Past, follow
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.move_limits import MoveLimits
+from funnel.history.open_shares import shares_under_noise
 from funnel.history.past import Chapter
 from funnel.history.possible import DistributionSet, PossibleStep, Reach, worst
 from funnel.history.possible_rows import told_of
@@ -253,7 +254,7 @@ def test_limits_are_attained_where_one_thing_alone_is_open(family: str) -> None:
             for name, table in (("secrets", SECRETS), ("stayed", STAYED), ("left", LEFT))
         )
     )
-    step = PossibleStep(joint, exact, limits)
+    step = PossibleStep(joint, shares_under_noise(joint, limits), exact)
     u = COUNTS / 1.0
     reach = Reach(u[None], u[None], u.sum(axis=1)[None], u.sum(axis=1)[None], np.ones(1, dtype=bool))
     rows = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.9]])
@@ -283,7 +284,7 @@ def test_after_an_output_cells_and_sums_are_limited_by_what_they_may_be() -> Non
     wide = 4
     joint, exact = bounded(COUNTS, wide), bounded(COUNTS, 0)
     rows = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.9]])
-    reach = PossibleStep(joint).after(None, rows)
+    reach = PossibleStep(joint, shares_under_noise(joint, None)).after(None, rows)
     assert reach.sound.all()
     assert joint.bounds is not None
     # The factor that all limits of a history have in common is a power of two that brings the largest to 1 at most.
@@ -299,7 +300,7 @@ def test_after_an_output_cells_and_sums_are_limited_by_what_they_may_be() -> Non
         assert (found <= most).all()
     # A wave later, of whose counts and moves nothing is open.
     limits = MoveLimits(*(np.stack([table, table]) for table in (SECRETS, STAYED, LEFT)))
-    later = PossibleStep(exact, exact, limits).after(reach, rows)
+    later = PossibleStep(exact, shares_under_noise(exact, limits), exact).after(reach, rows)
     moves, laws = Moves("w", SECRETS, STAYED[:, None], LEFT[:, None]), []
     for counts in tables[::7]:
         each = []
@@ -325,7 +326,7 @@ def test_after_an_output_cells_and_sums_are_limited_by_what_they_may_be() -> Non
 
 def test_what_is_compared_is_with_the_worst_prior() -> None:
     joint = bounded(COUNTS, 0)
-    step = PossibleStep(joint)
+    step = PossibleStep(joint, shares_under_noise(joint, None))
     told = step.told(None, np.array([[0.9, 0.2, 0.1]]))
     prior = np.array([[0.4, 0.3], [0.7, 0.6]])
     said = told.most[0]

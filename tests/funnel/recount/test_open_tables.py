@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -17,11 +18,23 @@ from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by
+from funnel.history.open_shares import shares_in_population, shares_under_noise
 from funnel.history.possible import MoveLimits, PossibleStep, Reach, worst
 from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.open_tables import ONE, OpenTables, _holds, _Reach, _Step, extreme, shares_of
+from funnel.recount.open_tables import (
+    ONE,
+    OpenTables,
+    _Begun,
+    _holds,
+    _Reach,
+    _Step,
+    _tail_of_changes,
+    extreme,
+    sampled_shares,
+    shares_of,
+)
 from funnel.recount.promise import read_promise
 from tests.funnel.history.test_possible import alphabets
 
@@ -69,9 +82,10 @@ def test_shares_with_a_known_sum_are_no_wider_than_without() -> None:
     assert free[0][0] == ONE * 5 // 17
 
 
-@given(st.data())
+@pytest.mark.parametrize("alpha", [None, Fraction(1, 20)], ids=["noise", "population"])
+@given(data=st.data())
 @settings(max_examples=40, deadline=None)
-def test_both_computations_limit_the_same(data: st.DataObject) -> None:
+def test_both_computations_limit_the_same(alpha: Fraction | None, data: st.DataObject) -> None:
     c, a = data.draw(st.integers(2, 3)), data.draw(st.integers(2, 4))
 
     def table(shape: tuple[int, ...], least: int = 0, most: int = 400) -> np.ndarray:
@@ -93,17 +107,23 @@ def test_both_computations_limit_the_same(data: st.DataObject) -> None:
         ),
     )
     changes = NoisyMoves(0.5, (moves,))
-    assert opened.most == moves_limit(changes.counts, changes.scale, noise.beta)
-    box = opened.counts
+    tables = opened.tables
+    assert tables.most == moves_limit(changes.counts, changes.scale, noise.beta)
+    box = tables.counts
     limited = Bounds(*(np.array(getattr(box, name)) for name in ("lower", "upper", "totals")), noise.beta)
     joint = Joint(np.maximum(noisy, 0), *alphabets(c, a), limited)
-    limits: MoveLimits = moves.limits(opened.most)
-    first = PossibleStep(joint, joint, limits)
+    limits: MoveLimits = moves.limits(tables.most)
+    # The second version of a register, since the first one.
+    shares = shares_under_noise(joint, limits) if alpha is None else shares_in_population(joint, limits, 2, alpha)
+    first = PossibleStep(joint, shares, joint)
 
-    class Like:
-        c = noisy.shape[0]
-
-    second = _Step(opened.changes.since[0], opened.most, Like, box, range(a))  # type: ignore[arg-type, union-attr]
+    begun = _Begun(tables, 1, alpha)
+    limited_shares = shares_of if alpha is None else partial(sampled_shares, tail=_tail_of_changes(alpha, 1, c, c))
+    second = _Step(tables.since["w"], tables.most, limited_shares, begun.inputs, range(a))
+    scale = 1 if alpha is None else ONE
+    for one, other in (("cells", begun.cells), ("totals", begun.sums)):
+        limits_found = np.moveaxis(getattr(shares, one), 0, -1)
+        assert limits_found == pytest.approx(np.array(other, dtype=object).astype(float) / scale, rel=1e-12)
     low, high = np.sort(np.stack([table((c, a)), table((c, a), 1)]), axis=0)
     high = np.maximum(high, 1)
     row = table((a,), 0, 9) + np.eye(a, dtype=int)[0]
