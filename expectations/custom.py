@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
+    ExpectationConfiguration,
     MetricDomainTypes,
     PandasExecutionEngine,
+    PrivateAttr,
     TableMetricProvider,
     metric_value,
 )
@@ -53,6 +55,19 @@ class ReleaseExpectation(BatchExpectation):
 
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
+    _configured: ExpectationConfiguration | None = PrivateAttr(None)
+
+    class Config:
+        """What was declared stays as it was declared."""
+
+        allow_mutation = False
+
+    @property
+    def configuration(self) -> ExpectationConfiguration:
+        """Type and arguments: made once, since Great Expectations asks for them twenty times in a validation."""
+        if self._configured is None:
+            self._configured = super().configuration
+        return self._configured
 
     @property
     def check_name(self) -> str:

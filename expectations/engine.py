@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 with warnings.catch_warnings():
     # It imports two modules of the standard library by names that are deprecated.
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
     import great_expectations as gx
+    from great_expectations.compatibility.pydantic import PrivateAttr
     from great_expectations.core import (
         ExpectationSuite,
         ExpectationSuiteValidationResult,
         ExpectationValidationResult,
     )
+    from great_expectations.core.batch_definition import BatchDefinition
     from great_expectations.core.metric_domain_types import MetricDomainTypes
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
     from great_expectations.data_context.types.base import (
@@ -22,6 +25,7 @@ with warnings.catch_warnings():
     )
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
     from great_expectations.validator.v1_validator import Validator
@@ -39,15 +43,28 @@ def context() -> EphemeralDataContext:
     )
 
 
+@cache
+def whole_table() -> BatchDefinition:
+    """What every table of evidence is validated as: whole, whichever it is.
+
+    Made once in a process: the context writes all of itself down as text whenever something is added to it.
+    """
+    asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
+    return asset.add_batch_definition_whole_dataframe("whole")
+
+
 __all__ = [
     "BatchExpectation",
+    "ExpectationConfiguration",
     "ExpectationSuite",
     "ExpectationSuiteValidationResult",
     "ExpectationValidationResult",
     "MetricDomainTypes",
     "PandasExecutionEngine",
+    "PrivateAttr",
     "TableMetricProvider",
     "Validator",
     "context",
     "metric_value",
+    "whole_table",
 ]

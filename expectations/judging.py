@@ -60,13 +60,14 @@ def judge(evidence: Validatable) -> Verdict:
             tables[name] = evidence.table(name)
         except Exception as error:
             without[name] = reason_of(error)
+    # Written down before anything is evaluated, so that what is changed on the way is noticed.
+    keys = [_key(*_configured(expectation)) for expectation in declared]
     results = _evaluate(declared, tables)
     evaluated: dict[Key, list[ExpectationValidationResult]] = defaultdict(list)
     for result in (one for suite in results.values() for one in suite.results):
         evaluated[_evaluated_key(result)].append(result)
     judgements = []
-    for expectation in declared:
-        key = _key(*_configured(expectation))
+    for key, expectation in zip(keys, declared, strict=True):
         if expectation.evidence_table in without:
             judgements.append(_without_evidence(expectation, without[expectation.evidence_table]))
         else:
@@ -97,17 +98,16 @@ def _evaluate(
     declared: list[ReleaseExpectation], tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, ExpectationSuiteValidationResult]:
     """Results of one suite for each table of the evidence."""
-    from funnel.pipeline.expectations.engine import ExpectationSuite, Validator, context
+    from funnel.pipeline.expectations.engine import ExpectationSuite, Validator, whole_table
 
-    # One asset for all of them: whenever one is added, the whole context is written down as text.
-    asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
-    whole = asset.add_batch_definition_whole_dataframe("whole")
     results = {}
     for name, table in tables.items():
         mine = [expectation for expectation in declared if expectation.evidence_table == name]
         suite = ExpectationSuite(name=name, expectations=mine)
         # What a batch does to validate a suite; making the batch first would digest every table twice.
-        results[name] = Validator(whole, batch_parameters={"dataframe": table}).validate_expectation_suite(suite)
+        results[name] = Validator(whole_table(), batch_parameters={"dataframe": table}).validate_expectation_suite(
+            suite
+        )
     return results
 
 

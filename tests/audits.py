@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from funnel.audit import recheck as module
 from funnel.audit.check import Result
+from funnel.audit.context import AuditContext
 from funnel.audit.recheck import Told
 from funnel.release.layout import ReleaseFolder
 from funnel.rendering import figures_again, page_renderer
@@ -13,4 +15,15 @@ from funnel.rendering import figures_again, page_renderer
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:
     """`funnel.audit.recheck.recheck`, with the page made again."""
-    return module.recheck(folder, replace(told or Told(), render=page_renderer(), figures=figures_again()))
+    return module.recheck(folder, _rendering(told))
+
+
+def verified(folder: ReleaseFolder, names: Collection[str], told: Told | None = None) -> list[Result]:
+    """What some checks of an audit find, those of the others left out."""
+    known = AuditContext(folder, _rendering(told))
+    applying = [check for check in module.CHECKS if check.name in names and check.applies(known.has)]
+    return [found for check in applying if (found := module._verified(check, known)) is not None]
+
+
+def _rendering(told: Told | None) -> Told:
+    return replace(told or Told(), render=page_renderer(), figures=figures_again())

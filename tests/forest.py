@@ -1,11 +1,11 @@
-"""A forest of few trees: every release trains two for its internal report, and few tests look at what they learn."""
+"""A forest of one tree: every release trains two for its internal report, and few tests look at what they learn."""
 
 from __future__ import annotations
 
 from funnel.findings import learned
 
 ALL = learned._TREES
-FEW = 4
+FEW = 1
 
 
 def plant(trees: int) -> None:

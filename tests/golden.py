@@ -24,10 +24,11 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from funnel import planning
+from funnel.findings import learned
 from funnel.pipeline.flows import pipeline
 from funnel.release import provenance
 from funnel.sampling import random_words
-from tests import chance, forest, waves
+from tests import chance, waves
 from tests.projects import make_project
 from tests.sabotage import scenes
 from tests.waves import WAVES, wave
@@ -94,6 +95,7 @@ def _fixed(name: str) -> Iterator[None]:
         chance.same_noise(),
         # The real panel lies beside some copies of the project and not beside others.
         mock.patch.object(waves, "panel", waves.drawn_panel),
+        mock.patch.object(learned, "_TREES", 4),
         mock.patch("os.urandom", drawn.bytes),
         mock.patch.object(random, "_urandom", drawn.bytes),
         mock.patch.dict(random_words._KEYS_SEEN, clear=True),
@@ -133,7 +135,6 @@ class _Clock(datetime):
 
 def main() -> None:
     """Write the digests of all golden releases."""
-    forest.plant(forest.FEW)
     found = {name: digests(name) for name in RELEASES}
     STORED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.layout import ReleaseFolder
@@ -11,10 +12,15 @@ from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
 
 
+def release(spec: str | Path, again: bool = False, rotate_secret: bool = False) -> dict[str, Any]:
+    """What the flow of this name does and returns."""
+    return run_release(ReleaseSpec.load(Path(spec)), again, rotate_secret)[0]
+
+
 def make_release(spec_path: Path) -> ReleaseFolder:
     """Go the whole way once; returns the folder of version 1.0.0."""
-    told, done = run_release(ReleaseSpec.load(spec_path), again=False, rotate=False)
-    assert done is not None
+    told = release(spec_path)
+    assert told["status"] == "published"
     return ReleaseFolder(Path(told["folder"]))
 
 

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.flows.watch import look_once
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
-from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import connected, postgres_table
 from tests.ledger.servers import PASSWORD, Server
 from tests.projects import SPEC, adult_rows, tree
+from tests.releases import release
 
 SOURCE = 'path = "environment:CENSUS"\ntable = "people"'
-
-
-def release(spec: Path) -> dict[str, Any]:
-    return run_release(ReleaseSpec.load(spec), False, False)[0]
 
 
 def test_a_table_is_released_and_watched(

@@ -15,13 +15,11 @@ import pytest
 
 from funnel.audit.check import State, overall
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.flows.release import release
 from funnel.release import publication
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from tests.releases import release
 
 DRAWN = (
     SPEC.replace('["marital-status"]', '["income"]').replace('["relationship"]', '["sex", "age"]')

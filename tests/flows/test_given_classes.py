@@ -37,8 +37,6 @@ from tests.flows.test_whole_records import COLUMNS, WHOLE
 from tests.projects import adult_rows, make_project
 from tests.releases import make_release
 
-pytestmark = pytest.mark.usefixtures("in_process")
-
 ROWS = 6_000
 GIVEN = WHOLE.replace("[source]", '[groups]\nclasses = "classes.json"\nmin_records = 500\n\n[source]')
 VALUES = {column: sorted(set(adult_rows(rows=48_842)[column].to_pylist())) for column in ("income", *COLUMNS)}

@@ -6,15 +6,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from funnel.audit.check import State, overall
-from funnel.pipeline.flows.release import release
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
 from tests.projects import SPEC, make_project
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from tests.releases import release
 
 LEVELS = {
     "Husband": "family",

@@ -42,8 +42,6 @@ from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project, spec_of
 from tests.releases import make_release
 
-pytestmark = pytest.mark.usefixtures("in_process")
-
 NOISY = """
 [categories]
 income = ["<=50K", ">50K"]

@@ -9,13 +9,11 @@ import pytest
 
 from funnel.audit.check import State, overall
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.flows.release import release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from tests.audits import recheck
 from tests.projects import SPEC, make_project
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from tests.releases import release
 
 NUMBERS = (
     SPEC.replace('["marital-status"]', '["income"]')

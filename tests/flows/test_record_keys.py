@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
-from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project, tree
+from tests.releases import release
 
 KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
-
-
-def release(spec: str, again: bool = False, rotate_secret: bool = False) -> dict[str, Any]:
-    return run_release(ReleaseSpec.load(Path(spec)), again, rotate_secret)[0]
 
 
 def people(rows: int = 3000) -> pa.Table:

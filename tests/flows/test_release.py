@@ -1,10 +1,12 @@
-"""The release flow on a real server: versions, caching, reruns, and refusals that leave everything as it was."""
+"""Releases, some as flows on a real server: versions, caching, reruns, and refusals that leave everything as it was."""
 
 from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused, SpecError
-from funnel.pipeline.flows.release import release
+from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
 from funnel.release.internal_report import InternalReport
@@ -23,6 +25,7 @@ from funnel.report import render_internal, render_public
 from funnel.sampling import OutputColumns
 from funnel.spec import ReleaseSpec
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
+from tests.releases import release
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -94,12 +97,12 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     """Four artifacts: summary, lifts, comparison and a link to the report; none of them holds a row."""
     served = '\n[output]\nserved_at = "http://127.0.0.1:4300"\n'
     spec = make_project(tmp_path, SPEC.replace('name = "people"', 'name = "artifacts"') + served)
-    state = release(str(spec), return_state=True)
+    state = flow(str(spec), return_state=True)
     assert (state.name, state.message) == (
         "Published",
         "published version 1.0.0: 3,000 records by optimal within lip:1.0",
     )
-    again = release(str(spec), return_state=True)
+    again = flow(str(spec), return_state=True)
     assert (again.name, "version 1.0.0 is this release already" in str(again.message)) == ("Unchanged", True)
     result = state.result()
     query = {"artifacts": {"key": {"like_": "artifacts-%"}}}
@@ -192,11 +195,11 @@ def test_cached_steps_are_made_anew_when_their_files_are_damaged(tmp_path: Path)
     assert (result["status"], result["cached"]) == ("unchanged", ["optimise"])
 
 
-def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
+def refused(spec: Path, error: type[FunnelError], *words: str, by: Callable[..., Any] = release) -> None:
     """A further release fails with this error and leaves no trace."""
     before = tree(spec.parent / "releases")
     with pytest.raises(error) as caught:
-        release(str(spec), again=True)
+        by(str(spec), again=True)
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -215,7 +218,7 @@ def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
         return real(self, (codes.astype("int64") ^ (codes < 2)).astype("uint8"))
 
     monkeypatch.setattr(OutputColumns, "batch", swapped)
-    refused(spec, ReleaseRefused, "expectations failed", "expect_")
+    refused(spec, ReleaseRefused, "expectations failed", "expect_", by=flow)
 
 
 def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path) -> None:
@@ -258,7 +261,7 @@ def test_errors_of_the_source_reach_the_caller_as_they_are(tmp_path: Path) -> No
     spec = make_project(tmp_path)
     (tmp_path / "people.parquet").write_bytes(b"PAR1 nonsense")
     with pytest.raises(DataError, match=r"people\.parquet"):
-        release(str(spec))
+        flow(str(spec))
     assert not (tmp_path / "releases" / "people" / "latest").exists()
 
 
@@ -267,9 +270,9 @@ def test_a_failed_run_leaves_what_to_do_in_the_orchestrator(tmp_path: Path, serv
         tmp_path, SPEC.replace('name = "people"', 'name = "failing"').replace("relationship", "relation")
     )
     with pytest.raises(DataError, match="relation"):
-        release(str(spec))
+        flow(str(spec))
     with pytest.raises(SpecError, match="there is no spec file"):
-        release(str(tmp_path / "nowhere.toml"))
+        flow(str(tmp_path / "nowhere.toml"))
     query = {"artifacts": {"key": {"any_": ["failing-failure", "release-failure"]}}}
     found = httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=None).json()
     said = {entry["key"]: entry["data"] for entry in found}

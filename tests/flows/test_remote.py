@@ -22,7 +22,7 @@ from botocore.session import get_session
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError
-from funnel.pipeline.flows.release import release
+from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.flows.watch import watch_source
 from funnel.pipeline.tasks.step import listening
 from funnel.release.fetch import fetch_release
@@ -30,6 +30,7 @@ from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows
+from tests.releases import release
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -91,7 +92,7 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
     upload(s3, "bucket/people/b.parquet", tmp_path, 2000, 1000)
     s3.pipe_file("bucket/people/_SUCCESS", b"")
     spec = project(tmp_path, "s3://bucket/people/", "s3://bucket/out")
-    first = release(str(spec))
+    first = flow(str(spec))
     assert (first["status"], first["version"], first["rows"]) == ("published", "1.0.0", 3000)
     assert first["folder"] == "s3://bucket/out/people/1.0.0"
     assert first["report"] == "s3://bucket/out/people/1.0.0/report.html"

@@ -14,12 +14,10 @@ from funnel.analysis.weighted import weight_classes
 from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.errors import SpecError
-from funnel.pipeline.flows.release import release
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
-
-pytestmark = pytest.mark.usefixtures("in_process")
+from tests.releases import release
 
 WEIGHTED = (
     SPEC.replace('["marital-status"]', '["income"]')

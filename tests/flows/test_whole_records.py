@@ -33,8 +33,6 @@ from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
-pytestmark = pytest.mark.usefixtures("in_process")
-
 ROWS = 6_000
 COLUMNS = ["education", "relationship", "race", "workclass", "occupation", "sex"]
 WHOLE = (

@@ -16,7 +16,7 @@ import grimp
 import pytest
 
 import funnel
-from tests.projects import make_project
+from tests.projects import SPEC, make_project
 
 HEAVY = (
     "distributed",
@@ -147,7 +147,7 @@ COMMAND = LIBRARY + "from funnel.cli import main; main(prog_name='funnel')"
 
 
 def test_plan_and_audit_and_help_work_in_a_library_install(tmp_path: Path) -> None:
-    spec = make_project(tmp_path)
+    spec = make_project(tmp_path, SPEC + '\n[mechanism]\nname = "grr"\n')
     for arguments in (("--help",), ("release", "--help"), ("plan", spec)):
         done = python(COMMAND, *arguments)
         assert done.returncode == 0, done.stderr

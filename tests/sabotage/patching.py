@@ -86,13 +86,24 @@ def _patched(patch: Patch) -> Iterator[None]:
 
 def _forget(module: str) -> None:
     """Forget what functions of the project keep from calls before."""
-    for name, one in list(sys.modules.items()):
-        if name.partition(".")[0] == "funnel":
-            for what, value in list(vars(one).items()):
-                if isinstance(value, _CACHED) and ((name, what) not in _KEPT or module == name):
-                    value.cache_clear()
+    for name, what, value in _remembering(len(sys.modules)):
+        if (name, what) not in _KEPT or module == name:
+            value.cache_clear()
 
 
+@lru_cache(maxsize=1)
+def _remembering(loaded: int) -> list[tuple[str, str, Any]]:
+    """Module, name and function of all that keeps results, looked for again when more modules are loaded."""
+    return [
+        (name, what, value)
+        for name, one in list(sys.modules.items())
+        if name.partition(".")[0] == "funnel"
+        for what, value in vars(one).items()
+        if isinstance(value, _CACHED)
+    ]
+
+
+@lru_cache(maxsize=200)
 def _functions(source: str, path: Path) -> dict[str, CodeType]:
     """Code of every function and method by qualified name; what is inside of functions belongs to them."""
     found: dict[str, CodeType] = {}

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from funnel import Protocol, parse_guarantee
@@ -69,7 +71,11 @@ on_breach = "report"
 [metadata]
 licence = "CC-BY-4.0"
 """
-    return make_release(make_project(folder, spec, adult_rows(0, 2000)))
+    table = adult_rows(0, 2000)
+    if guarantee.startswith("r"):
+        # Worst cases over a confidence set take long; two races show the same.
+        table = table.filter(pc.is_in(table["race"], pa.array(["Black", "White"])))
+    return make_release(make_project(folder, spec, table))
 
 
 def failed(release: ReleaseFolder) -> set[str]:

@@ -18,7 +18,7 @@ from funnel.audit.unchanged_limits import RoundedShares
 from funnel.release.layout import ReleaseFolder
 from funnel.rendering import page_renderer
 from funnel.source import file_digest
-from tests.audits import recheck
+from tests.audits import recheck, verified
 from tests.funnel.audit.forging import Forger
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
@@ -41,6 +41,8 @@ SPECS = {
     "exact": WITH_SECRET,
     "exact, secret not published": PLAIN,
 }
+# The checks of what stays unchanged.
+CONCERNED = {"unchanged", "exact unchanged"}
 # What a figure becomes; shares are told in steps of .001, of this many records.
 ROWS = 12_000
 POINT = 0.01
@@ -145,11 +147,14 @@ def test_another_figure_fails(
     originals: dict[str, ReleaseFolder], tmp_path: Path, name: str, public: bool, change: Change
 ) -> None:
     copy = forged(originals[name], tmp_path / "1.0.0", change)
-    failed = {check.name for check in recheck(copy, Told(public=public)) if check.failed}
-    assert failed & {"unchanged", "exact unchanged"}
-    if public:
-        # The folder is a copy with audit/ in it. Nothing else tells: everything is signed by whoever made it.
-        assert failed == {"unchanged", "files"}
+    assert any(check.failed for check in verified(copy, CONCERNED, Told(public=public)))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_other_check_notices(originals: dict[str, ReleaseFolder], tmp_path: Path, name: str) -> None:
+    """Everything is signed by whoever made it; and the folder is a copy with audit/ in it."""
+    copy = forged(originals[name], tmp_path / "1.0.0", off("share"))
+    assert {check.name for check in recheck(copy, Told(public=True)) if check.failed} == {"unchanged", "files"}
 
 
 def test_a_report_that_is_silent_fails(originals: dict[str, ReleaseFolder], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import funnel
 from funnel.alphabet import CLASS_COLUMN, Alphabet
@@ -81,6 +81,7 @@ def solved(joint: Joint, known: tuple[str, ...], epsilon: float) -> tuple[Record
     return classes, optimal(classes.counted(joint), bound, 1e-4, utility="unchanged", weights="share").protocol
 
 
+@settings(max_examples=30)
 @given(joints(), st.floats(0.3, 1.5))
 def test_observers_of_any_known_columns_are_within_the_bound(joint: Joint, epsilon: float) -> None:
     classes, protocol = solved(joint, KNOWN, epsilon)
@@ -90,6 +91,7 @@ def test_observers_of_any_known_columns_are_within_the_bound(joint: Joint, epsil
             assert largest_change(joint, classes, protocol, some) <= epsilon + 1e-6
 
 
+@settings(max_examples=25)
 @given(joints(), st.floats(0.3, 1.5))
 def test_what_is_stated_of_observers_of_one_column_is_no_less_than_what_they_conclude(
     joint: Joint, epsilon: float

@@ -84,7 +84,7 @@ def test_the_cone_is_the_guarantee(
 
 @KINDS
 @READS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data(), joint=noisy_tables())
 def test_over_bounds_every_table_counts(
     guarantee: Guarantee, reads_secret: bool, data: st.DataObject, joint: Joint

@@ -47,7 +47,7 @@ def test_same_levels_and_decisions(text: str, reads_secret: bool, data: st.DataO
 
 @pytest.mark.parametrize("text", KNOWN + TOGETHER)
 @READS
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data(), joint=noisy_tables())
 def test_same_over_boxes(text: str, reads_secret: bool, data: st.DataObject, joint: Joint) -> None:
     assert joint.bounds is not None
