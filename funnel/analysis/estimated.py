@@ -156,7 +156,7 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    columns, stand_for = _named(by), {**_intervals(folder, of), **(numbers or {})}
+    columns, stand_for = _named(by), {**intervals_of(folder, of), **(numbers or {})}
     protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
@@ -191,7 +191,7 @@ def estimate_numbers_of(
     return best if np.isnan(best.mean_errors).sum() < np.isnan(found.mean_errors).sum() else found
 
 
-def _intervals(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, float]]:
+def intervals_of(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, float]]:
     """The interval of every category of a column, as the data package tells it; empty where it tells none."""
     try:
         package = json.loads(folder.package.read_bytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from funnel.estimation.fit import Method
     from funnel.estimation.number_categories import StandFor
     from funnel.estimation.plain_counts import PlainCounts
+    from funnel.estimation.regression import Family, Regression
     from funnel.estimation.weighted import WeightedEstimate
     from funnel.joint import FloatArray, IntArray
 
@@ -233,6 +234,59 @@ class Release:
         from funnel.estimation.odds import plain_odds
 
         return plain_odds(self._counted[0], one, other, sampling=sampling)
+
+    def regress(
+        self,
+        formula: str,
+        *,
+        family: Family = "linear",
+        event: str | Collection[str] | None = None,
+        numbers: Mapping[str, StandFor] | None = None,
+        sampling: bool = True,
+        confidence: float = 0.95,
+    ) -> Regression:
+        """Linear or logistic regression of true values, with errors for the random changes of the release.
+
+        Parameters
+        ----------
+        formula : str
+            Wilkinson's notation, such as ``"income ~ education + sex"``: the outcome is a column, and terms are of
+            columns. Columns whose values are all numbers, or intervals of numbers, are numbers, others categories.
+        family : "linear" or "logistic"
+        event : str or collection of str, optional
+            The values of the outcome whose probability a logistic regression is of.
+        numbers : mapping of column to mapping of str to float, optional
+            What values of a column stand for, where the release does not say it.
+        sampling : bool
+            Whether errors are also those of a sample, as usual regressions have them; if not, coefficients are those
+            that a regression on the true records would give.
+        confidence : float
+            Of each interval by itself.
+
+        Raises
+        ------
+        SpecError
+            If the formula does not fit the columns, the records do not tell a coefficient, or formulaic is not
+            installed (the extra ``formulas``).
+        SolverError
+            If no coefficients solve the equations.
+
+        Notes
+        -----
+        Of records that are counted as usual it is the usual regression, with sandwich errors times √(1 + r). Of
+        others the estimating equations are weighted by the inverse of the channel (`funnel.estimation.regression`).
+        """
+        from funnel.analysis.regression import regress_release
+
+        return regress_release(
+            self.folder,
+            formula,
+            family=family,
+            event=event,
+            numbers=numbers,
+            sampling=sampling,
+            confidence=confidence,
+        )
 
     def weighted(self, by: str | Sequence[str] | None = None, *, sampling: bool = False) -> WeightedEstimate:
         """Shares of the population, by the classes of survey weights that the release publishes.

@@ -24,6 +24,7 @@ QUESTIONS = "docs/questions.md"
 IN_THE_PROJECT = ("README.md", "CONTRIBUTING.md", TUTORIAL)
 # Begin where the tutorial ends, and say so.
 AFTER_THE_TUTORIAL = (
+    "docs/analyses.md",
     "docs/formats.md",
     "docs/ledger.md",
     "docs/operations.md",

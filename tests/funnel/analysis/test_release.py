@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import funnel
 from funnel.analysis.estimated import estimate_numbers_of, estimate_release
 from funnel.errors import DataError, SpecError
+from funnel.estimation.regression import Regression
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 
@@ -155,3 +157,20 @@ def test_a_release_is_verified_and_a_change_or_another_key_is_not(copy: ReleaseF
 def test_numbers_are_drawn_only_where_values_stand_for_some(published: ReleaseFolder) -> None:
     with pytest.raises(DataError, match="stand for no numbers"):
         funnel.load_release(published.root).draw_numbers("sex")
+
+
+def test_a_release_is_regressed_by_its_records_and_noisy_counts(published: ReleaseFolder) -> None:
+    """A regression on nothing has the odds of the share that is estimated; an error of the changes alone is less."""
+    release = funnel.load_release(published.root)
+    column = release.protocol.inputs.columns[0]
+    shares = release.shares(column)
+    value = shares.cells[0][0]
+
+    def regress(sampling: bool) -> Regression:
+        return release.regress(f"{column} ~ 1", family="logistic", event=value, sampling=sampling)
+
+    found = regress(True)
+    share = float(shares.frequencies[0])
+    assert 1 / (1 + math.exp(-found.coefficients[0])) == pytest.approx(share, abs=0.02)
+    assert regress(False).errors[0] < found.errors[0]
+    assert found.records == release.table().num_rows
