@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from benchmarks.usual_statistics import (
     Shown,
@@ -27,8 +26,8 @@ from benchmarks.usual_statistics import (
     quantiles,
     shares,
 )
+from benchmarks.whole_record_draws import draw_records, input_places, published_table
 from funnel import LIP, Alphabet, Attribute, Joint, fit
-from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.growing import record_classes
 from funnel.estimation.by_class import whole_records
 from funnel.estimation.variance_ratios import table_ratio
@@ -130,21 +129,14 @@ class WholeRecords:
         secret, row = (
             np.repeat(place, sample.counts.ravel()) for place in np.indices(sample.counts.shape).reshape(2, -1)
         )
-        reads = secret if self.with_secret else np.zeros_like(secret)
-        places = {symbol: number for number, symbol in enumerate(protocol.inputs.symbols)}
-        table = np.full((len(population.secret), len(classes.names)), -1)
-        for s, k in np.ndindex(table.shape):
-            named = (*(population.secret.symbols[s] if self.with_secret else ()), classes.names[k])
-            table[s, k] = places.get(named, -1)
-        cumulated = np.cumsum(protocol.matrix, axis=0)
-        of_input = table[reads, of_record[row]]
-        drawn = (random.random(len(row)) > cumulated[:-1, of_input]).sum(axis=0)
-        shown = np.array([(s, k) for place in range(len(places)) for s, k in np.argwhere(table == place)[:1]])[drawn]
-        words = random.integers(0, 2**64, (8, len(row)), dtype=np.uint64)
-        taken = donors.taken(row, shown[:, 1], words.__getitem__)
-        published = self._table(shown[:, 0], there[taken], of_record[taken], classes.names)
+        named = population.secret if self.with_secret else None
+        places = input_places(protocol, named, classes.names)
+        drawn = draw_records(
+            donors, protocol, places, secret if self.with_secret else np.zeros_like(secret), row, random
+        )
+        published = published_table(donors, named, drawn)
         plain, row_of = whole_records(published, protocol)
-        values = shown[:, 0] * len(population.inputs) + there[taken] if self.with_secret else there[taken]
+        values = drawn.secrets * len(population.inputs) * self.with_secret + there[drawn.taken]
         # Every published record with every secret: also pairs that nobody was published with.
         width = len(population.secret) if self.with_secret else 1
         value = np.full((width, len(plain.counts) // width), -1)
@@ -157,22 +149,9 @@ class WholeRecords:
         return Shown(
             self._of_values(counts),
             np.bincount(values, minlength=len(self.values)),
-            float((drawn == of_input).mean()),
+            float(drawn.stayed.mean()),
             lambda influence: plain.ratio(influence[:, value]),
             partial(table_ratio, plain),
-        )
-
-    def _table(self, secrets: IntArray, records: IntArray, classes: IntArray, names: tuple[str, ...]) -> pa.Table:
-        columns, texts = (*self.population.inputs.columns, CLASS_COLUMN), (*self._categories, names)
-        codes: tuple[IntArray, ...] = (*self._codes[records].T, classes)
-        if self.with_secret:
-            secret = self.population.secret
-            columns, texts, codes = (*secret.columns, *columns), (secret.labels, *texts), (secrets, *codes)
-        return pa.table(
-            {
-                name: pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), list(some))
-                for name, code, some in zip(columns, codes, texts, strict=True)
-            }
         )
 
 
