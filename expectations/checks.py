@@ -15,9 +15,8 @@ from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.frequency_claims import frequency_claims
 from funnel.pipeline.expectations.keyed_answers import answer_claims
-from funnel.pipeline.expectations.package_claims import package_claims
+from funnel.pipeline.expectations.package_claims import files_claims, package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
-from funnel.pipeline.expectations.public_files import files_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.source_claims import count_claims, source_claims
 from funnel.protocol import Protocol

@@ -18,7 +18,8 @@ from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.history_claims import HistoryEvidence, OfObserver, Prepared
+from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
+from funnel.pipeline.expectations.report_claims import OfObserver
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (

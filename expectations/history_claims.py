@@ -55,29 +55,6 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class OfObserver:
-    """How far all versions go for one observer who keeps them.
-
-    Attributes
-    ----------
-    observer : str
-    bounded : bool
-        Whether the version is bounded for this observer.
-    level, of_all : float or None
-        Of people who were not moved before, and of all, in nats; None where a secret is ruled out.
-    outside : float
-        Share of the people for whom something that can be published is outside the bound; of those who are expected,
-        with noise.
-    """
-
-    observer: str
-    bounded: bool
-    level: float | None
-    of_all: float | None
-    outside: float
-
-
-@dataclass(frozen=True)
 class HistoryEvidence:
     """What a coming version is judged by, with the versions before it about the same people.
 

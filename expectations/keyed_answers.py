@@ -24,8 +24,7 @@ from funnel.recount import ReleasedProtocol
 from funnel.recount.cells import TEXT
 from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
-from funnel.recount.readers import file_reader
-from funnel.recount.source import wanted
+from funnel.recount.source import file_reader, wanted
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey

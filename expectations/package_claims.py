@@ -1,4 +1,4 @@
-"""What datapackage.json states in the publisher's words, held against the text of the spec and the recounted records.
+"""What datapackage.json states in the publisher's words, held against the spec and the recounted records; which files.
 
 That all else in it follows from the files beside it is a check of the audit, made here too.
 """
@@ -12,13 +12,15 @@ from typing import Any
 
 from scipy.special import chdtri
 
+from funnel.audit.context import NEEDED
 from funnel.audit.documentation import previous_version
-from funnel.audit.files import read_json
+from funnel.audit.files import list_folder, read_json
 from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import PlainNumbers, field_again
 from funnel.recount.figures import NOISE
 from funnel.recount.published import in_csv
@@ -99,3 +101,36 @@ def radius_claim(name: str, stated: object, cells: int, n: int, alpha: float) ->
     told = [float(f"{exact:.{digits - 1}e}") for digits in (2, 3)]
     fine = isinstance(stated, (int, float)) and any(math.isclose(stated, one, rel_tol=NOISE) for one in told)
     return claim(name, fine, f"is {stated!r}, which is not what follows from {cells:,} cells")
+
+
+def declared_files(finished: FinishedFolder) -> frozenset[str]:
+    """Paths of the public files that a version consists of; public counts are one where noise protects the others.
+
+    So is a table of numbers where some are drawn within intervals. Where csv is asked for there is one of the protocol,
+    and one of weights where these estimate shares: the records of an invariant protocol are counted as usual. So are
+    the questions that classes of records follow from.
+    """
+    said, (numbers, numbers_csv) = finished.spec_text, TABLES
+    asked = {
+        "data/records.csv": said.csv,
+        "protocol.csv": said.csv,
+        "estimator.csv": said.csv and not is_invariant(finished.protocol),
+        numbers: bool(said.drawn),
+        numbers_csv: bool(said.drawn) and said.csv,
+        "frequencies.json": said.has_noise,
+        "classes.json": finished.classes is not None,
+    }
+    return frozenset(NEEDED) | {path for path, is_declared in asked.items() if is_declared}
+
+
+def files_claims(finished: FinishedFolder) -> list[Claim]:
+    """The folder holds exactly the declared public files, as plain files."""
+    root, declared = finished.folder.root, declared_files(finished)
+    found = set(list_folder(root).public)
+    # The other name of it could be written to later.
+    linked = [name for name in sorted(found) if (root / name).lstat().st_nlink != 1]
+    return [
+        all_of("all public files", (claim(name, False, "is missing") for name in sorted(declared - found))),
+        all_of("no other file", (claim(name, False, "is not declared") for name in sorted(found - declared))),
+        all_of("plain files", (claim(name, False, "is a file with another name elsewhere") for name in linked)),
+    ]

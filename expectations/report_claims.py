@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,29 @@ if TYPE_CHECKING:
 
 # Relatively, of a level that is published on a grid.
 _TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class OfObserver:
+    """How far all versions go for one observer who keeps them.
+
+    Attributes
+    ----------
+    observer : str
+    bounded : bool
+        Whether the version is bounded for this observer.
+    level, of_all : float or None
+        Of people who were not moved before, and of all, in nats; None where a secret is ruled out.
+    outside : float
+        Share of the people for whom something that can be published is outside the bound; of those who are expected,
+        with noise.
+    """
+
+    observer: str
+    bounded: bool
+    level: float | None
+    of_all: float | None
+    outside: float
 
 
 def report_claims(finished: Finished) -> list[Claim]:

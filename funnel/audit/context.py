@@ -11,7 +11,7 @@ from funnel.audit.check import Result
 from funnel.audit.documentation import HANDOUTS
 from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
-from funnel.audit.evidence import Evidence, counted_of, level_of, read_evidence
+from funnel.audit.evidence import Evidence, counted_of, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
@@ -22,11 +22,14 @@ from funnel.audit.released_columns import ReleasedColumns
 from funnel.audit.told import Coming, Told
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant
+from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder
+from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import public_key_of
 from funnel.release.verdict import Verdict
@@ -108,6 +111,16 @@ class AuditContext:
     def document(self) -> ProtocolDocument:
         """The protocol."""
         return ProtocolDocument.from_json(read_document(self.folder.protocol), str(self.folder.protocol))
+
+    @cached_property
+    def released(self) -> ReleasedProtocol:
+        """The protocol as the second computation reads it."""
+        return ReleasedProtocol.parse(self.document.to_bytes())
+
+    @cached_property
+    def report(self) -> PublicReport:
+        """The figures of the report; DataError if they cannot be read."""
+        return PublicReport.from_json(read_document(self.folder.numbers), str(self.folder.numbers))
 
     @cached_property
     def listing(self) -> Listing:
@@ -204,12 +217,15 @@ class AuditContext:
     @cached_property
     def level(self) -> PlainLevel:
         """The level that is promised: over all tables that noise leaves possible where there is noise."""
-        return level_of(self.counts, self.document, None if self.public is None else self.public.possible)
+        return self._level(self.counts, None if self.public is None else self.public.possible)
 
     @property
     def counted_level(self) -> PlainLevel:
         """The level for whoever knows the exact counts."""
-        return self.level if self.public is None else level_of(counted_of(self.evidence.joint), self.document)
+        return self.level if self.public is None else self._level(counted_of(self.evidence.joint))
+
+    def _level(self, counted: Recount, box: CountBox | None = None) -> PlainLevel:
+        return self.released.level(self.document.guarantee.declared, counted, box)
 
     @cached_property
     def register(self) -> Path | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
-from funnel.recount.count_box import CountBox
 from funnel.recount.figures import figure_complaints
 from funnel.recount.levels import PlainLevel
 from funnel.recount.plain_distributions import Distributions
-from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
@@ -37,6 +35,9 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 T = TypeVar("T", bound=Document)
 
@@ -156,14 +157,9 @@ def counted_of(joint: Joint) -> Recount:
     return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
 
 
-def _distributions(counted: Recount, document: ProtocolDocument) -> Distributions:
-    """The law of the counts under the weights, over what is published of a record.
-
-    Raises
-    ------
-    FunnelError
-        If the protocol cannot be read by the second computation.
-    """
+def _distributions(known: AuditContext, counted: Recount) -> Distributions:
+    """The law of counts under the weights, over what is published of a record; FunnelError without a second reading."""
+    document = known.document
     if document.prior.columns == counted.secret_columns + counted.published_columns:
         counted = counted.with_secret()
     told = document.utility.explained
@@ -175,29 +171,18 @@ def _distributions(counted: Recount, document: ProtocolDocument) -> Distribution
             for symbol, number in zip(document.prior.symbols, told.numbers, strict=True)
         }
     )
-    return Distributions(counted, ReleasedProtocol.parse(document.to_bytes()), numbers)
+    return Distributions(counted, known.released, numbers)
 
 
-def level_of(counted: Recount, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
-    """The level by the room that nothing is made with.
-
-    Raises
-    ------
-    FunnelError
-        If the counts do not fit the protocol.
-    """
-    return ReleasedProtocol.parse(document.to_bytes()).level(document.guarantee.declared, counted, box)
-
-
-def check_figures(counted: Recount, document: ProtocolDocument) -> Result:
+def check_figures(known: AuditContext) -> Result:
     """Everything in protocol.json that comes from the counts, from the counts again."""
-    return judged("law", _figure_complaints(counted, document), "prior, posterior, utility and marginal follow from it")
+    return judged("law", _figure_complaints(known), "prior, posterior, utility and marginal follow from it")
 
 
-def _figure_complaints(counted: Recount, document: ProtocolDocument) -> Iterator[str]:
-    laws = _distributions(counted, document)
-    known = laws.recount
-    if document.prior.columns != known.published_columns or document.prior.symbols != known.inputs:
+def _figure_complaints(known: AuditContext) -> Iterator[str]:
+    document, laws = known.document, _distributions(known, known.counts)
+    counted = laws.recount
+    if document.prior.columns != counted.published_columns or document.prior.symbols != counted.inputs:
         yield "the published values are not those of the counts"
         return
     for part, where, why in figure_complaints(document.content(), laws):
@@ -301,22 +286,22 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         yield "its records did not draw once each"
 
 
-def check_draws(evidence: Evidence, document: ProtocolDocument) -> Result:
-    drawn_with = document.protocol if evidence.drawing is None else evidence.drawing.protocol
+def check_draws(known: AuditContext) -> Result:
     """Whether records can have been drawn by the protocol, input by input."""
-    consistency = draw_consistency(evidence.pairs, drawn_with)
+    evidence, document = known.evidence, known.document
+    consistency = draw_consistency(
+        evidence.pairs, document.protocol if evidence.drawing is None else evidence.drawing.protocol
+    )
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
 
     def complaints() -> Iterator[str]:
-        if evidence.drawing is None and evidence.pairs.by_input.tolist() != _by_input(evidence.joint, document):
-            yield "the records of the joint law did not draw once each"
+        if evidence.drawing is None:
+            laws = _distributions(known, counted_of(evidence.joint))
+            read = [laws.reads.get(symbol, 0) for symbol in document.inputs.symbols]
+            # The last ones have none of the symbols that the protocol reads.
+            if evidence.pairs.by_input.tolist() != [*read, laws.outside]:
+                yield "the records of the joint law did not draw once each"
         if not consistency.p_value >= SIGNIFICANCE:
             yield said
 
     return judged("draws", complaints(), said)
-
-
-def _by_input(joint: Joint, document: ProtocolDocument) -> list[int]:
-    """Records by the symbol that the protocol reads; the last ones have none of its symbols."""
-    laws = _distributions(counted_of(joint), document)
-    return [*(laws.reads.get(symbol, 0) for symbol in document.inputs.symbols), laws.outside]

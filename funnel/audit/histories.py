@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.audit.check import Result, judged, unchecked
 from funnel.audit.evidence import Evidence
@@ -20,8 +21,10 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History, Record
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 NAME = "histories"
 
@@ -80,18 +83,17 @@ def check_histories(
     return judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))
 
 
-def check_spent(
-    folder: ReleaseFolder, record: Record, register: Path | None, workspace: Path | None, coming: Coming | None
-) -> Result | None:
+def check_spent(known: AuditContext) -> Result | None:
     """Whether no series of the register has spent anything that the version leaves out; None without the register."""
+    register, workspace = known.register, known.workspace
     if register is None:
         return None
     if workspace is None:
         return unchecked(
             "spent", "the workspace with the records of all series of the register is not near this folder"
         )
-    content = read_json(folder.frequencies)
-    until = record.created if coming is None else None
+    content = read_json(known.folder.frequencies)
+    until = known.record.created if known.coming is None else None
     try:
         found = list(spent_complaints(content, register, workspace, until))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):

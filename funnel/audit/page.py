@@ -14,8 +14,6 @@ from funnel.audit.files import read_document, read_json
 from funnel.errors import DataError, FunnelError
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
-from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
 from funnel.release.public_report import Contact, Licence, PublicReport
 from funnel.release.report_parts import Weighted
@@ -139,27 +137,11 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
     return "variance" if explains else told.utility if told.utility == "estimation" else "information"
 
 
-def check_numbers(
-    folder: ReleaseFolder,
-    document: ProtocolDocument,
-    published: tuple[str, ...],
-    package: dict[str, Any],
-    rows: int | None,
-) -> Result:
-    """Whether the figures of the report are those of the protocol and of the data package.
-
-    Parameters
-    ----------
-    folder : ReleaseFolder
-    document : ProtocolDocument
-    published : tuple of str
-        The columns of the table.
-    package : JSON object
-    rows : int or None
-        Records released.
-    """
+def check_numbers(known: AuditContext) -> Result:
+    """Whether the figures of the report are those of the protocol and of the data package."""
+    folder, document, package, rows = known.folder, known.document, known.package, known.rows
     try:
-        told = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers))
+        told = known.report
     except DataError as error:
         return judged("report figures", [str(error)], "")
     figures, utility = told.figures, document.utility
@@ -196,7 +178,7 @@ def check_numbers(
         "channel.outputs": (told.channel.outputs, len(document.outputs.symbols)),
         "secret": (told.secret.columns, document.guarantee.secret),
         "reads the secret": (told.mechanism.reads_secret, document.inputs.columns != document.prior.columns),
-        "published": (told.published.columns, published),
+        "published": (told.published.columns, known.columns.names),
         "published values": (told.published.values, len(document.prior.symbols)),
         "unchanged": (told.unchanged is not None, is_invariant({"mechanism": document.mechanism})),
         "weighted": weighted_of(told.weighted, package),
@@ -213,29 +195,57 @@ def check_numbers(
     return judged("report figures", wrong, holds)
 
 
-def check_followed(folder: ReleaseFolder, compare: Compare | None) -> Result:
-    """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts.
+def check_followed(known: AuditContext) -> Result:
+    """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts."""
+    folder, compare = known.folder, known.told.figures
 
-    Parameters
-    ----------
-    folder : ReleaseFolder
-        Of a release whose counts are protected by noise.
-    compare : callable or None
-        Makes the figures again; None where what that takes is not installed.
-    """
-    name = "followed figures"
-    if compare is None:
-        return unchecked(name, 'to make them again install the extra: pip install "funnel[pipeline]"')
+    def complaints(numbers: bytes) -> Iterator[str]:
+        if compare is not None:
+            for key in compare(numbers, read_document(folder.frequencies), read_document(folder.protocol)):
+                yield f"{folder.numbers.name}: {key} does not follow from the public counts"
+
+    holds = "lifts, beliefs, errors and tables of the report follow from the public counts"
+    return _made_again("followed figures", known, compare is not None, complaints, holds)
+
+
+def check_rendered(known: AuditContext) -> Result:
+    """Whether the pages are, to the byte, what their figures make."""
+    folder, render = known.folder, known.told.render
+
+    def complaints(numbers: bytes) -> Iterator[str]:
+        for page, text in () if render is None else render(numbers, read_document(folder.protocol)).items():
+            if read_document(folder.root / page) != text.encode():
+                yield f"{page} is not what its figures make"
+
+    return _made_again("report page", known, render is not None, complaints, "to the byte what their figures make")
+
+
+def _made_again(
+    name: str, known: AuditContext, can: bool, complaints: Callable[[bytes], Iterator[str]], holds: str
+) -> Result:
+    """A check of what can be made again where that is installed, by the version of funnel that made it."""
+    if not can:
+        return unchecked(name, 'to make this again install the extra: pip install "funnel[pipeline]"')
     try:
-        numbers = read_document(folder.numbers)
-        made_by = PublicReport.from_json(numbers, str(folder.numbers)).software
+        made_by = known.report.software
         if made_by != software_name():
-            return unchecked(name, f"they were made by {made_by}, and this is {software_name()}")
-        wrong = compare(numbers, read_document(folder.frequencies), read_document(folder.protocol))
+            return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
+        return judged(name, complaints(read_document(known.folder.numbers)), holds)
     except FunnelError as error:
         return judged(name, [str(error)], "")
-    complaints = (f"{folder.numbers.name}: {key} does not follow from the public counts" for key in wrong)
-    return judged(name, complaints, "lifts, beliefs, errors and tables of the report follow from the public counts")
+
+
+def check_annex(known: AuditContext) -> Result:
+    """Whether every figure and answer of the annex is the one that its two documents, and the records, come to."""
+    folder, table = known.folder, known.read_table[2]
+    alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
+    try:
+        page = read_document(folder.annex).decode("utf-8")
+        documents = (read_json(folder.numbers), read_json(folder.protocol))
+    except (DataError, UnicodeDecodeError) as error:
+        return judged("annex", [str(error) if isinstance(error, DataError) else "annex.html is not UTF-8"], "")
+    complaints = (f"annex.html: {what}" for what in annex_complaints(page, *documents, alone))
+    return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -313,41 +323,3 @@ def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object,
 
 def _short(value: object) -> object:
     return f"{value:.9g}" if isinstance(value, float) else value
-
-
-def check_annex(known: AuditContext) -> Result:
-    """Whether every figure and answer of the annex is the one that its two documents, and the records, come to."""
-    folder, table = known.folder, known.read_table[2]
-    alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
-    try:
-        page = read_document(folder.annex).decode("utf-8")
-        documents = (read_json(folder.numbers), read_json(folder.protocol))
-    except (DataError, UnicodeDecodeError) as error:
-        return judged("annex", [str(error) if isinstance(error, DataError) else "annex.html is not UTF-8"], "")
-    complaints = (f"annex.html: {what}" for what in annex_complaints(page, *documents, alone))
-    return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
-
-
-def check_rendered(folder: ReleaseFolder, render: Render | None) -> Result:
-    """Whether the pages are, to the byte, what their figures make.
-
-    Parameters
-    ----------
-    folder : ReleaseFolder
-    render : callable or None
-        Makes the pages again; None where what that takes is not installed.
-    """
-    name = "report page"
-    if render is None:
-        return unchecked(name, 'to make them again install the extra: pip install "funnel[pipeline]"')
-    try:
-        numbers = read_document(folder.numbers)
-        made_by = PublicReport.from_json(numbers, str(folder.numbers)).software
-        if made_by != software_name():
-            return unchecked(name, f"they were made by {made_by}, and this is {software_name()}")
-        pages = render(numbers, read_document(folder.protocol))
-        other = [page for page, text in pages.items() if read_document(folder.root / page) != text.encode()]
-    except FunnelError as error:
-        return judged(name, [str(error)], "")
-    complaints = (f"{page} is not what its figures make" for page in other)
-    return judged(name, complaints, "to the byte what their figures make")

@@ -172,7 +172,7 @@ def _leakage_noisy(known: AuditContext) -> Result:
 @_check("law", "noise")
 def _figures_noisy(known: AuditContext) -> Result:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
-    return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
+    return _computed("law", lambda: evidence.check_figures(known))
 
 
 @_check("prior", "table counted")
@@ -215,13 +215,13 @@ def _report(known: AuditContext) -> Result:
 @_check("report figures", "figures")
 def _report_figures(known: AuditContext) -> Result:
     """The figures of the report are those of the protocol and the data package."""
-    return check_numbers(known.folder, known.document, known.columns.names, known.package, known.rows)
+    return check_numbers(known)
 
 
 @_check("report page", "figures")
 def _report_page(known: AuditContext) -> Result:
     """The page of the report is to the byte what its figures make."""
-    return check_rendered(known.folder, known.told.render)
+    return check_rendered(known)
 
 
 @_check("annex", "figures")
@@ -234,7 +234,7 @@ def _annex(known: AuditContext) -> Result:
 @_check("followed figures", "figures noise published")
 def _followed_figures(known: AuditContext) -> Result:
     """All figures of the report follow from the public counts."""
-    return check_followed(known.folder, known.told.figures)
+    return check_followed(known)
 
 
 @_check("unchanged", "invariant table counted")
@@ -265,7 +265,7 @@ def _leakage_exact(known: AuditContext) -> Result:
 @_check("law", "internal exact")
 def _figures_exact(known: AuditContext) -> Result:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
-    return _computed("law", lambda: evidence.check_figures(known.counts, known.document))
+    return _computed("law", lambda: evidence.check_figures(known))
 
 
 @_check("exact balance", "internal exact invariant")
@@ -316,7 +316,7 @@ def _drawing(known: AuditContext) -> Result:
 @_check("draws", "internal")
 def _draws(known: AuditContext) -> Result:
     """The records can have been drawn by the protocol, input by input."""
-    return evidence.check_draws(known.evidence, known.document)
+    return evidence.check_draws(known)
 
 
 @_check("exact unchanged", "internal exact invariant table")
@@ -352,7 +352,7 @@ def _histories(known: AuditContext) -> Result:
 @_check("spent", "internal record register noise")
 def _spent(known: AuditContext) -> Result | None:
     """No series of the register has spent anything that the version leaves out."""
-    return check_spent(known.folder, known.record, known.register, known.workspace, known.coming)
+    return check_spent(known)
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:

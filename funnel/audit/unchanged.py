@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 from funnel.audit.arithmetic import guarantee_of, share_step
 from funnel.audit.check import Result, judged
 from funnel.audit.evidence import counted_of
-from funnel.audit.files import read_document
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
 from funnel.errors import DataError
 from funnel.recount.balance import alphabet_complaints
 from funnel.recount.classes import moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.published import count_published
-from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.recount.stated_unchanged import Rule, unchanged_complaints
 from funnel.recount.unchanged import PlainUnchanged
 from funnel.release.documents import ProtocolDocument
-from funnel.release.public_report import PublicReport
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -45,16 +42,15 @@ def check_unchanged(known: AuditContext) -> Result:
 
 def check_whole(known: AuditContext) -> Result:
     """The figures of whole records, from these and the protocol of their classes."""
-    folder, columns = known.folder, known.columns
+    columns = known.columns
 
     def complaints() -> Iterator[str]:
         try:
-            stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
-            names = columns.names
+            stated, names = known.report.unchanged, columns.names
             width = 0 if columns.classes is None else len(columns.classes.known)
             secrets = len(known.document.outputs.columns) - width - 1
-            published = published_by_class(count_published(folder.data, names), secrets)
-            moves = moves_of(ReleasedProtocol.parse(read_document(folder.protocol)), width)
+            published = published_by_class(count_published(known.folder.data, names), secrets)
+            moves = moves_of(known.released, width)
         except DataError as error:
             yield str(error)
             return
@@ -92,9 +88,8 @@ def _check_counted(name: str, known: AuditContext, counted: Recount) -> Result:
 
 def _checked(name: str, known: AuditContext, complaints: Callable[[Json], Iterator[str]], holds: str) -> Result:
     """The check of what the report states, where it can be read and outputs are inputs at all."""
-    folder = known.folder
     try:
-        stated = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers)).unchanged
+        stated = known.report.unchanged
     except DataError as error:
         return judged(name, [str(error)], "")
     if stated is None:

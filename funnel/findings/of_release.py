@@ -144,19 +144,19 @@ class DrawnRelease:
     history: FoundHistory | None = None
 
     @cached_property
-    def drawn(self) -> DrawnCounts:
+    def records(self) -> DrawnCounts:
         """The drawn records."""
         return DrawnCounts.of_pairs(self.pair_counts)
 
     @property
     def outside(self) -> int:
         """Records whose input was outside the alphabet; the forgotten are drawn as if they were, and are not."""
-        return self.drawn.outside - (0 if self.history is None else self.history.forgotten)
+        return self.records.outside - (0 if self.history is None else self.history.forgotten)
 
     @property
     def consistency(self) -> Consistency:
         """Whether the records look like draws."""
-        return draw_consistency(self.drawn, self.drawn_with or self.protocol)
+        return draw_consistency(self.records, self.drawn_with or self.protocol)
 
     def under(self, joint: Joint, utility: Utility) -> DistributionFindings:
         """What the protocol reveals under a law."""
@@ -201,7 +201,7 @@ class Audited:
         utility : Utility
             What the protocol was chosen by.
         """
-        law, drawn = release.under(frequencies.joint, utility), release.drawn
+        law, drawn = release.under(frequencies.joint, utility), release.records
         noisy = frequencies.kind.is_noisy
         outside, consistency = (None, None) if noisy else (release.outside, release.consistency)
         return cls(frequencies, law, drawn.n, outside, consistency, release.history, drawn.by_output)
@@ -234,7 +234,7 @@ def audit_release(
     noisy = audited is not None and audited.frequencies.kind.is_noisy
     return Findings(
         **{part.name: getattr(law, part.name) for part in fields(DistributionFindings)},
-        rows=release.drawn.n,
+        rows=release.records.n,
         outside=release.outside,
         consistency=release.consistency,
         proven_level=audited.law.level if audited is not None and noisy else None,

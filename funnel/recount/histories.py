@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.recount.chapters import NEW, Rows, Tree
+from funnel.recount.effective_channel import history_complaints
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import (
     ExpectedHistories,
@@ -40,20 +41,17 @@ from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import (
     FORGOTTEN,
     Entry,
-    chain_complaints,
     entry_folders,
     file_digest,
-    head_complaints,
     read_entries,
-    read_head,
 )
+from funnel.recount.register_head import chain_complaints, head_complaints, read_head
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
     followed_by,
     forgotten_complaints,
-    history_complaints,
     last_histories,
     order_complaints,
     unfollowed,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,9 +23,8 @@ from funnel.recount.open_tables import OpenTables
 if TYPE_CHECKING:
     import duckdb
 
-ENTRY, HEAD = "entry.json", "head.json"
-PEOPLE, ROWS, FORGOTTEN = "people.parquet", "rows.parquet", "forgotten.parquet"
-EXPECTED = "expected.parquet"
+ENTRY = "entry.json"
+PEOPLE, ROWS, FORGOTTEN, EXPECTED = "people.parquet", "rows.parquet", "forgotten.parquet", "expected.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {
@@ -178,7 +177,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
     DataError
         If a file is gone, was changed since the entry was written, or does not fit the others.
     """
-    text = _content(folder / ENTRY)
+    text = file_content(folder / ENTRY)
     try:
         said = json.loads(text, parse_float=str)
         files = {str(name): str(digest) for name, digest in said["files"].items()}
@@ -212,21 +211,21 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
     ):
         raise ValueError
     chapter = Chapter(
-        ordinal=_whole(said["ordinal"]),
+        ordinal=whole_number(said["ordinal"]),
         name=str(said["name"]),
         secret=secret,
         inputs=inputs,
         outputs=outputs,
-        counts=tuple(_whole(count) for row in said["counts"] for count in row),
+        counts=tuple(whole_number(count) for row in said["counts"] for count in row),
         changes=changes,
         channels=_channels(tables["channels.parquet"], b),
         followed=followed,
-        first=_whole(said["first"]),
+        first=whole_number(said["first"]),
         parents=tuple(parent for parent, _ in nodes),
         drawn=tuple(output for _, output in nodes),
         guarantee=str(said["guarantee"]),
         reserve=Fraction(str(said["reserve"])),
-        units=None if units is None else tuple(_whole(count) for row in units for count in row),
+        units=None if units is None else tuple(whole_number(count) for row in units for count in row),
         classes=None if units is not None or said.get("noise") is not None else classes,
     )
     return Entry(
@@ -339,104 +338,10 @@ def _positive(number: object) -> float:
     return found
 
 
-def _whole(number: object) -> int:
+def whole_number(number: object) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError
     return number
-
-
-@dataclass(frozen=True)
-class Named:
-    """An entry as the head of a register names it.
-
-    Attributes
-    ----------
-    folder : str
-    entry, people : str
-        SHA-256 of ``entry.json`` and of the table of its people.
-    missing : int
-        People who are counted in the entry and not in that table, as they are forgotten.
-    rows : str or None
-        SHA-256 of the table of their rows, where people have several.
-    """
-
-    folder: str
-    entry: str
-    people: str
-    missing: int
-    rows: str | None
-
-
-@dataclass(frozen=True)
-class Head:
-    """The head of a register.
-
-    Attributes
-    ----------
-    named : tuple of Named
-    forgotten : str or None
-        SHA-256 of the table of those who are forgotten.
-    digests : tuple of str
-        SHA-256 of the heads before it, and of itself.
-    """
-
-    named: tuple[Named, ...]
-    forgotten: str | None
-    digests: tuple[str, ...]
-
-
-def read_head(folder: Path) -> Head:
-    """The head that a folder holds.
-
-    Raises
-    ------
-    DataError
-        If there is none, or it cannot be read.
-    """
-    path = folder / HEAD
-    try:
-        content = _content(path)
-        said = json.loads(content)
-        named = [
-            Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]), one.get("rows"))
-            for one in said["entries"]
-        ]
-        digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
-        return Head(tuple(named), said["forgotten"], digests)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise damaged(path, "is no head of a register") from None
-
-
-def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
-    """What the head of a register says otherwise than the entries that are there.
-
-    Raises
-    ------
-    DataError
-        If the people of an entry cannot be read.
-    """
-    if len(head.named) != len(entries):
-        yield "the head of the register names other entries than there are"
-        return
-    for one, found in zip(head.named, entries, strict=True):
-        # An entry that is prepared has a name that begins otherwise.
-        if not found.folder.name.endswith(one.folder):
-            yield "the head of the register names other entries than there are"
-        if one.entry != found.digest:
-            yield f"the entry {one.folder} is not the one that the head of the register names"
-        if one.people != file_digest(found.people):
-            yield f"the people of {one.folder} are not those that the head of the register names"
-        if one.rows != (None if found.chapter.units is None else file_digest(found.rows)):
-            yield f"the rows of {one.folder} are not those that the head of the register names"
-
-
-def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:
-    """Entries that do not name the one before them."""
-    previous = None
-    for entry in entries:
-        if entry.previous != previous:
-            yield f"the entry {entry.folder.name} does not follow the one before it"
-        previous = entry.digest
 
 
 def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -484,7 +389,7 @@ def _rows(database: duckdb.DuckDBPyConnection, path: Path, query: str) -> list[A
         raise damaged(path, "cannot be read as parquet") from None
 
 
-def _content(path: Path) -> bytes:
+def file_content(path: Path) -> bytes:
     try:
         with path.open("rb") as opened:
             content = opened.read(_LARGEST + 1)

@@ -6,18 +6,19 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from funnel.errors import DataError
+from funnel.recount.arrow_files import ArrowReader
 from funnel.recount.cells import TEXT, Kind, condition_of, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import Part, at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.readers import file_reader
-from funnel.recount.rows import Cells, FileReader
+from funnel.recount.loaded_files import FORMATS
+from funnel.recount.rows import Cells, CsvReader, FileReader, ParquetReader, connect
 from funnel.spec import ReleaseSpec
 
 # Distinct categories of one column before grouping: what the release was made from had no more.
@@ -102,7 +103,7 @@ class Recount:
 def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None, wide: bool = False) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
-    Files are read as `funnel.recount.readers` says, databases by their drivers, so that every cell is a text that loses
+    Files are read as `file_reader` says, databases by their drivers, so that every cell is a text that loses
     nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
     into a private folder, and counted from the very bytes whose digest is stated.
 
@@ -191,6 +192,30 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
         stored = reader.names(path, first.name)
     stated = () if parts.whole else tuple(column for column in first.stated if column not in stored)
     return (*stored, *stated)
+
+
+@contextmanager
+def file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
+    """The second reader of the source of a spec.
+
+    Raises
+    ------
+    DataError
+        If its format has none: a release of such a source cannot be judged.
+    PipelineError
+        If DuckDB is not installed.
+    """
+    kind = spec.source.format
+    if kind == "csv":
+        yield CsvReader(spec.source.delimiter, spec.source.encoding)
+    elif kind == "parquet":
+        with connect() as database:
+            yield ParquetReader(database)
+    elif kind in ("arrow", "orc", *FORMATS):
+        with connect() as database:
+            yield ArrowReader(database, kind)
+    else:
+        raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")
 
 
 def _reading(spec: ReleaseSpec, stack: ExitStack) -> _Reading:

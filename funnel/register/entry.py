@@ -16,8 +16,19 @@ from funnel.frequencies.limits import bounds_of, moves_limit
 from funnel.frequencies.noise import Noise
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import Joint
-from funnel.release.document import Count, Document, Part, Sha256, Symbols, VersionText, built
-from funnel.release.frequencies_document import ChangesPart, MeansPart, NoisyCount, RowsPart
+from funnel.release.document import (
+    Count,
+    CountRow,
+    CountTable,
+    Document,
+    OfArray,
+    Part,
+    Sha256,
+    Symbols,
+    VersionText,
+    built,
+)
+from funnel.release.frequencies_document import ChangesPart, MeansPart, NoisyTable, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -54,7 +65,7 @@ class OpenPart(Part):
     """
 
     beta: float = Field(gt=0, lt=1)
-    noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
+    noisy: NoisyTable
 
 
 class RegisterEntry(Document):
@@ -126,8 +137,8 @@ class RegisterEntry(Document):
     key_columns: tuple[str, ...] = Field(min_length=1)
     key_kinds: tuple[Literal["text", "number"], ...]
     fingerprint: str = Field(pattern=r"^[0-9a-f]{32}$")
-    counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
-    units: tuple[tuple[Count, ...], ...] | None = None
+    counts: CountTable
+    units: Annotated[tuple[CountRow, ...], OfArray] | None = None
     noise: float | None = Field(gt=0)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None

@@ -16,9 +16,8 @@ from funnel.joint import Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
 from funnel.register.register import COMING, PREPARING, Prepared, Register
-from funnel.release.document import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.frequencies_document import ChangesPart, MeansPart, RowsPart, table
+from funnel.release.frequencies_document import ChangesPart
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +154,18 @@ def _entry(
         terms,
         ordinal=len(earlier),
         name=chapter.version,
-        secret=Symbols.of(joint.secret),
-        inputs=Symbols.of(joint.inputs),
-        outputs=Symbols.of(channel.outputs),
+        secret=joint.secret,
+        inputs=joint.inputs,
+        outputs=channel.outputs,
         guarantee=chapter.guarantee,
         mechanism=channel.mechanism,
         channel=channel.digest,
-        counts=table(joint.counts),
-        units=None if noted.first is None else table(noted.first.counts),
+        counts=joint.counts,
+        units=None if noted.first is None else noted.first.counts,
         noise=None if noise is None else noise.epsilon,
         changes=None if frequencies is None or frequencies.changes is None else ChangesPart.of(frequencies.changes),
-        rows=None if frequencies is None or frequencies.rows is None else RowsPart.of(frequencies.rows),
-        means=None if frequencies is None or frequencies.means is None else MeansPart.of(frequencies.means),
+        rows=None if frequencies is None else frequencies.rows,
+        means=None if frequencies is None else frequencies.means,
         left_open=None if open_ is None else _left_open(open_),
         first=chapter.first,
         files=write_chapter(working, chapter, since, register.laws, terms.expected),
@@ -178,4 +177,4 @@ def _left_open(frequencies: Frequencies) -> OpenPart:
     """What a register keeps of noise, where the bound holds under every set of tables that it leaves open."""
     if frequencies.noise is None or frequencies.noisy is None:
         raise ValueError("only noise leaves anything open")
-    return OpenPart(beta=frequencies.noise.beta, noisy=table(frequencies.noisy))
+    return OpenPart.like(frequencies, beta=frequencies.noise.beta)

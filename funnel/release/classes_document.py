@@ -93,23 +93,5 @@ def classes_document(
     different : bool
         Of a release, whether its questions are from such a file.
     """
-    return ClassesDocument(
-        column=CLASS_COLUMN,
-        columns=classes.columns,
-        scales=tuple(
-            CountedScale(
-                secret=scale.secret,
-                terms=tuple(CountedTerm(columns=t.columns, values=t.values, points=t.points) for t in scale.terms),
-            )
-            for scale in classes.scales
-        ),
-        questions=tuple(
-            AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)
-            for one in classes.questions
-        ),
-        names=classes.names,
-        known=classes.known,
-        known_values=classes.known_values,
-        people="different" if different or source is not None else "same",
-        source=source,
-    )
+    people = "different" if different or source is not None else "same"
+    return ClassesDocument.like(classes, column=CLASS_COLUMN, people=people, source=source)

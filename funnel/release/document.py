@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from funnel.alphabet import Alphabet
@@ -23,6 +24,18 @@ Count = Annotated[int, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # Integers beyond 2^53 are decimal texts: readers of JSON that parse numbers as doubles would round them.
 Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)$")]
+
+
+def _as_table(numbers: Any) -> Any:
+    """Numbers as documents hold them, of an array or of lists."""
+    found = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+    return tuple(tuple(row) if isinstance(row, list) else row for row in found) if isinstance(found, list) else found
+
+
+OfArray: Final = BeforeValidator(_as_table)
+"""Beside the type of a table, or of a row: it may be given as an array."""
+CountRow = Annotated[tuple[Count, ...], OfArray]
+CountTable = Annotated[tuple[CountRow, ...], Field(min_length=1), OfArray]
 VersionText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$")]
 
 

@@ -13,7 +13,7 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release.document import Count, Document, Symbols, built
+from funnel.release.document import Count, CountRow, CountTable, Document, Symbols, built
 from funnel.release.protocol_document import ProtocolDocument
 
 __all__ = [
@@ -33,7 +33,7 @@ class JointDocument(Document):
 
     described: ClassVar[str] = "the joint law"
     schema_: Literal["funnel/joint/1"] = Field(default="funnel/joint/1", alias="schema")
-    counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    counts: CountTable
     secret: Symbols
     inputs: Symbols
 
@@ -61,8 +61,8 @@ class DrawsDocument(Document):
     schema_: Literal["funnel/draws/1"] = Field(default="funnel/draws/1", alias="schema")
     shape: tuple[Count, Count]
     secret: Symbols
-    cells: tuple[Count, ...]
-    records: tuple[Count, ...]
+    cells: CountRow
+    records: CountRow
     probe: str = Field(pattern=r"^[0-9a-f]{32}$")
     donors: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
 
@@ -87,11 +87,7 @@ class DrawsDocument(Document):
 
 def joint_document(joint: Joint) -> JointDocument:
     """The document of a joint law."""
-    return JointDocument(
-        counts=tuple(map(tuple, joint.counts.tolist())),
-        secret=Symbols.of(joint.secret),
-        inputs=Symbols.of(joint.inputs),
-    )
+    return JointDocument.like(joint)
 
 
 def read_joint(text: str | bytes, place: str = "") -> Joint:
@@ -107,15 +103,7 @@ def read_joint(text: str | bytes, place: str = "") -> Joint:
 
 def draws_document(counts: DrawnCounts, secret: Alphabet, probe: str, donors: str | None = None) -> DrawsDocument:
     """The document of drawn counts, shape (c + 1, a + 1, b), of what their secrets are, and of the probes."""
-    _, inputs, outputs = counts.shape
-    return DrawsDocument(
-        shape=(inputs, outputs),
-        secret=Symbols.of(secret),
-        cells=tuple(counts.cells.tolist()),
-        records=tuple(counts.records.tolist()),
-        probe=probe,
-        donors=donors,
-    )
+    return DrawsDocument.like(counts, shape=counts.shape[1:], secret=secret, probe=probe, donors=donors)
 
 
 def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> DrawnCounts:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from funnel.joint import Joint
 from funnel.protocol import FORMAT, Protocol
-from funnel.release.document import Count, Decimal, Document, Sha256, Symbols, built
+from funnel.release.document import CountTable, Decimal, Document, Sha256, Symbols, built
 
 
 class DrawingDocument(Document):
@@ -34,7 +34,7 @@ class DrawingDocument(Document):
     marginal: tuple[Decimal, ...] = Field(min_length=1)
     secret: Symbols
     drawn_by: Symbols
-    counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    counts: CountTable
     target: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
 
     @cached_property
@@ -73,19 +73,14 @@ def drawing_document(protocol: Protocol, joint: Joint, target: Protocol) -> Draw
     """
     if joint.inputs.columns != protocol.inputs.columns:
         raise ValueError("the records of a drawing are counted by what it reads")
-    content = protocol.to_dict()
-    return DrawingDocument(
+    return DrawingDocument.like(
+        protocol,
         format=FORMAT,
-        digest=protocol.digest,
-        mechanism=protocol.mechanism,
-        guarantee=protocol.guarantee,
-        denominator=content["denominator"],
-        inputs=Symbols.of(protocol.inputs),
-        outputs=Symbols.of(protocol.outputs),
+        denominator=str(protocol.denominator),
         weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
         marginal=tuple(map(str, protocol.marginal.tolist())),
-        secret=Symbols.of(joint.secret),
-        drawn_by=Symbols.of(joint.inputs),
-        counts=tuple(map(tuple, joint.counts.tolist())),
+        secret=joint.secret,
+        drawn_by=joint.inputs,
+        counts=joint.counts,
         target=tuple(tuple(map(str, row)) for row in target.weights.tolist()),
     )

@@ -20,14 +20,15 @@ from funnel.frequencies.public_counts import of_noisy
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history.corrected import PARTS
 from funnel.joint import MAX_ROWS, IntArray
-from funnel.release.document import Count, Document, Part, Probability, Symbols, built
+from funnel.release.document import Count, Document, OfArray, Part, Probability, Symbols, built
 
 Nats = Annotated[float, Field(ge=0)]
 # Noise can take a count below zero; beyond these no table of people can be.
 NoisyCount = Annotated[int, Field(gt=-MAX_ROWS, lt=MAX_ROWS)]
 
 
-NoisyTable = Annotated[tuple[tuple[NoisyCount, ...], ...], Field(min_length=1)]
+NoisyRow = Annotated[tuple[NoisyCount, ...], Field(min_length=1), OfArray]
+NoisyTable = Annotated[tuple[Annotated[tuple[NoisyCount, ...], OfArray], ...], Field(min_length=1), OfArray]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -48,9 +49,7 @@ class MovesPart(Part):
     @classmethod
     def of(cls, moves: Moves) -> Self:
         """Of noisy moves."""
-        return cls(
-            version=moves.since, secrets=table(moves.secrets), stayed=table(moves.stayed), left=table(moves.left)
-        )
+        return cls.like(moves, version=moves.since)
 
     @property
     def moves(self) -> Moves:
@@ -72,7 +71,7 @@ class ChangesPart(Part):
     @classmethod
     def of(cls, changes: NoisyMoves) -> Self:
         """Of noisy moves."""
-        return cls(epsilon=changes.epsilon, scale=changes.scale, since=tuple(map(MovesPart.of, changes.since)))
+        return cls.like(changes, since=tuple(map(MovesPart.of, changes.since)))
 
     @cached_property
     def changes(self) -> NoisyMoves:
@@ -108,18 +107,7 @@ class RowsPart(Part):
     scale: Positive
     stayed: NoisyTable
     left: NoisyTable
-    sizes: Annotated[tuple[NoisyCount, ...], Field(min_length=1)]
-
-    @classmethod
-    def of(cls, rows: NoisyRows) -> Self:
-        """Of noisy tables."""
-        return cls(
-            epsilon=rows.epsilon,
-            scale=rows.scale,
-            stayed=table(rows.stayed),
-            left=table(rows.left),
-            sizes=tuple(rows.sizes.tolist()),
-        )
+    sizes: NoisyRow
 
     @cached_property
     def rows(self) -> NoisyRows:
@@ -156,12 +144,7 @@ class MeansPart(Part):
 
     epsilon: Positive
     scale: Positive
-    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1)]
-
-    @classmethod
-    def of(cls, means: NoisyMeans) -> Self:
-        """Of noisy means."""
-        return cls(epsilon=means.epsilon, scale=means.scale, counts=tuple(means.counts.tolist()))
+    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1), OfArray]
 
     @cached_property
     def means(self) -> NoisyMeans:
@@ -214,7 +197,7 @@ class FrequenciesDocument(Document):
     totals_within: Count
     secret: Symbols
     inputs: Symbols
-    noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
+    noisy: NoisyTable
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
     means: MeansPart | None = None
@@ -265,28 +248,18 @@ def frequencies_document(frequencies: Frequencies) -> FrequenciesDocument:
     if noise is None or noisy is None:
         raise SpecError("only frequencies that are protected by noise are published exactly")
     within, of_totals = limits_of(noisy.shape, noise)
-    return FrequenciesDocument(
-        protection="noise",
-        epsilon=frequencies.epsilon,
+    return FrequenciesDocument.like(
+        frequencies,
         epsilon_counts=noise.epsilon,
         delta=noise.delta,
         beta=noise.beta,
-        spent=frequencies.spent,
         scale=noise.scale,
         cells_within=within,
         totals_within=of_totals,
-        secret=Symbols.of(frequencies.joint.secret),
-        inputs=Symbols.of(frequencies.joint.inputs),
-        noisy=table(noisy),
+        secret=frequencies.joint.secret,
+        inputs=frequencies.joint.inputs,
         changes=None if frequencies.changes is None else ChangesPart.of(frequencies.changes),
-        rows=None if frequencies.rows is None else RowsPart.of(frequencies.rows),
-        means=None if frequencies.means is None else MeansPart.of(frequencies.means),
     )
-
-
-def table(counts: IntArray) -> tuple[tuple[int, ...], ...]:
-    """A table of counts as documents hold it."""
-    return tuple(map(tuple, counts.tolist()))
 
 
 def matrix(counts: tuple[tuple[int, ...], ...]) -> IntArray:

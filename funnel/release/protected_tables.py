@@ -116,7 +116,7 @@ def public_rows(
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
 
     def draw(epsilon: float, secret: NoiseSecret) -> RowsPart:
-        return RowsPart.of(units.with_noise(epsilon, secret))
+        return RowsPart.like(units.with_noise(epsilon, secret))
 
     counted = [tables, values, _settings(spec), protected.record.counted]
     return _with_tables(spec, protected, "rows", counted, draw, learned, drawn_before, (more, source))
@@ -140,7 +140,7 @@ def public_means(
     changes = None if record.changes is None else record.changes.noisy
 
     def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
-        return MeansPart.of(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
+        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
 
     counted = [exact.tolist(), _settings(spec), record.noisy, changes]
     return _with_tables(spec, protected, "means", counted, draw, learned, drawn_before, (False, source))

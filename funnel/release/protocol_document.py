@@ -204,13 +204,10 @@ def protocol_document(
     # Checked as it is written, in whichever form that is.
     rows = protocol.written_weights(without_zeros=_has_few(protocol))
     written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in rows)
-    return ProtocolDocument(
+    return ProtocolDocument.like(
+        protocol,
         format=_format(protocol),
-        digest=protocol.digest,
-        mechanism=protocol.mechanism,
         denominator=_DENOMINATOR,
-        inputs=Symbols.of(protocol.inputs),
-        outputs=Symbols.of(protocol.outputs),
         weights=written,
         marginal=tuple(map(str, protocol.marginal.tolist())),
         rounded=rounded,
@@ -231,11 +228,7 @@ def protocol_document(
             if findings.explained is None
             else Explained(variance_share=findings.explained.share, numbers=findings.explained.numbers),
         ),
-        prior=Prior(
-            columns=laws.inputs.columns,
-            symbols=laws.inputs.symbols,
-            probabilities=tuple(laws.p_input.tolist()),
-        ),
+        prior=Prior.like(laws.inputs, probabilities=tuple(laws.p_input.tolist())),
         posterior=None if protocol.inputs.columns == laws.inputs.columns else _posterior(protocol, laws),
         frequencies=protection,
     )

@@ -42,9 +42,6 @@ class CountProtection:
     is_noisy: bool = False
     groups_values: bool = False
 
-    def __str__(self) -> str:
-        return self.sentence.format(meaning=self.meaning)
-
 
 _NONE = CountProtection(
     name="none",

@@ -14,7 +14,7 @@ import pytest
 from funnel import LIP
 from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.pipeline.expectations import report_claims
-from funnel.pipeline.expectations.history_claims import OfObserver
+from funnel.pipeline.expectations.report_claims import OfObserver
 from funnel.recount.plain_distributions import share_step
 from funnel.release.public import in_digits, public_history
 

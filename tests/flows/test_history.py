@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import signal
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -262,7 +262,7 @@ def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(
     folder = ReleaseFolder(Path(told["folder"]))
     found = FindingsDocument.read(folder.findings).history
     public = json.loads(folder.numbers.read_bytes())["figures"]["history"]["observers"]
-    for stated in ([one.model_dump() for one in found.observers], public):
+    for stated in ([asdict(one) for one in found.observers], public):
         assert [(one["observer"], one["bounded"]) for one in stated] == [("transitions", True), ("mover-stayer", False)]
     assert found.observers[1].outside > found.observers[1].moved
     assert public[1]["outside_at_most"] >= found.observers[1].outside / told["rows"] > public[0]["outside_at_most"]

@@ -407,8 +407,9 @@ DRAWING = [
         "questions that are not those of the draw",
         "classes.json asks the other way round than records were counted by",
         "funnel.release.classes_document",
-        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.then, otherwise=one.otherwise)",
-        "AskedQuestion(scale=one.scale, at_least=one.at_least, then=one.otherwise, otherwise=one.then)",
+        "ClassesDocument.like(classes, column",
+        "ClassesDocument.like(classes, questions=tuple(AskedQuestion(scale=one.scale, at_least=one.at_least, "
+        "then=one.otherwise, otherwise=one.then) for one in classes.questions), column",
         "record classes",
         WHOLE,
     ),

@@ -133,8 +133,8 @@ PUBLISHING = [
         "prior turned in protocol.json",
         "frequencies of other values",
         "funnel.release.protocol_document",
-        "probabilities=tuple(laws.p_input.tolist()),",
-        "probabilities=tuple(laws.p_input[::-1].tolist()),",
+        "probabilities=tuple(laws.p_input.tolist())",
+        "probabilities=tuple(laws.p_input[::-1].tolist())",
         "law",
     ),
     Mutant(

@@ -197,7 +197,7 @@ def test_a_plan_and_then_the_release_have_the_same_first_rows_and_the_same_noise
         assert found.rows is not None
         assert found.noisy is not None
         assert document.noisy == tuple(map(tuple, found.noisy.tolist()))
-        assert document.rows == RowsPart.of(found.rows)
+        assert document.rows == RowsPart.like(found.rows)
 
 
 def test_rows_that_are_taken_over_keep_first_rows_and_noise(

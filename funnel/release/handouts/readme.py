@@ -160,7 +160,8 @@ def promise(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator
     yield f"Records about people, one a line. {what}"
     yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
     yield f"**How near to the best.** {_near_best(privacy['certificate'])}"
-    yield str(PROTECTIONS[privacy["frequencies"]["protection"]])
+    behind = privacy["frequencies"]
+    yield PROTECTIONS[behind["protection"]].sentence.format(meaning=behind["meaning"])
 
 
 def _near_best(found: Mapping[str, Any] | None) -> str:

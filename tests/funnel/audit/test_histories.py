@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -140,7 +140,8 @@ def other(part: str, **changes: object) -> Callable[[Evidence], Evidence]:
 
     def changed(evidence: Evidence) -> Evidence:
         document = getattr(evidence, part)
-        history = document.history.model_copy(update=changes)
+        stated = document.history
+        history = replace(stated, **changes) if is_dataclass(stated) else stated.model_copy(update=changes)
         return replace(evidence, **{part: document.model_copy(update={"history": history})})
 
     return changed
@@ -152,7 +153,7 @@ def first_observer(**changes: object) -> Callable[[Evidence], Evidence]:
     def changed(evidence: Evidence) -> Evidence:
         assert evidence.findings.history is not None
         first, *others = evidence.findings.history.observers
-        return other("findings", observers=(first.model_copy(update=changes), *others))(evidence)
+        return other("findings", observers=(replace(first, **changes), *others))(evidence)
 
     return changed
 

@@ -74,12 +74,12 @@ def _changes(found: Protected) -> ChangesPart | None:
 
 def _rows(found: Protected) -> RowsPart | None:
     rows = found.frequencies.rows
-    return None if rows is None else RowsPart.of(rows)
+    return None if rows is None else RowsPart.like(rows)
 
 
 def _means(found: Protected) -> MeansPart | None:
     means = found.frequencies.means
-    return None if means is None else MeansPart.of(means)
+    return None if means is None else MeansPart.like(means)
 
 
 CHANGES = Tables(
