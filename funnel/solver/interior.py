@@ -22,6 +22,8 @@ _FIRST, _STEPS = 30.0, 80
 _NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
 # What a cone leaves a constant row open at the least.
 _LEAST_SLACK = 1e-12
+# The price of a family that counts, as a share of the largest of its row.
+_LOOSE = 1e-4
 # Steps shorter than that get nowhere.
 _SHORT = 1e-4
 # Rows may be out of balance, and families unlike their slack, by that much; solutions are refined that often.
@@ -117,15 +119,45 @@ class InteriorProgramme:
         """Further conditions; over n + 1 places, at the last of which every row is one."""
         self._families = Families.joined([self._families, families])
 
+    def drop_loose(self) -> None:
+        """Drop the families that hardly count at the last solution: most are of rows that are far from the best ones.
+
+        Those that further solutions break can be added again.
+        """
+        if self._last is None or not len(self._families):
+            return
+        families, state = self._families, self._last.families
+        largest = np.zeros(len(self.law))
+        np.maximum.at(largest, families.of, state.price)
+        kept = state.price > _LOOSE * largest[families.of]
+        terms = kept[families.family]
+        places = [np.flatnonzero(one) for one in (kept, terms, terms[families.term])]
+        self._families, self._last = families.only(kept), self._last._replace(families=_arranged(state, places))
+
     def solve(self, gap: float, with_margin: bool = True) -> Exchanged:
-        """The best channel under the conditions so far, up to a gap; or what there is time for."""
+        """The best channel under the conditions so far, up to a gap; or what there is time for.
+
+        From near the last solution, and where rounding ends that early from a constant channel.
+        """
+        families = self._families.by_row()
+        hinges = Hinges(families if with_margin else families.without_margin(), len(self.law))
+        self.cone = self._cones[not with_margin]
+        starts = [self._start(hinges)] if self._last is None else [self._again(hinges, self._last), self._start(hinges)]
+        for start in starts:
+            point, found, ended = self._solved(hinges, start, gap)
+            if ended:
+                break
+        if with_margin:
+            self._last = point._replace(
+                families=_arranged(point.families, [_places(one) for one in self._families.order()])
+            )
+        return found
+
+    def _solved(self, hinges: Hinges, point: _Point, gap: float) -> tuple[_Point, Exchanged, bool]:
+        """From a point, as `solve`; and whether it came as near as it was asked to, or as there is time for."""
         import scipy.sparse as sp
 
-        n = len(self.law)
-        families = self._families.by_row()
-        hinges = Hinges(families if with_margin else families.without_margin(), n)
-        self.cone, own = self._cones[not with_margin], self._cones[1]
-        point = self._start(hinges) if self._last is None else self._again(hinges, self._last)
+        n, own, families = len(self.law), self._cones[1], hinges.families
         for _ in range(_STEPS):
             value = float((self.gain * point.rows).sum())
             tight, proven = hinges.loads(point.families)
@@ -135,7 +167,8 @@ class InteriorProgramme:
             bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
             off = [point.rows @ self.law - 1, self.law @ point.rows - 1, _off_families(hinges, point)]
             met = max(float(np.abs(one).max(initial=0.0)) for one in off) < _OFF
-            if (bound - value <= gap and met) or self._budget.ended_by is not None:
+            ended = (bound - value <= gap and met) or self._budget.ended_by is not None
+            if ended:
                 break
             further = _step(self, hinges, point)
             squares = n * len(self.cone) + len(families) + len(families.rest)
@@ -143,13 +176,10 @@ class InteriorProgramme:
             if further is None:
                 break
             point = further
-        if with_margin:
-            self._last = point._replace(
-                families=_arranged(point.families, [_places(one) for one in self._families.order()])
-            )
         # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
         flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
-        return Exchanged(flows, value, 0.0, point.balance - proven[:, -1], sp.csr_array((n, 0)), taken)
+        balance = point.balance - proven[:, -1]
+        return point, Exchanged(flows, value, 0.0, balance, sp.csr_array((n, 0)), taken), ended
 
     def _start(self, hinges: Hinges) -> _Point:
         n = len(self.law)

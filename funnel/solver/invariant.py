@@ -281,8 +281,11 @@ class _Search:
                 done = self._is_done(found, shares, _ENOUGH)
             if done:
                 return True
-            if not len(families) and (gap == least or self.bound - found.value > gap):
+            if not len(families) and gap == least:
                 return False
+            if gap > least:
+                # Only then, so that what is dropped and added again comes to an end.
+                programme.drop_loose()
             gap = max(gap / _FINER, least)
             programme.add(families)
         raise SolverError(_NO_END)

@@ -94,6 +94,7 @@ def alternatives(
     seconds: float | None = None,
     progress: Progress = quiet,
     utility: Utility = INFORMATION,
+    stays: float | None = None,
 ) -> tuple[Alternative, ...]:
     """What the best protocol that reads the published columns alone keeps of everything else that could be published.
 
@@ -114,6 +115,8 @@ def alternatives(
         As for `sweep`.
     seconds : float, optional
         For one protocol, as work that is counted; by default what points of curves have.
+    stays : float, optional
+        Records that an invariant protocol leaves unchanged of what the spec says, where it is known.
 
     By another utility than information, only what leaves the published values as they are: others have no number.
 
@@ -131,17 +134,18 @@ def alternatives(
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
     if invariant:
         read = [one.with_secret() if spec.publishes_secret else one for one in known]
-        choice = spec.mechanism.weights
+        choice, first = spec.mechanism.weights, int(stays is not None)
         kept = remembered(
             _stays,
-            [(one, str(guarantee), choice, seconds) for one in read],
-            [[one.digest, str(guarantee), choice, seconds] for one in read],
+            [(one, str(guarantee), choice, seconds) for one in read[first:]],
+            [[one.digest, str(guarantee), choice, seconds] for one in read[first:]],
             Kept,
             workers,
             cache,
             progress,
         )
-        made = [_with_utility(table, found.nats, None) for table, found in zip(tables, kept, strict=True)]
+        shares = [*[stays] * first, *(found.nats for found in kept)]
+        made = [_with_utility(table, share, None) for table, share in zip(tables, shares, strict=True)]
     else:
         kept = remembered(
             _kept,

@@ -13,21 +13,21 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import INFORMATION
+from funnel.planning import PlanRow
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
 from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
 from funnel.solver import optimal
-from funnel.solver.invariant import Weighting
+from funnel.solver.invariant import Weighting, share_kept
 from funnel.tradeoff.sweep import Point, Sweep, remembered, rising, varied
 
 SECONDS = 5.0
 """Seconds for one optimisation of one point, as work that is counted."""
 PARTS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Budgets that are looked at, as parts of the one of the spec: each takes as long as a release."""
-# Of the records: at the budget of the spec as for a release, so that the page and the command tell the same; elsewhere
-# as finely as a curve can be read.
-_GAP, _COARSE = 1e-4, 1e-3
+# Of the records: as finely as a curve can be read.
+_GAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ def unchanged_curve(
     workers: Workers,
     cache: Cache | None = None,
     *,
+    fitted: PlanRow | None = None,
     parts: Sequence[float] = PARTS,
     seconds: float = SECONDS,
     progress: Progress = quiet,
@@ -136,12 +137,15 @@ def unchanged_curve(
         What values count that stay as they are.
     workers, cache, parts, seconds, progress
         As for `funnel.tradeoff.sweep`.
+    fitted : PlanRow, optional
+        Of this mechanism under the guarantee itself: it is not fitted again, and the page tells what the plan does.
     """
-    tasks = [
-        (joint, str(one), weights, seconds, _GAP if one == guarantee else _COARSE) for one in varied(guarantee, parts)
-    ]
+    known = [] if fitted is None or fitted.protocol is None else [_point_of_row(joint, guarantee, weights, fitted)]
+    budgets = [one for one in varied(guarantee, parts) if not known or one != guarantee]
+    tasks = [(joint, str(one), weights, seconds) for one in budgets]
     keys: list[list[object]] = [[joint.digest, *task[1:]] for task in tasks]
-    points = remembered(_point, tasks, keys, UnchangedPoint, workers, cache, progress)
+    found = remembered(_point, tasks, keys, UnchangedPoint, workers, cache, progress)
+    points = sorted([*known, *found], key=lambda point: point.budget)
     labels = joint.secret.labels
     return UnchangedCurve(
         str(guarantee),
@@ -155,26 +159,36 @@ def unchanged_curve(
 
 def share_unchanged(joint: Joint, text: str, weights: Weighting, seconds: float) -> float | None:
     """Records that the invariant protocol leaves wholly unchanged under a guarantee; None where there is none."""
-    return _point(joint, text, weights, seconds, _COARSE).share
+    return _point(joint, text, weights, seconds).share
 
 
-def _point(joint: Joint, text: str, weights: Weighting, seconds: float, gap: float) -> UnchangedPoint:
+def _point(joint: Joint, text: str, weights: Weighting, seconds: float) -> UnchangedPoint:
     """One budget, by whatever worker."""
     guarantee = parse_guarantee(text)
     try:
-        found = optimal(joint, guarantee, gap, time_limit=seconds, utility="unchanged", weights=weights)
+        found = optimal(joint, guarantee, _GAP, time_limit=seconds, utility="unchanged", weights=weights)
     except FunnelError as error:
         return UnchangedPoint(text, guarantee.budget, None, [], [], None, None, None, None, str(error))
-    protocol, stays = found.protocol, unchanged(joint, found.protocol)
-    level = guarantee.level(joint, protocol).value
+    return _point_of(joint, guarantee, found.protocol, found.utility, found.bound)
+
+
+def _point_of_row(joint: Joint, guarantee: Guarantee, weights: Weighting, row: PlanRow) -> UnchangedPoint:
+    assert row.protocol is not None
+    weighted = share_kept(joint, row.protocol, weights)
+    bound = 1.0 if row.certificate is None else weighted + row.certificate.gap
+    return _point_of(joint, guarantee, row.protocol, weighted, bound)
+
+
+def _point_of(joint: Joint, guarantee: Guarantee, protocol: Protocol, weighted: float, bound: float) -> UnchangedPoint:
+    stays, level = unchanged(joint, protocol), guarantee.level(joint, protocol).value
     return UnchangedPoint(
-        guarantee=text,
+        guarantee=str(guarantee),
         budget=guarantee.budget,
         share=stays.share,
         columns=stays.by_column.tolist(),
         secrets=_by_secret(joint, protocol, stays)[_by_frequency(joint)].tolist(),
-        weighted=found.utility,
-        most=min(1.0, found.bound),
+        weighted=weighted,
+        most=min(1.0, bound),
         kept=INFORMATION.share(joint, protocol),
         level=level if math.isfinite(level) else None,
         reason=None,

@@ -68,11 +68,15 @@ def write_plan(plan: SpecPlan, found: Preview, path: Path | None, progress: Prog
         for planned in plan.bounds:
             bound, sure = parse_guarantee(planned.guarantee), planned.certainty
             notes = (*([] if sure is None else [sure.sentence]), *planned.warnings, *alone)
-            unchanged = None
+            unchanged = stays = None
             if spec.mechanism.name == INVARIANT:
-                unchanged = unchanged_curve(joint, bound, spec.mechanism.weights, workers, cache, progress=progress)
+                row = next((row for row in planned.rows if row.mechanism == INVARIANT and row.reason is None), None)
+                weights, stays = spec.mechanism.weights, None if row is None else row.unchanged
+                unchanged = unchanged_curve(joint, bound, weights, workers, cache, fitted=row, progress=progress)
             swept = _swept(joint, bound, spec, unchanged, useful, workers, cache, progress)
-            others = alternatives(settled, counted, bound, noise, workers, cache, progress=progress, utility=useful)
+            others = alternatives(
+                settled, counted, bound, noise, workers, cache, progress=progress, utility=useful, stays=stays
+            )
             made.append(PlannedBound(swept, others, notes, planned.errors, unchanged))
         return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +17,8 @@ from funnel.recount.unchanged import PlainUnchanged
 from funnel.sampling.engine import OneWorker
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.invariant import Weighting
-from funnel.tradeoff import UnchangedCurve, unchanged_curve
+from funnel.solver.request import Solution
+from funnel.tradeoff import UnchangedCurve, unchanged_by_budget, unchanged_curve
 from tests.funnel.recount.test_unchanged import recount_of
 
 COUNTS = [[30, 5, 9, 12], [10, 50, 7, 3]]
@@ -51,6 +53,29 @@ def test_every_point_is_the_optimum_at_its_budget(
             assert point.weighted == pytest.approx(point.share)
     for one, other in pairwise(found.points):
         assert (one.weighted or 0) <= (other.weighted or 0) + 1e-4
+
+
+def test_a_row_of_the_plan_is_the_point_at_its_budget_and_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    guarantee = LIP(0.5)
+    (row,) = funnel.plan(PLAIN, guarantee, ["invariant"])
+    again, asked = curve(PLAIN, guarantee), []
+    optimal = unchanged_by_budget.optimal
+
+    def counted(joint: Joint, bound: funnel.Guarantee, *rest: float, **more: Any) -> Solution:
+        asked.append(bound.budget)
+        return optimal(joint, bound, *rest, **more)
+
+    monkeypatch.setattr(unchanged_by_budget, "optimal", counted)
+    found = unchanged_curve(PLAIN, guarantee, "root", OneWorker(), fitted=row, parts=(0.25, 0.5, 2.0), seconds=1.0)
+    assert asked == [0.125, 0.25, 1.0]
+    assert [point.budget for point in found.points] == [0.125, 0.25, 0.5, 1.0]
+    for one, other in zip(found.points, again.points, strict=True):
+        assert one.share == pytest.approx(other.share, abs=1e-3)
+        assert one.secrets == pytest.approx(other.secrets, abs=5e-3)
+    assert found.share_at(0.5) == row.unchanged
+    assert found.points[2].most is not None
+    assert found.points[2].weighted is not None
+    assert found.points[2].weighted <= found.points[2].most <= found.points[2].weighted + 1e-4
 
 
 def test_time_is_enough_for_a_table_under_noise() -> None:
