@@ -297,17 +297,20 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
         return True
     if 4 * excess >= _ONE:
         return None
-    error = Fraction(4 * excess, _ONE)
     room = 1 + TOLERANCE
 
-    def allowed(by_history: bool, limit: Fraction, error: Fraction) -> bool:
+    def allowed(by_history: bool, limit: Fraction, error: int) -> bool:
         # A lift is on the side of A, that of an inverse lift on the side of B; the other one has no room. Both sides
-        # are linear in e^ε, so that what holds at either end of its limits holds between them.
-        most = up_alone - limit * down_alone - error * (up_alone + limit * down_alone) if by_history else Fraction()
+        # are linear in e^ε, so that what holds at either end of its limits holds between them. All in whole numbers:
+        # times the denominators of the limit, of the error and of the room.
+        p, q = limit.as_integer_ratio()
+        own, others = up * (_ONE + error) * q, p * down * (_ONE - error)
+        most = up_alone * q * (_ONE - error) - p * down_alone * (_ONE + error) if by_history else 0
         if side.name == "inverse":
-            return up * (1 + error) - most <= room * limit * down * (1 - error)
-        return up * (1 + error) <= room * (limit * down * (1 - error) + most)
+            return (own - most) * room.denominator <= room.numerator * others
+        return own * room.denominator <= room.numerator * (others + most)
 
+    error = 4 * excess
     for by_history in (False, True):
         if allowed(by_history, low, error) and allowed(by_history, high, error):
             return True

@@ -22,7 +22,7 @@ from funnel.pipeline.expectations.custom import (
     Measured,
     named,
 )
-from funnel.pipeline.expectations.engine import ExpectationSuite
+from funnel.pipeline.expectations.engine import ExpectationSuite, whole_table
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
 from tests.verdicts import ALL, COLUMNS, COUNTS, OUTPUTS, failures, judge_evidence
@@ -57,6 +57,8 @@ def test_judging_writes_nothing_prints_nothing_and_stays_offline(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    # As in a process that judges for the first time.
+    whole_table.cache_clear()
     assert judge_evidence(adult).passed
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
@@ -68,6 +70,13 @@ def test_the_room_is_imported_without_great_expectations() -> None:
 
 
 # Great Expectations fails open; the judge must not.
+
+
+def test_what_is_declared_cannot_be_changed(adult: Evidence) -> None:
+    (outputs,) = (one for one in declare(adult) if one.configuration.type == OUTPUTS)
+    with pytest.raises(TypeError, match="immutable"):
+        setattr(outputs, "outputs", 10**9)  # noqa: B010
+    assert outputs.configuration is outputs.configuration
 
 
 @pytest.mark.parametrize("position", range(3))
