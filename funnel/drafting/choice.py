@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +17,6 @@ from funnel.wording import did_you_mean, listed
 
 # Guarantees: for observers of a record in the population, for those who know some of its columns, and for both.
 ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "attribute:1.0"
-# Numbers with marks between thousands, as text.
-_GROUPED = re.compile(r"[+-]?[0-9]{1,3}([., '\u2019\u00a0\u202f][0-9]{3})*([.,][0-9]+)?")
 # What is solved within about a minute (benchmarks/results/unprepared.md): combinations of published values, by the
 # number of values of the secret, for both guarantees together and for the first alone; with the secret published.
 _BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
@@ -151,10 +148,10 @@ def _require_named(column: Column, option: str, rows: int) -> None:
     """Refuse a column that would be one category, Other, for most records."""
     if is_named(column, rows):
         return
-    looks = all(_GROUPED.fullmatch(value.strip()) for value in column.counts)
     mend = (
-        "its values look like numbers with marks between thousands: write them without these in the source"
-        if looks
+        "its values look like numbers with marks between thousands or signs such as €: write them without these in "
+        "the source"
+        if column.holds_amounts()
         else "name another column, or put its values into groups in the source first"
     )
     raise SpecError(
@@ -375,9 +372,11 @@ def _named(
     for option, names in (("--secret", answers.secret), ("--publish", answers.publish or ())):
         for name in names:
             if name in tells:
+                alone = columns[name].kind == "number" and columns[name].unique(look.rows)
+                amounts = "; if its values are amounts, round them in the source" if alone else ""
                 raise SpecError(
                     f"{option} names {name!r}, which tells whose record it is, so it is neither secret nor published; "
-                    "take it out, or name it with --key or --unit"
+                    f"take it out, or name it with --key or --unit{amounts}"
                 )
             if columns[name].values < 2:
                 raise SpecError(f"{option} names {name!r}, which is the same in every record; name another column")

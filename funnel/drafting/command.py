@@ -11,6 +11,7 @@ from typing import Any
 from funnel.databases import names_database
 from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
+from funnel.drafting.frequency_table import count_column, frequency_table_message
 from funnel.drafting.look import Look, look_at
 from funnel.drafting.observers import with_all_known, with_known_columns
 from funnel.drafting.people import RowsOfPeople, rows_of_people
@@ -84,8 +85,12 @@ def draft_file(
     roles = roles_of(look)
     if answers is None and ask is not None:
         answers = ask(look, roles)
-    notes: tuple[str, ...] = ()
+    spared = () if answers is None else (*answers.secret, *(answers.publish or ()))
+    counts = count_column(look, file.parent, spared, progress)
+    notes: tuple[str, ...] = () if counts is None else (frequency_table_message(counts),)
     if answers is not None:
+        if counts is not None:
+            raise SpecError(f"{frequency_table_message(counts)}, or publish it if it is a value of one person")
         choice = _chosen(look, roles, answers, file.parent, progress)
         if choice.min_records is not None:
 
@@ -117,7 +122,15 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
     rows: RowsOfPeople | None = None
     if who and {*who, *answers.secret} <= known and not {*who} & {*answers.secret}:
         rows = rows_of_people(look, folder, who, answers.secret, progress)
-    return choose(look, roles, answers, rows)
+    choice = choose(look, roles, answers, rows)
+    unnamed = [column.name for column in roles.people if column.name not in who]
+    if who or not unnamed:
+        return choice
+    note = (
+        f"{unnamed[0]} may say whose record it is, of people who have several: if so, name it with --unit, or the "
+        "bound is about one row"
+    )
+    return replace(choice, notes=(*choice.notes, note))
 
 
 def _proposed(look: Look, roles: Roles, title: str) -> Choice:

@@ -57,9 +57,15 @@ _IDENTIFIER = re.compile(
 )
 # Names of columns that say whose record it is, where a person has several.
 _PERSON = re.compile(
-    r"(^|[^a-z])(id|pid|idnr|pers(on)?(nr|no|id)?|patient|pat|client|customer|member|subject|respondent|resp|participant|"
-    r"student|pupil|employee|worker|citizen|insured|household|hh|user|case|bsn|ssn|nin)"
-    r"([ _-]?(id|ids|nr|no|number|key|code))?$"
+    r"(^|[^a-z])(id|pid|pnr|idnr|pers(on)?(nr|no|id)?|patient|pat|client|customer|member|subject|respondent|resp|"
+    r"participant|student|pupil|employee|worker|citizen|insured|household|hh|user|case|bsn|ssn|nin|fall|personen|"
+    r"patienten|kunden?|mitglieds?|versicherten?|schüler|probanden?|befragten?|teilnehmer|haushalts?)"
+    r"([ _-]?(id|ids|nr|no|number|key|code|nummer|kennung|kennziffer))?$"
+)
+# Amounts as people write them: with marks between thousands, a currency, a percentage or degrees.
+_SIGN = "(?:[€$£¥%°]|EUR|USD|GBP|CHF)?"
+_AMOUNT = re.compile(
+    rf"{_SIGN}\s*[+-]?(?:[0-9]{{1,3}}(?:[., '\u2019\u00a0\u202f][0-9]{{3}})*|[0-9]+)(?:[.,][0-9]+)?\s*{_SIGN}"
 )
 # Values of a column that could be whose record it is, at least; and the records that one may have.
 _PEOPLE, _ROWS_OF_ONE = 20, 200
@@ -132,9 +138,17 @@ class Column:
         return numbers[-1] - numbers[0] < 2 * len(numbers) and max(self.counts.values()) <= 20 * rows / self.values
 
     def unique(self, rows: int) -> bool:
-        """Whether every record has a value of its own."""
+        """Whether every record has a value of its own that may tell whose it is."""
         alone = not self.complete or (rows > 1 and self.values == rows)
-        return alone and self.kind in ("text", "number", "other") and not self.missing and self._whole()
+        whole = self.kind in ("text", "number", "other") and not self.missing and self._whole()
+        # Codes with marks have one length, which amounts have not.
+        return alone and whole and not (self.holds_amounts() and len({len(value) for value in self.counts}) > 1)
+
+    def holds_amounts(self) -> bool:
+        """Whether its texts are amounts with marks between thousands or signs, which readers take for texts."""
+        return (
+            self.kind == "text" and self.values > 0 and all(_AMOUNT.fullmatch(value.strip()) for value in self.counts)
+        )
 
     def _whole(self) -> bool:
         return self.kind != "number" or all(re.fullmatch("[+-]?[0-9]+", value) for value in list(self.counts)[:1000])

@@ -68,7 +68,7 @@ def rows_of_people(
         for column in look.columns
         if 1 < column.values <= _WAVES and column.kind in ("number", "date") and column.name not in (*columns, *secret)
     ]
-    table = _read(look.settings, folder, (*columns, *secret, *waves), progress)
+    table = table_of(look.settings, folder, (*columns, *secret, *waves), progress)
     counted = table.group_by(list(columns)).aggregate([([], "count_all")])
     people = counted.num_rows
     if people == table.num_rows:
@@ -88,7 +88,8 @@ def rows_of_people(
     return RowsOfPeople(tuple(columns), people, False, varying, found)
 
 
-def _read(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], progress: Progress) -> pa.Table:
+def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], progress: Progress) -> pa.Table:
+    """Some columns of a source, of its first million rows at most."""
     names = tuple(dict.fromkeys(columns))
     spec = spec_about(settings, folder).model_copy(update={"secret": (), "publish": names})
     source = open_source(spec)
@@ -185,8 +186,9 @@ def people_of(
             f"{changes}, and one bound holds for one secret of a person; name a secret that all rows of a person "
             "share, or write a table with one row for each, such as whether it ever occurs"
         )
+    by_wave = "" if rows.wave is None else f"name it with --unit to publish one {rows.wave[0]} at a time, or "
     warning = (
-        f"{changes}, so this bound is about one row: all rows of a person together tell more; write a table with one "
-        "row for each person to bound what is told of them"
+        f"{changes}, so this bound is about one row: all rows of a person together tell more; {by_wave}write a table "
+        "with one row for each person to bound what is told of them"
     )
     return People(people=people, why={"rows": warning}, notes=(warning,))

@@ -17,12 +17,15 @@ _CANDIDATES = 16
 _SENSITIVE = re.compile(
     r"incom|salar|wage|earn|wealth|debt|benefit|health|disease|diagn|illness|hiv|disab|medic|drug|pregnan|relig|belief|"
     r"race|ethnic|nation|origin|marital|married|partner|sex(?!$)|orient|gender|politic|party|vote|union|crim|convict|"
-    r"offen[cs]e|citizen|immigr|migra|genetic|suicid|docvis|hospvis|abuse|welfare"
+    r"offen[cs]e|citizen|immigr|migra|genetic|suicid|docvis|hospvis|abuse|welfare|"
+    r"einkommen|gehalt|lohn|schulden|krank|gesundheit|behinder|sucht|partei|wahl|straf|staatsang|herkunft|sozialhilfe"
 )
 # What outsiders often know of somebody, so that they could find their record in this table, or it in another.
 _KNOWN = re.compile(
     r"(^|[^a-z])(age|birth|dob|born|sex|gender|female|male|zip|post|plz|region|state|county|city|town|municipal|province|"
-    r"country|occupation|job|profession|educat\w*|marital|married|race|ethnic\w*|kids|children|household|employer)"
+    r"country|occupation|job|profession|educat\w*|marital|married|race|ethnic\w*|kids|children|household|employer|"
+    r"alter|geschlecht|geburt\w*|geboren|wohnort|gemeinde|kreis|bundesland|beruf|bildung\w*|schulab|familienst|kinder|"
+    r"haushalt)"
 )
 # Survey weights, and not what somebody weighs.
 _WEIGHT = re.compile(

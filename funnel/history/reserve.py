@@ -16,6 +16,7 @@ from funnel.history.history_status import stand
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step
+from funnel.joint import FloatArray
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.solver.budget import Budget
@@ -61,6 +62,8 @@ def reserve_costs(
     reserves: Sequence[float] = RESERVES,
     *,
     target: Protocol | None = None,
+    worth: FloatArray | None = None,
+    right: bool = False,
     budget: Budget | None = None,
     progress: Progress = quiet,
 ) -> tuple[ReserveCost, ...]:
@@ -79,6 +82,8 @@ def reserve_costs(
         Each in (0, 1].
     target : Protocol, optional
         What is aimed at under all of them; by default the optimum at each reserved budget.
+    worth, right
+        As of `funnel.history.follow`.
     budget : Budget, optional
     progress : Progress
 
@@ -108,9 +113,11 @@ def reserve_costs(
             guarantee,
             version,
             target=target,
+            worth=worth,
             reserve=reserve,
             # As it would be released.
             read_alone=True,
+            right=right,
             budget=budget,
             progress=progress,
         )

@@ -16,7 +16,7 @@ from funnel.history.past import Past
 from funnel.history.reserve import RESERVES, ReserveCost, cost_of, reserve_costs
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
-from funnel.joint import Joint
+from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.solver.budget import Budget
@@ -146,6 +146,8 @@ def outlook(
     reserve: float = 1.0,
     reserves: Sequence[float] = RESERVES,
     *,
+    worth: FloatArray | None = None,
+    right: bool = False,
     time_limit: float | None = None,
     progress: Progress = quiet,
 ) -> Outlook:
@@ -164,6 +166,8 @@ def outlook(
         That the spec asks for.
     reserves : sequence of float
         To compare with it.
+    worth, right
+        As of `funnel.history.follow`, so that the forecast is of the version that a release makes.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
     progress : callable
@@ -181,7 +185,17 @@ def outlook(
     costs: list[ReserveCost] = []
     for share in sorted({reserve, *reserves}, reverse=True):
         progress(f"weighing a reserve of {share:g}", 0, None)
-        costs += reserve_costs(past, observed, guarantee, "planned", (share,), target=target, progress=progress)
+        costs += reserve_costs(
+            past,
+            observed,
+            guarantee,
+            "planned",
+            (share,),
+            target=target,
+            worth=worth,
+            right=right,
+            progress=progress,
+        )
     alone = costs[0].step.alone
     return Outlook(
         str(guarantee),

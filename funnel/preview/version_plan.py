@@ -30,6 +30,7 @@ from funnel.release.protected_tables import has_means, public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
+from funnel.solver.invariant import counted
 from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
 
@@ -82,7 +83,19 @@ def plan_version(
             outlooks.append(None)
             continue
         limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
-        outlooks.append(outlook(past, observed, bound, target, reserve, time_limit=limit, progress=progress))
+        outlooks.append(
+            outlook(
+                past,
+                observed,
+                bound,
+                target,
+                reserve,
+                worth=counted(public, spec.mechanism.weights) if target.is_invariant else None,
+                right=found.protected.frequencies.noise is None,
+                time_limit=limit,
+                progress=progress,
+            )
+        )
     return tuple(outlooks)
 
 

@@ -42,6 +42,63 @@ def text_of(folder: Path) -> str:
     return " ".join((folder / "spec.toml").read_text(encoding="utf-8").replace("\n#", "").split())
 
 
+class TestTablesOfCounts:
+    """Rows of a frequency table are no people: the table is refused, and what to write instead is said."""
+
+    def table(self, name: str = "count") -> pd.DataFrame:
+        ages, ill = ("0-17", "18-39", "40-64", "65+"), ("yes", "no")
+        cells = [(age, sex, sick) for age in ages for sex in "fm" for sick in ill]
+        return pd.DataFrame(cells, columns=["age", "sex", "ill"]).assign(**{name: [3 + k // 2 for k in range(16)]})
+
+    @pytest.mark.parametrize("name", ["count", "n", "Anzahl", "patient_count"])
+    @pytest.mark.parametrize("publish", ["age,sex", None])
+    def test_it_is_refused_with_what_to_do(self, tmp_path: Path, name: str, publish: str | None) -> None:
+        with pytest.raises(SpecError, match=f"'{name}' seems to say how many people.*index.repeat"):
+            written(tmp_path, self.table(name), "ill", publish)
+        assert not (tmp_path / "spec.toml").exists()
+
+    def test_a_draft_says_so(self, tmp_path: Path) -> None:
+        self.table().to_csv(tmp_path / "table.csv", index=False)
+        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet)
+        assert "'count' seems to say how many people" in " ".join(said["notes"])
+
+    def test_a_person_may_say_that_it_is_a_value_of_one_record(self, tmp_path: Path) -> None:
+        assert written(tmp_path, self.table(), "ill", "sex,count").publish == ("sex", "count")
+
+    def test_a_count_of_each_of_several_people_is_none(self, tmp_path: Path) -> None:
+        table = pd.concat([self.table()] * 3).assign(n=[k % 7 for k in range(48)])
+        assert written(tmp_path, table.drop(columns="count"), "ill", "age,sex").publish == ("age", "sex")
+
+    def test_nor_is_one_of_people_who_differ_in_many_columns(self, tmp_path: Path) -> None:
+        many = {f"q{k}": [str((row * (k + 3) + row // (k + 1)) % 5) for row in range(60)] for k in range(9)}
+        table = pd.DataFrame({"ill": ["yes", "no", "no"] * 20, **many, "n": range(60)})
+        assert written(tmp_path, table, "ill", "q0,q1").publish == ("q0", "q1")
+
+
+class TestNumbersOfPeopleThatRepeat:
+    """A bound about one row is no bound about a person: that is said wherever a column looks like one of people."""
+
+    def table(self, name: str) -> pd.DataFrame:
+        who = [k * 97 + 5 for k in range(300) for _ in range(1 + k % 3)]
+        return pd.DataFrame(
+            {name: who, "sex": ["f", "m"] * (len(who) // 2), "ill": [k % 5 < 1 for k in range(len(who))]}
+        )
+
+    @pytest.mark.parametrize("name", ["fallnr", "pnr", "Patientennummer", "Kunden-Nr", "case_id"])
+    def test_by_their_name(self, tmp_path: Path, name: str) -> None:
+        self.table(name).to_csv(tmp_path / "table.csv", index=False)
+        answers = Answers(("ill",), ("sex",))
+        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        assert f"people by {name}, so this bound is about one row" in " ".join(said["notes"])
+
+    def test_by_their_values(self, tmp_path: Path) -> None:
+        table = self.table("x").assign(x=lambda one: (one["x"] - 5) // 97)
+        table.to_csv(tmp_path / "table.csv", index=False)
+        answers = Answers(("ill",), ("sex",))
+        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        assert "x may say whose record it is, of people who have several" in " ".join(said["notes"])
+
+
 class TestColumnsOfRareValues:
     """A column that would be "Other" for most records tells nothing: it is refused, or left out of all columns."""
 
@@ -59,6 +116,22 @@ class TestColumnsOfRareValues:
     def test_numbers_with_marks_between_thousands_are_named_as_what_they_are(self, tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=r"'pay', of which most records would be 'Other'.*marks between thousands"):
             written(tmp_path, self.table(), "ill", "sex,pay")
+
+    @pytest.mark.parametrize("form", ["{:,.2f}", "€{:,.2f}", "{:.1f} %", "{:,.0f} USD"])
+    def test_amounts_of_which_none_comes_twice_tell_nobody_apart(self, tmp_path: Path, form: str) -> None:
+        table = self.table().assign(pay=[form.format(20.5 + 7 * k) for k in range(600)])
+        with pytest.raises(SpecError, match=r"'pay', of which most records would be 'Other'.*signs such as €"):
+            written(tmp_path, table, "ill", "sex,pay")
+
+    def test_codes_of_one_length_tell_people_apart_whatever_their_marks(self, tmp_path: Path) -> None:
+        table = self.table().assign(code=[f"{100 + k}.{k:03d}" for k in range(600)])
+        with pytest.raises(SpecError, match=r"'code', which tells whose record it is"):
+            written(tmp_path, table.assign(code=table["code"] + ".001"), "ill", "sex,code")
+
+    def test_whole_amounts_that_differ_in_every_record_can_be_rounded(self, tmp_path: Path) -> None:
+        table = self.table().assign(pay=[2000 + 7 * k for k in range(600)])
+        with pytest.raises(SpecError, match=r"'pay', which tells whose record.*if its values are amounts, round them"):
+            written(tmp_path, table, "ill", "sex,pay")
 
     @pytest.mark.parametrize(
         ("secret", "publish", "option"), [("ill", "street", "publish"), ("street", "sex", "secret")]

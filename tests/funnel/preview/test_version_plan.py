@@ -12,12 +12,14 @@ import pytest
 
 from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
+from funnel.history import follow
 from funnel.history.version_forecast import Outlook
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.register.following import observe
 from funnel.register.register import REGISTERS, Register, open_register
 from funnel.release.secret import REGISTER_FILE
+from funnel.solver.invariant import Weighting, counted
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.panels import KEY, REGISTER, SECRET, publish, waves
@@ -45,9 +47,9 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
     return ReleaseSpec.of({**SETTINGS, **changes}, folder)
 
 
-def planned(spec: ReleaseSpec) -> Outlook | None:
+def planned(spec: ReleaseSpec, mechanisms: tuple[str, ...] = ("grr", "optimal")) -> Outlook | None:
     joint = count_joint(spec, quiet)
-    rows = plan(joint, LIP(2.0), ["grr", "optimal"])
+    rows = plan(joint, LIP(2.0), mechanisms)
     (found,) = plan_version(spec, previewed(spec, joint), (("lip:2.0", rows),))
     return found
 
@@ -78,6 +80,31 @@ def test_a_second_version_is_planned_given_the_history_and_leaves_nothing_behind
     assert found.asked.reserve == 0.9
     assert found.asked.step.past.chapters[0].version == "panel/1.0.0"
     assert found.beginnings == ()
+
+
+@pytest.mark.parametrize("weights", ["root", "share"])
+def test_values_as_they_are_are_forecast_as_a_release_makes_them(tmp_path: Path, weights: Weighting) -> None:
+    """With exact counts a release changes what is drawn until its table is right on average, and so does the plan."""
+    register = with_first_version(tmp_path)
+    spec = spec_in(tmp_path, mechanism={"name": "invariant", "weights": weights})
+    found = planned(spec, ("invariant",))
+    assert found is not None
+    step, joint = found.asked.step, count_joint(spec, quiet)
+    made = follow(
+        register.past,
+        step.observed,
+        LIP(2.0),
+        "made",
+        target=step.target,
+        worth=counted(joint, weights),
+        reserve=0.9,
+        read_alone=True,
+        right=True,
+    )
+    assert (step.channel.weights == made.channel.weights).all()
+    there = joint.counts.sum(axis=0).astype(object)
+    off = step.channel.weights.astype(object) @ there - there * made.channel.denominator
+    assert (np.abs(off) <= made.channel.denominator).all()
 
 
 def test_a_first_version_needs_no_register_and_no_secret(tmp_path: Path) -> None:
