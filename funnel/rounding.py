@@ -8,16 +8,18 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from funnel.errors import InfeasibleGuarantee, SolverError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
-from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
+from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, Protocol, WeightArray, exact_sums
 from funnel.sparse_weights import Places, SparseWeights
 
 # Repair by mixing is for misses by a hair; a channel that needs more was not made for this guarantee.
 LARGEST_REPAIR = 2.0**-16
 _FIRST_REPAIR = 2.0**-52
+# Of probabilities that were written with a few digits.
+_WRITTEN = 1e-3
 _FEW_STEPS, _MANY_STEPS = 3, 30
 # Entries a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
 _DUST = 1e-14
@@ -49,6 +51,44 @@ def integer_weights(matrix: FloatArray) -> WeightArray:
     # No entry is above the sum of its column, rounded or not.
     weights = np.ldexp(clipped / sums, WORD_BITS).astype(np.uint64)
     return _balanced(weights)
+
+
+def protocol_from_matrix(joint: Joint, matrix: FloatArray, mechanism: str = "pram") -> Protocol:
+    """A protocol from transition probabilities that others made, such as those of PRAM, so that it can be judged.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts (c, a) of the secret and of what the matrix reads.
+    matrix : ndarray, shape (a, a)
+        P(published y | true x) at row y and column x, in the order of ``joint.inputs``: the transpose of a PRAM matrix,
+        whose rows are true values.
+    mechanism : str
+        A name for it.
+
+    Raises
+    ------
+    SpecError
+        If it is no square matrix of the inputs, or a column is no distribution.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> from funnel.rounding import protocol_from_matrix
+    >>> joint = funnel.Joint.from_counts([[300, 60], [100, 300]], inputs=["low", "high"])
+    >>> pram = protocol_from_matrix(joint, np.array([[0.9, 0.2], [0.1, 0.8]]))
+    >>> funnel.LIP(1.0).holds(joint, pram), pram.matrix.round(3).tolist()
+    (True, [[0.9, 0.2], [0.1, 0.8]])
+    """
+    given, a = np.asarray(matrix, dtype=np.float64), len(joint.inputs)
+    if given.shape != (a, a):
+        raise SpecError(f"a transition matrix of {a} values has the shape {(a, a)}, and this one has {given.shape}")
+    if not np.isfinite(given).all() or (given < 0).any() or (np.abs(given.sum(axis=0) - 1) > _WRITTEN).any():
+        raise SpecError(
+            "a column of a transition matrix is no distribution; transpose a matrix whose rows are true values"
+        )
+    weights = integer_weights(given / given.sum(axis=0))
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, joint.inputs, mechanism)
 
 
 def _balanced(weights: WeightArray) -> WeightArray:

@@ -1,11 +1,11 @@
-"""Tables as streams of record batches: pandas, pyarrow or a parquet file, and only the columns that are read."""
+"""Tables as streams of record batches: pandas, Arrow tables or a parquet file, and only the columns that are read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 _BUFFER_BYTES = 1 << 20
 
 
+class ArrowStream(Protocol):
+    """A table of any library that offers the Arrow PyCapsule interface, such as of polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule with a stream of record batches."""
+
+
 def read_batches(
-    table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: list[str], batch_rows: int
+    table: pd.DataFrame | pa.Table | ArrowStream | str | os.PathLike[str], columns: list[str], batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Stream columns of a table; a file in batches of at most ``batch_rows`` rows.
 
@@ -35,13 +42,33 @@ def read_batches(
     elif isinstance(table, pa.Table):
         _require(columns, table.column_names)
         yield from table.select(columns).to_batches()
+    elif hasattr(table, "__arrow_c_stream__") and not hasattr(table, "iloc"):
+        yield from _of_stream(table, columns)
     elif hasattr(table, "columns"):
-        _require(columns, list(table.columns))
-        yield from pa.table({name: _from_pandas(table[name], name) for name in columns}).to_batches()
+        frame: Any = table
+        _require(columns, list(frame.columns))
+        yield from pa.table({name: _from_pandas(frame[name], name) for name in columns}).to_batches()
     else:
         raise DataError(
-            f"a table is a pandas or pyarrow table or the path of a parquet file, not {type(table).__name__}"
+            "a table is one of pandas, pyarrow, polars, DuckDB or another library of Arrow tables, or the path of a "
+            f"parquet file, not {type(table).__name__}"
         )
+
+
+def _of_stream(table: ArrowStream, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """The batches of a table of another library, by the Arrow PyCapsule interface; none is kept."""
+    if isinstance(table, pa.RecordBatchReader):
+        raise DataError("a RecordBatchReader can be read only once, and a table is read several times; pass read_all()")
+    try:
+        reader = pa.RecordBatchReader.from_stream(table)
+        _require(columns, reader.schema.names)
+        for batch in reader:
+            yield batch.select(columns)
+    except (pa.ArrowException, NotImplementedError) as error:
+        raise DataError(
+            f"a table of {type(table).__module__.partition('.')[0]} cannot be read as an Arrow stream; "
+            "pass it as a pyarrow table"
+        ) from error
 
 
 def open_paged(source: str | os.PathLike[str] | IO[bytes], read_dictionary: Sequence[str] = ()) -> pq.ParquetFile:

@@ -170,6 +170,10 @@ class Release:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The records for any library of Arrow tables: ``polars.DataFrame(release)``."""
+        return self.table().__arrow_c_stream__(requested_schema)
+
     def shares(
         self,
         by: str | Sequence[str] | None = None,

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from funnel import LDP, LIP, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError
+from funnel import LDP, LIP, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
 from funnel.protocol import DENOMINATOR, exact_sums
 from funnel.rounding import (
     integer_weights,
     marginal_weights,
     mix,
+    protocol_from_matrix,
     proven_weights,
     rounded_weights,
     silence_unseen,
@@ -263,3 +264,27 @@ def test_another_decision_may_be_asked_for() -> None:
     weights = proven_weights(Joint.from_counts([[30, 10], [10, 50]]), LIP(0.0), np.eye(2), holds=holds)
     assert asked == [2]
     assert (weights == np.eye(2) * DENOMINATOR).all()
+
+
+def test_a_matrix_of_others_is_a_protocol_with_its_own_level() -> None:
+    """The level of two by two is by hand; a matrix the other way round is refused where it is no channel."""
+    joint = Joint.from_counts([[300, 60], [100, 540]], inputs=["low", "high"])
+    pram = protocol_from_matrix(joint, np.array([[0.9, 0.25], [0.1, 0.75]]))
+    assert exact_sums(pram.weights) == [DENOMINATOR] * 2
+    np.testing.assert_allclose(pram.matrix, [[0.9, 0.25], [0.1, 0.75]], rtol=1e-15)
+    given = np.array([[300 * 0.9 + 60 * 0.25, 300 * 0.1 + 60 * 0.75], [100 * 0.9 + 540 * 0.25, 100 * 0.1 + 540 * 0.75]])
+    law = given.sum(axis=0) / 1000
+    np.testing.assert_allclose(pram.marginal / DENOMINATOR, law, rtol=1e-15)
+    lifts = given / given.sum(axis=1, keepdims=True) / law
+    assert LIP(1.0).level(joint, pram).value == pytest.approx(np.abs(np.log(lifts)).max(), rel=1e-12)
+    assert pram.mechanism == "pram"
+    # Probabilities that were written with three digits add up to one, nearly.
+    protocol_from_matrix(joint, np.array([[0.333, 0.5], [0.6665, 0.5]]))
+    for matrix, said in (
+        ([[0.9, 0.1], [0.25, 0.75]], "no distribution; transpose"),
+        ([[1.1, 0.5], [-0.1, 0.5]], "no distribution"),
+        ([[np.nan, 0.5], [0.5, 0.5]], "no distribution"),
+        ([[1.0, 1.0]], r"has the shape \(2, 2\), and this one has \(1, 2\)"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            protocol_from_matrix(joint, np.array(matrix))

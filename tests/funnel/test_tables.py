@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+import funnel
 from funnel.tables import open_paged
 
 
@@ -55,3 +61,78 @@ assert "pandas" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+ROWS = {
+    "town": ["a", "b", "a", "c", "b", "a"] * 20,
+    "age": [20, 30, 20, 40, 30, 20] * 20,
+    "ill": ["no", "yes", "no", "no", "yes", "yes"] * 20,
+}
+
+
+def polars_table() -> Any:
+    return pl.DataFrame(ROWS)
+
+
+def polars_categories() -> Any:
+    return pl.DataFrame(ROWS, schema={"town": pl.Categorical, "age": pl.Int16, "ill": pl.Enum(["yes", "no"])})
+
+
+def duckdb_table() -> Any:
+    given = pa.table(ROWS)
+    return duckdb.connect().from_arrow(given)
+
+
+class Stream:
+    """A table of nothing but the interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.table(ROWS).__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("made", [polars_table, polars_categories, duckdb_table, Stream])
+def test_a_table_of_any_library_is_read_as_an_arrow_stream(made: Callable[[], Any]) -> None:
+    whole = funnel.Joint.from_table(pa.table(ROWS), ["ill"], ["town", "age"])
+    joint = funnel.Joint.from_table(made(), ["ill"], ["town", "age"])
+
+    def cells(one: funnel.Joint) -> dict[tuple[Any, Any], int]:
+        pairs = [(s, x) for s in one.secret.symbols for x in one.inputs.symbols]
+        return {pair: int(n) for pair, n in zip(pairs, one.counts.ravel(), strict=True)}
+
+    assert cells(joint) == cells(whole)
+    protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    released = funnel.sanitise(made(), protocol)
+    # And back: what is released is a table of that library again, without a copy by hand.
+    assert pl.DataFrame(released).shape == (120, 2)
+    assert duckdb.sql("select count(*) from released").fetchall() == [(120,)]
+    counts = funnel.estimate(pl.DataFrame(released), protocol)
+    assert counts.frequencies.sum() == pytest.approx(1.0)
+
+
+def test_whole_records_are_made_of_an_arrow_stream() -> None:
+    ill = ["yes", "no", "no", "no", "no"] * 100 + ["no", "yes", "yes", "yes", "yes"] * 100
+    people = pl.DataFrame({"town": ["a"] * 500 + ["b"] * 500, "age": [20, 30] * 500, "ill": ill})
+    found = funnel.fit_columns(people, ["town", "age"], funnel.LIP(1.0), secret=["ill"], least=50)
+    expected = funnel.fit_columns(people.to_arrow(), ["town", "age"], funnel.LIP(1.0), secret=["ill"], least=50)
+    assert found.protocol.digest == expected.protocol.digest
+
+
+def test_a_stream_that_can_be_read_once_is_refused_and_no_empty_table() -> None:
+    reader = pa.RecordBatchReader.from_batches(pa.table(ROWS).schema, pa.table(ROWS).to_batches())
+    with pytest.raises(funnel.DataError, match=r"can be read only once.*pass read_all\(\)"):
+        funnel.Joint.from_table(reader, ["ill"], ["town"])
+
+
+def test_a_stream_that_breaks_is_one_sentence() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            raise pa.ArrowInvalid("row 17 is Ann")
+
+    with pytest.raises(funnel.DataError, match="cannot be read as an Arrow stream") as refused:
+        funnel.Joint.from_table(Broken(), ["ill"], ["town"])
+    assert "Ann" not in str(refused.value)
+
+
+def test_a_column_that_a_stream_lacks_is_named() -> None:
+    with pytest.raises(funnel.DataError, match="column 'job' is not in the table, which has town, age, ill"):
+        funnel.Joint.from_table(polars_table(), ["ill"], ["job"])
