@@ -1,14 +1,18 @@
-"""Plots of benchmarks, from their own output: cost, bound and utility of the solver, and the waves of the panel."""
+"""Plots of benchmarks, from their own output: the solver, the waves of the panel, and releases beside other methods."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.comparison.page import best_search, measured_rows, rows_of, tally_of
+from benchmarks.comparison.releases import limit
 from benchmarks.panel import MARRIED, OUTWORK
 
 HERE = Path(__file__).parent
@@ -90,6 +94,60 @@ def panel(figures: dict[str, list[dict[str, Any]]]) -> Figure:
     return figure
 
 
+_KINDS = {"funnel": "C0", "PRAM": "C1", "synthetic": "C2", "k-anonymity": "C3", "truth": "black"}
+_LABELS = {
+    "PRAM, all columns": "as offices tune it",
+    "randomised response, ε = 1, corrected": "corrected",
+    "CART": "CART",
+    "MST, ε = 1": "MST 1",
+    "MST, ε = 10": "MST 10",
+    "AIM, ε = 1": "AIM 1",
+    "AIM, ε = 10": "AIM 10",
+}
+
+
+def comparison(tables: Mapping[str, list[dict[str, Any]]]) -> Figure:
+    """Gain of attacks against the error of tables of three columns, with the limits that are proven for funnel."""
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
+    for axis, rows in zip(panels, tables.values(), strict=True):
+        axis.set_xscale("function", functions=(np.sqrt, np.square))
+        measured = measured_rows(rows)
+        right = 1.1 * max(row["errors"]["3-way"] for row in measured)
+        for epsilon in (0.5, 1.0, 2.0):
+            axis.axhline(limit(epsilon), color=_KINDS["funnel"], linewidth=0.9, linestyle="--")
+            text = f"funnel's proven limit, ε = {epsilon:g}"
+            axis.text(right, limit(epsilon) + 0.01, text, color=_KINDS["funnel"], ha="right", fontsize="x-small")
+        for kind, colour in _KINDS.items():
+            some = [row for row in measured if row["kind"] == kind]
+            for row in some:
+                error, found = row["errors"]["3-way"], tally_of(row, best_search(row))
+                low, high = found.interval
+                axis.plot([error, error], [low, high], color=colour, linewidth=1)
+                axis.plot(error, found.gain, "o", color=colour, markersize=5)
+                if "own record" in row["attacks"]:
+                    told = tally_of(row, "own record").gain
+                    axis.plot(error, told, "o", color=colour, markersize=5, markerfacecolor="none")
+                if label := _LABELS.get(row["method"]):
+                    axis.annotate(
+                        label, (error, found.gain), (4, 4), textcoords="offset points", fontsize="x-small", color=colour
+                    )
+            axis.plot([], [], "o", color=colour, markersize=5, label=kind)
+            lines = [row for row in some if row["method"].startswith(("funnel, attribute", "PRAM, secret"))]
+            lines = [row for row in lines if "known" not in row["method"] and "noise" not in row["method"]]
+            gains = [tally_of(row, best_search(row)).gain for row in lines]
+            axis.plot([row["errors"]["3-way"] for row in lines], gains, color=colour, linewidth=0.8)
+        axis.set_title(f"{rows[0]['table']}: {rows[0]['columns'][0]} is secret", fontsize="medium")
+        axis.set_xlim(0, right)
+        axis.set_ylim(-0.05, 1.05)
+        axis.set_xlabel("error of tables of three columns (total variation)")
+        axis.grid(alpha=0.3)
+    panels[0].set_ylabel("gain of the attacker over the base rate")
+    panels[-1].plot([], [], "o", color="grey", markersize=5, markerfacecolor="none", label="told which record")
+    panels[-1].legend(fontsize="x-small", loc="center right")
+    return figure
+
+
 def main() -> None:
     """Draw all plots into docs/."""
     mpl.rcParams["svg.hashsalt"] = "funnel"
@@ -100,6 +158,14 @@ def main() -> None:
     many(tables).savefig(DOCS / "solver-many.svg", metadata={"Date": None})
     waves = json.loads((HERE / "results" / "panel.json").read_text())
     panel(waves).savefig(DOCS / "panel.svg", metadata={"Date": None})
+    draw_comparison()
+
+
+def draw_comparison() -> None:
+    """Draw the picture of the comparison alone."""
+    mpl.rcParams["svg.hashsalt"] = "funnel"
+    figure = comparison(rows_of(HERE / "results"))
+    figure.savefig(DOCS / "pictures" / "comparison.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":
