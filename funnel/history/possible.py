@@ -186,6 +186,45 @@ class PossibleStep:
         law[:, :, self.into[same]] += staying[:, :, same]
         return np.einsum("ncp,cp->nc", best, secrets), law
 
+    def largest(self, reach: Reach, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        """Never below the largest ``Σ_s a_s N_s`` of rows (n, a), for weights a (c,) of either sign; (n,).
+
+        For each secret then, u and the share of those who stay are in their limits, at an end of the latter; secrets
+        now are as common as a is positive, or as rare as they can be.
+        """
+        step = max(1, _ENTRIES // reach.lower[0].size)
+        parts = [
+            self._largest(reach.at(np.arange(start, min(start + step, len(rows)))), rows[start : start + step], weights)
+            for start in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts)
+
+    def _largest(self, reach: Reach, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        n, c = len(rows), len(weights)
+        ones = np.ones((1, c))
+        alike = np.broadcast_to(rows[:, None, :], (n, c, rows.shape[1]))
+        ends = [_filled(alike, self.inputs[0], self.inputs[1], ones, ones, top)[0] for top in (False, True)]
+        going = np.where(weights > 0, ends[1], ends[0])
+        secrets = weights * np.where(weights > 0, self.secrets[1], self.secrets[0])
+        kept = np.zeros((n, len(self.into)))
+        same = self.into >= 0
+        kept[:, same] = rows[:, self.into[same]]
+        leaving = going @ secrets.T
+        # Weights are differences: what rounding makes of them is relative to their parts.
+        sized = (np.abs(weights) + np.abs(weights).max() + 2) * self.secrets[1]
+        size = ends[1] @ sized.T
+        best: FloatArray | None = None
+        for end in (0, 1):
+            stays = self.stays[end][:, None] * same
+            each = stays * kept[:, None, :] * secrets.sum(axis=1)[:, None] + (1 - stays) * leaving[:, :, None]
+            sizes = stays * kept[:, None, :] * sized.sum(axis=1)[:, None] + (1 - stays) * size[:, :, None]
+            table = _filled_signed(each, reach.lower, reach.upper, reach.least, reach.most)
+            found = (table * each).sum(axis=2)
+            found += 4 * HAIR * reach.most * sizes.max(axis=2)
+            best = found if best is None else np.maximum(best, found)
+        assert best is not None
+        return np.asarray(best.sum(axis=1))
+
     def after(self, reach: Reach | None, rows: FloatArray) -> Reach:
         """The limits of histories once an output is known, whose row (n, a) it is."""
         a = rows.shape[1]
@@ -239,6 +278,23 @@ def _filled(
     value = (table * weights).sum(axis=-1)
     off = HAIR * high.sum(axis=-1) * weights.max(axis=-1)
     return np.asarray(value + off if top else np.maximum(value - off, 0.0)), table
+
+
+def _filled_signed(
+    weights: FloatArray, lower: FloatArray, upper: FloatArray, least: FloatArray, most: FloatArray
+) -> FloatArray:
+    """The n with the largest ``Σ n w`` for ``lower <= n <= upper`` with a sum within limits, w of either sign.
+
+    Cells are filled in decreasing order of their weights: as long as these are positive, but up to the least sum.
+    """
+    order = np.argsort(-weights, axis=-1, kind="stable")
+    low, high, each = (np.take_along_axis(one, order, axis=-1) for one in (lower, upper, weights))
+    free, sums = np.maximum(high - low, 0.0), low.sum(axis=-1)
+    wanted = np.where(each > 0, free, 0.0).sum(axis=-1)
+    filled = np.clip(wanted, np.maximum(least - sums, 0.0), np.maximum(most - sums, 0.0))[..., None]
+    table = np.empty(weights.shape)
+    np.put_along_axis(table, order, low + np.clip(filled - (np.cumsum(free, axis=-1) - free), 0.0, free), axis=-1)
+    return table
 
 
 class DistributionSet:
@@ -407,6 +463,56 @@ def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
             below.append(float(allowed.apart or 1) * least[:, t] * prior[0, s])
             which.append((2, s, t))
     return Worst(np.stack(above, axis=1), np.stack(below, axis=1), np.array(which, dtype=np.int64))
+
+
+def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, allowed: Allowed) -> Worst:
+    """`worst` of people with a history, whose u is one and the same in every N_s that a bound compares.
+
+    A bound is ``F = Σ_s a_s N_s <= 0`` with a as in `_weights`: linear in u, so its largest value over u is found at
+    once, and not that of each N_s by itself. ``above - below`` is F, and ``above / below`` no less than any true
+    ratio.
+    """
+    found = worst(told, step.prior, allowed)
+    above, below = found.above.copy(), found.below.copy()
+    for k, condition in enumerate(found.which.tolist()):
+        if k == 0:
+            continue
+        weights = _weights(condition, step.prior, allowed)
+        largest = step.largest(reach, rows, weights)
+        excess = np.minimum(largest, found.above[:, k] - found.below[:, k])
+        # Of the denominators that there may be the one that makes the ratio largest.
+        reference = np.where(excess > 0, found.below[:, k], _most_below(told, step.prior, condition, allowed))
+        together = np.maximum(reference + excess, 0.0)
+        # Both are limits of the ratio.
+        smaller = together * found.below[:, k] < found.above[:, k] * reference
+        above[smaller, k], below[smaller, k] = together[smaller], reference[smaller]
+    return Worst(above, below, found.which)
+
+
+def _weights(condition: list[int], prior: FloatArray, allowed: Allowed) -> FloatArray:
+    """a of a condition, (c,), for the prior that is worst for it."""
+    kind, s, t = condition
+    found = np.zeros(prior.shape[1])
+    if kind == 2:
+        found[s], found[t] = prior[1, t], -float(allowed.apart or 1) * prior[0, s]
+        return found
+    possible = prior[1] > 0
+    if kind == 0:
+        found[possible] = -float(allowed.up or 1) * prior[0, s]
+        found[s] += 1.0
+        return found
+    found[possible] = prior[1, s]
+    found[s] -= float(allowed.down or 1)
+    return found
+
+
+def _most_below(told: Told, prior: FloatArray, condition: list[int], allowed: Allowed) -> FloatArray:
+    kind, s, t = condition
+    if kind == 0:
+        return np.asarray(float(allowed.up or 1) * prior[0, s] * told.most[:, prior[1] > 0].sum(axis=1))
+    if kind == 1:
+        return np.asarray(float(allowed.down or 1) * told.most[:, s])
+    return np.asarray(float(allowed.apart or 1) * told.most[:, t] * prior[0, s])
 
 
 def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArray:

@@ -16,7 +16,15 @@ import numpy as np
 from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
-from funnel.history.possible import DistributionSet, PossibleStep, Told, Worst, worst, worst_distribution
+from funnel.history.possible import (
+    DistributionSet,
+    PossibleStep,
+    Told,
+    Worst,
+    worst,
+    worst_after,
+    worst_distribution,
+)
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
@@ -25,8 +33,8 @@ from funnel.solver.budget import Budget
 
 # Laws added to those of a history in a round, and of all that it has; rounds in which some are added.
 _MORE: Final = 4
-_MOST: Final = 25
-_ROUNDS: Final = 4
+_MOST: Final = 40
+_ROUNDS: Final = 8
 # A constant row is worth a law more from this share on.
 _LITTLE: Final = 1e-4
 # What proofs by intervals need besides.
@@ -194,9 +202,9 @@ def told_of(
     m, b, a = rows.shape
     reach = possible.reach(np.repeat(nodes, b), version)
     told = step.told(reach, rows.reshape(m * b, a))
-    found = worst(told, step.prior, allowed)
     if reach is None:
-        return told, found
+        return told, worst(told, step.prior, allowed)
+    found = worst_after(step, reach, rows.reshape(m * b, a), told, allowed)
     # Where numbers came near the smallest that doubles can hold, nothing is known.
     return told, replace(found, above=np.where(reach.sound[:, None], found.above, np.inf))
 

@@ -16,7 +16,7 @@ which λ is worth trying. Shares are whole numbers of 2^-64 and histories of 160
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -145,6 +145,34 @@ class _Step:
         )
         self.same = same
 
+    def holds(self, reach: _Reach, row: Sequence[int], sides: Sequence[Side]) -> bool:
+        """Whether an output keeps every inequality under the worst of what is open.
+
+        Each is ``Σ_s a_s N_s <= 0``. It holds where it does for the limits of every N_s by itself, or else where a
+        straight line in the price of u is never above 0, whatever u is: the same one in every N_s.
+        """
+        told = self.told(reach, row)
+        return all(
+            _kept(told, self.prior, side, s, t) or self._largest(reach, row, _weights(self.prior, side, s, t)) <= 0
+            for side, s, t in _inequalities(self.prior, sides)
+        )
+
+    def _largest(self, reach: _Reach, row: Sequence[int], weights: Sequence[int]) -> int:
+        """Never below the largest ``Σ_s a_s N_s``, for whole numbers a of either sign."""
+        ends = [[extreme(row, limits, (ONE, ONE), sign) for limits in self.inputs] for sign in (-1, 1)]
+        kept = [None if x is None else row[x] << BITS for x in self.same]
+        total = 0
+        for before, (cells, sums) in enumerate(zip(reach.cells, reach.sums, strict=True)):
+            shares = [weight * self.secrets[before][s][weight > 0] for s, weight in enumerate(weights)]
+            stay, going = sum(shares), sum(share * ends[share > 0][s] for s, share in enumerate(shares))
+            total += max(
+                largest_signed(
+                    [ONE * going if k is None else rho * k * stay + (ONE - rho) * going for k in kept], cells, sums
+                )
+                for rho in self.stays[before]
+            )
+        return total
+
     def told(self, reach: _Reach, row: Sequence[int]) -> list[Limits]:
         """Limits of N_s for a row, by secret now."""
         kept = [None if x is None else row[x] << BITS for x in self.same]
@@ -194,6 +222,28 @@ def shares_of(counts: Sequence[Limits], total: Limits | None = None) -> list[Lim
             )
         )
     return found
+
+
+def largest_signed(weights: Sequence[int], limits: Sequence[Limits], sums: Limits) -> int:
+    """Never below the largest ``Σ n w`` of n within limits, for w of either sign.
+
+    A price above 0 is paid for the largest sum, one below for the least: that of the cell where one of these is
+    reached, or none.
+    """
+    order = sorted(range(len(weights)), key=lambda place: -weights[place])
+    prices = {0}
+    for goal in sums:
+        left = goal - sum(low for low, _ in limits)
+        for place in order:
+            left -= limits[place][1] - limits[place][0]
+            if left <= 0:
+                prices.add(weights[place])
+                break
+    pairs = list(zip(weights, limits, strict=True))
+    return min(
+        price * sums[price > 0] + sum(max(low * (w - price), high * (w - price)) for w, (low, high) in pairs)
+        for price in prices
+    )
 
 
 def sampled_shares(counts: Sequence[Limits], tail: Fraction) -> list[Limits]:
@@ -288,7 +338,7 @@ class OpenHistories:
             if before is None:
                 return True
             step = self._step(before, chapter.ordinal)
-            return _holds(step.told(self._reach(node), [1] * chapter.a), step.prior, sides)
+            return step.holds(self._reach(node), [1] * chapter.a, sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
         if all(len(set(row)) == 1 for row in dense):
@@ -298,7 +348,7 @@ class OpenHistories:
             return _new_hold(self._begun(chapter.ordinal), dense, chapter, sides)
         step = self._step(earlier, chapter.ordinal)
         reach = self._reach(node)
-        return all(_holds(step.told(reach, row), step.prior, sides) for row in dense if any(row))
+        return all(step.holds(reach, row, sides) for row in dense if any(row))
 
     def _table(self, version: int) -> Tables:
         found = self._tables[version]
@@ -363,24 +413,39 @@ def _dense(row: Sequence[tuple[int, int]], a: int) -> list[int]:
     return [known.get(x, 0) for x in range(a)]
 
 
-def _holds(told: Sequence[Limits], prior: Sequence[Limits], sides: Sequence[Side]) -> bool:
-    """Whether an output keeps every inequality under the worst of what is open."""
+def _inequalities(prior: Sequence[Limits], sides: Sequence[Side]) -> Iterator[tuple[Side, int, int]]:
+    """Every inequality, by its side and the secrets that it is about: one of a lift, twice, or two."""
     possible = [s for s, (_, most) in enumerate(prior) if most]
     for side in sides:
-        limit = side.limits[0]
         for s in possible:
-            others = [t for t in possible if t != s]
-            if side.name == "lift":
-                whole = told[s][1] + sum(told[t][0] for t in others)
-                pairs = [(told[s][1] * ONE, prior[s][0] * whole)]
-            elif side.name == "inverse":
-                whole = told[s][0] + sum(told[t][1] for t in others)
-                pairs = [(prior[s][1] * whole, told[s][0] * ONE)]
-            else:
-                pairs = [(told[s][1] * prior[t][1], told[t][0] * prior[s][0]) for t in others]
-            if any(above * limit.denominator > limit.numerator * below for above, below in pairs):
-                return False
-    return True
+            others = [t for t in possible if t != s] if side.name == "odds" else [s]
+            yield from ((side, s, t) for t in others)
+
+
+def _kept(told: Sequence[Limits], prior: Sequence[Limits], side: Side, s: int, t: int) -> bool:
+    """Whether an inequality holds for limits of every N_s by itself."""
+    limit, others = side.limits[0], [one for one, (_, most) in enumerate(prior) if most and one != s]
+    if side.name == "lift":
+        above, below = told[s][1] * ONE, prior[s][0] * (told[s][1] + sum(told[one][0] for one in others))
+    elif side.name == "inverse":
+        above, below = prior[s][1] * (told[s][0] + sum(told[one][1] for one in others)), told[s][0] * ONE
+    else:
+        above, below = told[s][1] * prior[t][1], told[t][0] * prior[s][0]
+    return above * limit.denominator <= limit.numerator * below
+
+
+def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:
+    """Whole numbers a with ``Σ_s a_s N_s <= 0`` where an inequality holds, for the prior that is worst for it."""
+    up, down = side.limits[0].numerator, side.limits[0].denominator
+    found = [0] * len(prior)
+    if side.name == "odds":
+        found[s], found[t] = down * prior[t][1], -up * prior[s][0]
+        return found
+    for one, (_, most) in enumerate(prior):
+        if most:
+            found[one] = -up * prior[s][0] if side.name == "lift" else down * prior[s][1]
+    found[s] += down * ONE if side.name == "lift" else -up * ONE
+    return found
 
 
 def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:

@@ -162,11 +162,13 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
 
 
 def _kept(spec: ReleaseSpec) -> str:
-    """The guarantee nearest to that of a spec which versions about the same people can keep."""
+    """The guarantee nearest to that of a spec which versions about the same people, or rows of one, can keep."""
     from funnel.guarantees import parse_guarantee
 
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
     kind, _, numbers = part.partition(":")
+    if kind in ROBUST_OVER_VERSIONS and spec.unit is None:
+        return part
     nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
     if kind != nominal and nominal in _OVER_ROWS:
         return f"{nominal}:{first}"

@@ -19,7 +19,7 @@ from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by
 from funnel.history.open_shares import shares_in_population, shares_under_noise
-from funnel.history.possible import MoveLimits, PossibleStep, Reach, worst
+from funnel.history.possible import MoveLimits, PossibleStep, Reach, worst, worst_after
 from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
@@ -27,11 +27,11 @@ from funnel.recount.open_tables import (
     ONE,
     OpenTables,
     _Begun,
-    _holds,
     _Reach,
     _Step,
     _tail_of_changes,
     extreme,
+    largest_signed,
     sampled_shares,
     shares_of,
 )
@@ -39,6 +39,23 @@ from funnel.recount.promise import read_promise
 from tests.funnel.history.test_possible import alphabets
 
 NUMBERS = st.integers(0, 30)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(-30, 30)), min_size=1, max_size=5), st.integers(0, 100))
+@settings(max_examples=120, deadline=None)
+def test_weights_of_either_sign_have_a_price_too(cells: list[tuple[int, int, int]], wide: int) -> None:
+    limits = [(min(low, high), max(low, high)) for low, high, _ in cells]
+    weights = [weight for _, _, weight in cells]
+    ends = [sum(one) for one in zip(*limits, strict=True)]
+    least = ends[0] + (ends[1] - ends[0]) * (wide % 7) // 7
+    most = min(ends[1], least + wide)
+    best = linprog(
+        -np.array(weights),
+        A_ub=np.array([[1] * len(weights), [-1] * len(weights)]),
+        b_ub=[most, -least],
+        bounds=limits,
+    )
+    assert largest_signed(weights, limits, (least, most)) == pytest.approx(-best.fun, abs=1e-6)
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5), st.integers(0, 100), st.integers(0, 60))
@@ -137,8 +154,9 @@ def test_both_computations_limit_the_same(alpha: Fraction | None, data: st.DataO
     for s, (least, most) in enumerate(twice):
         assert told.least[0, s] == pytest.approx(least / ONE**3, rel=1e-9, abs=1e-6)
         assert told.most[0, s] == pytest.approx(most / ONE**3, rel=1e-9, abs=1e-6)
-    for bound in ("lip:1.5", "ldp:3.0", "alip:1.0,2.0"):
-        found = worst(told, first.prior, allowed_by(parse_guarantee(bound)))
+    for bound in ("lip:1.5", "ldp:3.0", "alip:1.0,2.0", "lip:0.4", "pml:0.5"):
+        found = worst_after(first, reach, row[None] / 1.0, told, allowed_by(parse_guarantee(bound)))
         ratio = found.ratios[0].max()
+        assert ratio <= worst(told, first.prior, allowed_by(parse_guarantee(bound))).ratios[0].max() * (1 + 1e-9)
         if abs(ratio - 1) > 1e-6:
-            assert _holds(twice, second.prior, sides_of(read_promise(bound))) is bool(ratio < 1)
+            assert second.holds(_Reach(cells, sums), row.tolist(), sides_of(read_promise(bound))) is bool(ratio < 1)

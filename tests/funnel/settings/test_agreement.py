@@ -24,8 +24,15 @@ def refusal(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({**SAME, "guarantee": "rlip:1.5,0.05"}, ['"rlip:1.5,0.05"', "same people", 'write guarantee = "lip:1.5"']),
-        ({**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]}, ['write guarantee = "lip:1.0"']),
+        (
+            {**SAME, "unit": ["id"], "guarantee": "rlip:1.5,0.05"},
+            ['"rlip:1.5,0.05"', "several rows of one person", 'write guarantee = "lip:1.5"'],
+        ),
+        ({**SAME, "guarantee": "rldp:1.5,0.05,chi2"}, ['"rldp:1.5,0.05,chi2"', "same people", "take set out"]),
+        (
+            {**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]},
+            ['write guarantee = "rlip:1.0,0.05"'],
+        ),
         ({**SAME, "guarantee": "srlip:0.5", "publish": ["x", "y"]}, ['write guarantee = "lip:0.5"']),
         (
             {"mechanism": "invariant", "record_key": ["id"], "unit": ["id"], "history": {"people": "same"}},
@@ -89,7 +96,7 @@ def test_all_contradictions_are_told_at_once() -> None:
         "the column 'x' is a unit",
         "[categories] 'z' is neither secret nor published",
         'mechanism = "invariant" is not there yet',
-        '"rlip:1.0,0.05" cannot be kept',
+        '"rlip:1.0,0.05" is not there yet for several rows',
         "reads_secret = true",
         "[groups] exclude",
         "[frequencies] gives threshold",
