@@ -144,7 +144,7 @@ def comparison(tables: Mapping[str, list[dict[str, Any]]]) -> Figure:
         axis.grid(alpha=0.3)
     panels[0].set_ylabel("gain of the attacker over the base rate")
     panels[-1].plot([], [], "o", color="grey", markersize=5, markerfacecolor="none", label="told which record")
-    panels[-1].legend(fontsize="x-small", loc="center right")
+    figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small")
     return figure
 
 
