@@ -57,7 +57,7 @@ def test_rows_are_written_as_they_come(
 
 
 def test_intervals_of_regressions_hold_as_often_as_the_page_of_analyses_says() -> None:
-    """In 93 to 97 % of at least 500 releases, of every coefficient at least 93 %; those of the naive analysis do not."""
+    """In 93 to 97 % of at least 500 releases, for every coefficient; those of the naive analysis do not."""
     kept = rows.saved("regression-coverage")
     assert {row["mechanism"] for row in kept} == {"invariant", "optimal", "grr"}
     for row in kept:
