@@ -9,7 +9,15 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks import coverage, estimation, estimation_numbers, estimation_peers, invariant_coverage, rows
+from benchmarks import (
+    coverage,
+    estimation,
+    estimation_numbers,
+    estimation_peers,
+    invariant_coverage,
+    regression_coverage,
+    rows,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +28,7 @@ from benchmarks import coverage, estimation, estimation_numbers, estimation_peer
         ("estimation-numbers", estimation_numbers),
         ("estimation-peers", estimation_peers),
         ("invariant-coverage", invariant_coverage),
+        ("regression-coverage", regression_coverage),
     ],
 )
 def test_a_page_is_that_of_the_rows(name: str, benchmark: ModuleType, tmp_path: Path) -> None:
@@ -45,3 +54,13 @@ def test_rows_are_written_as_they_come(
     assert written == [[{"n": 1}], [{"n": 1}, {"n": 2}]]
     assert (tmp_path / "some.md").read_text() == "| n |\n| --- |\n| 2 |"
     assert capsys.readouterr().out == "{'n': 1}\n{'n': 2}\n"
+
+
+def test_intervals_of_regressions_hold_as_often_as_the_page_of_analyses_says() -> None:
+    """In 93 to 97 % of at least 500 releases, for every coefficient; those of the naive analysis do not."""
+    kept = rows.saved("regression-coverage")
+    assert {row["mechanism"] for row in kept} == {"invariant", "optimal", "grr"}
+    for row in kept:
+        assert row["releases"] >= 500
+        assert 0.93 <= row["held"][1] <= row["held"][0] <= 0.97
+        assert row["naive_held"][1] < 0.9
