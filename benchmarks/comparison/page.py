@@ -268,7 +268,8 @@ def _section(rows: list[Row], findings: str) -> list[str]:
     seconds = last.get("seconds of everything", math.nan)
     return [
         *lines,
-        f"Versions: {versions}. All of it took about {seconds / 60:.1f} minutes of processor time (rows kept from several runs).",
+        f"Versions: {versions}. All of it took about {seconds / 60:.1f} minutes of processor time (rows kept from several "
+        "runs).",
         "",
     ]
 
@@ -299,7 +300,7 @@ than those of all other methods.** Other methods are better at this:
   than funnel at ε = 1 in both (it gives a search more). Coefficients under funnel are off by one to one and a half
   standard errors and its intervals cover less often than 95 %: marital status has four values, and classes of
   records determine the other columns less than for income.
-- **Finding nothing by search**: k-anonymity and MST, with tables that are off by 19 and by 4 to 5 times as much as those
+- **Finding nothing by search**: k-anonymity and MST, with tables that are off by 19 and 4 to 5 times as much as those
   of `attribute:1`.
 - **Columns without the secret**: PRAM and randomised response of the secret alone leave them exactly true, and
   funnel does not.
