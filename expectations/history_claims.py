@@ -23,7 +23,7 @@ from funnel.recount.found_histories import RegisterHistories, VersionHistories, 
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
-from funnel.recount.movers import observer_complaints
+from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
@@ -56,11 +56,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class OfObserver:
-    """How far all versions go for one observer who keeps them.
+    """How far all versions go for one observer who keeps them, in the secret of one of them.
 
     Attributes
     ----------
     observer : str
+    secret_of : str or None
     bounded : bool
         Whether the version is bounded for this observer.
     level, of_all : float or None
@@ -71,6 +72,7 @@ class OfObserver:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float | None
     of_all: float | None
@@ -92,6 +94,8 @@ class HistoryEvidence:
         Whether the text of the spec asks for the bound under every set of tables that noise leaves open.
     observers : list of str or None
         For whom the text of the spec asks for the bound; None where it does not say.
+    secrets : str or None
+        Of which secrets the text of the spec asks for it; None where it does not say.
     name : str
         ``"<series>/<version>"``.
     recount : Recount
@@ -119,6 +123,7 @@ class HistoryEvidence:
     reserve: float
     robust: bool
     observers: list[str] | None
+    secrets: str | None
     name: str
     recount: Recount
     public: PublicFrequencies | None
@@ -190,6 +195,7 @@ class HistoryEvidence:
         yield claim("means", told_of_means, "are not those that are published")
         yield _none("what is left open", tuple(open_complaints(entry, public, self.robust)))
         yield _none("observers", tuple(observer_complaints(self.found.entries, self.observers)))
+        yield _none("secrets", tuple(secret_complaints(entry, self.secrets, self.robust)))
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 

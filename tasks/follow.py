@@ -174,7 +174,8 @@ def _decided_for_units(
         key,
         target=protocol,
         reserve=history.budget_fraction,
-        expected=expected_units(register, frequencies),
+        secrets=history.bounded_secrets,
+        expected=expected_units(register, frequencies, history.bounded_secrets),
         progress=tell,
     )
     people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
@@ -188,7 +189,7 @@ def _decided_for_people(
     spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
     between_public = public_drift(run.earlier, frequencies)
     # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
-    changes = people.observed.changes
+    changes, secrets = people.observed.changes, history.bounded_secrets
     exact = None if frequencies.noise is not None else drift_of_same(spec, register, run.estimated.joint, changes)
     drift = reported(spec, exact or between_public, between_public)
     tell("following histories")
@@ -209,9 +210,9 @@ def _decided_for_people(
         )
 
     if frequencies.noise is None:
-        observers = register.observers(history.observers)
-        return _Decided(decided(replace(people.observed, observers=observers)), people, drift)
-    who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
+        asked = replace(people.observed, observers=register.observers(history.observers), secrets=secrets)
+        return _Decided(decided(asked), people, drift)
+    who, expected_now = predicted_people(register, frequencies, secrets, robust=spec.is_robust_over_versions)
     expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
     put_right = None
     if protocol.is_invariant and register.entries:
@@ -310,7 +311,8 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         means=frequencies.means,
         expected=_expected_after(followed, noted.chapter.first),
         left_open=_left_open(frequencies) if found.observed.limits is not None else None,
-        observers=tuple(one.observer for one in found.bounded_for),
+        observers=tuple(dict.fromkeys(one.observer for one in found.bounded_for)),
+        secrets=found.observed.secrets,
     )
 
 

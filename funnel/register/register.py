@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
+from funnel.history.observed import Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.joint import IntArray, Joint
 from funnel.register.chapters import read_chapters, read_expected, write_chapter
@@ -362,6 +363,7 @@ class Register:
         means: NoisyMeans | None = None,
         left_open: tuple[float, IntArray] | None = None,
         observers: tuple[str, ...],
+        secrets: Secrets,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -390,6 +392,8 @@ class Register:
             Where the bound holds under every set of tables that noise leaves open: beta, and counts with noise (c, a).
         observers : tuple of str
             For whom the version is bounded.
+        secrets : "all" or "current"
+            Of which versions secrets are.
 
         Raises
         ------
@@ -407,7 +411,7 @@ class Register:
         counted = chapter.changes if chapter.by_class is None else chapter.by_class
         since = {numbers[number]: one for number, one in counted.items()} if exact else {}
         earlier = self._with_digests()
-        working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
+        working = private_folder(self.root / f"{PREPARING}{token_hex(6)}")
         try:
             entry = RegisterEntry(
                 ordinal=len(earlier),
@@ -419,6 +423,7 @@ class Register:
                 outputs=Symbols.of(channel.outputs),
                 guarantee=chapter.guarantee,
                 observers=observers,
+                secrets=secrets,
                 reserve=reserve,
                 mechanism=channel.mechanism,
                 channel=channel.digest,
@@ -548,7 +553,7 @@ class Register:
         head : RegisterHead
             From `following`.
         """
-        working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
+        working = private_folder(self.root / f"{PREPARING}{token_hex(6)}")
         try:
             for name, file in files.items():
                 private_folder((working / name).parent)

@@ -42,6 +42,7 @@ class ExpectedObserverPart(Part):
     """`funnel.findings.followed.ExpectedObserver`."""
 
     observer: str = Field(min_length=1)
+    secret_of: str | None
     bounded: bool
     level: float | None = Field(ge=0)
     of_all: float | None = Field(ge=0)
@@ -75,6 +76,7 @@ class FoundObserverPart(Part):
     """`funnel.findings.followed.FoundObserver`."""
 
     observer: str = Field(min_length=1)
+    secret_of: str | None
     bounded: bool
     level: float | None = Field(ge=0)
     moved: Count

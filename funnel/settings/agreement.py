@@ -34,6 +34,8 @@ _PROTECTION_OF = {
     "max_epsilon": "noise",
     "threshold": "threshold",
 }
+# Settings of [history] that are about the same people.
+_OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -86,6 +88,11 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
         yield (
             f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
             f"kind for {what}; take robust out"
+        )
+    if spec.is_robust_over_versions and spec.history is not None and spec.history.secrets == "all":
+        yield (
+            '[history] secrets = "all" bounds what later versions tell of the secret of an earlier one, and robust cannot '
+            'yet do so under every set of tables that noise leaves open; write secrets = "current", or take robust out'
         )
     if spec.asks_for_movers and (spec.frequencies.protection == "noise" or spec.unit is not None):
         what = "the rows of a unit" if spec.unit is not None else "frequencies with noise"
@@ -283,7 +290,7 @@ def _history(spec: ReleaseSpec) -> Iterator[str]:
     """Settings about the same people where they are others."""
     if spec.history is None or spec.history.people == "same":
         return
-    for name in ("register", "budget_fraction", "robust", "observers"):
+    for name in _OF_THE_SAME:
         if name in spec.history.model_fields_set:
             yield (
                 f'[history] gives a {name}, which is for people = "same"; take it out, or set people if versions are '
@@ -344,7 +351,8 @@ RULES = (
     Rule(
         (
             *("record_key", "record_secret", "unit", "secret", "publish"),
-            *("[history] people", "[history] robust", "[history] observers", "[frequencies] protection"),
+            *("[history] people", "[history] robust", "[history] observers", "[history] secrets"),
+            "[frequencies] protection",
         ),
         _keys,
     ),
@@ -359,7 +367,7 @@ RULES = (
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),
     Rule(
-        tuple(f"[history] {name}" for name in ("people", "register", "budget_fraction", "robust", "observers")),
+        tuple(f"[history] {name}" for name in ("people", *_OF_THE_SAME)),
         _history,
     ),
     Rule(("[frequencies] protection", *(f"[frequencies] {name}" for name in _PROTECTION_OF)), _protection),

@@ -52,14 +52,16 @@ class PublicConfidence:
 
 @dataclass(frozen=True)
 class PublicObserver:
-    """What is published of how far all versions go for one observer who keeps them.
+    """What is published of how far all versions go for one observer who keeps them, in the secret of one of them.
 
     Attributes
     ----------
     observer : str
         "transitions" or "mover-stayer".
+    secret_of : str or None
+        The earlier version whose secret it is; None for that of the version itself.
     bounded : bool
-        Whether the version is bounded for this observer.
+        Whether this secret is bounded for this observer.
     level : float
         Upper bound of the level over all people who were not moved before, as `public_level`: never below the budget,
         which it is where the version is bounded.
@@ -70,6 +72,7 @@ class PublicObserver:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float
     level_of_all: float
@@ -83,7 +86,8 @@ class PublicObserver:
         level, of_all = (
             public_level(math.inf if one is None else one, guarantee, True) for one in (found.level, found.of_all)
         )
-        return cls(found.observer, found.bounded, level, of_all, share_at_most(share, laws.step))
+        outside = share_at_most(share, laws.step)
+        return cls(found.observer, found.secret_of, found.bounded, level, of_all, outside)
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,8 @@ class PublicHistory:
         draw of this one. At least one step: whether it is nobody would tell those who know everybody else of the last
         one.
     observers : tuple of PublicObserver
-        How far it goes for each observer of whom that is known; ``outside_at_most`` is the most of those that it is
-        bounded for.
+        How far it goes for each observer of whom that is known, in the secret of each version; ``outside_at_most`` is
+        the most of all that is bounded.
     """
 
     versions: int

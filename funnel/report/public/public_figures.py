@@ -158,6 +158,7 @@ def _history(found: PublicHistory) -> History:
         observers=tuple(
             HistoryObserver(
                 observer=one.observer,
+                secret_of=one.secret_of,
                 bounded=one.bounded,
                 level=level(one.level),
                 level_of_all=level(one.level_of_all),

@@ -56,8 +56,8 @@ FOUND = FoundHistory(
     bound=0.7876543,
     entropy=0.8765432,
     observers=(
-        FoundObserver("transitions", True, 0.41234567, 120, 110, 0.71234567),
-        FoundObserver("mover-stayer", True, 0.49876543, 137, 133, None),
+        FoundObserver("transitions", None, True, 0.41234567, 120, 110, 0.71234567),
+        FoundObserver("mover-stayer", None, True, 0.49876543, 137, 133, None),
     ),
 )
 WAVES = waves(8, 3, 70)
@@ -159,7 +159,7 @@ def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: Re
     assert "among people who never did yes 0.5 infinite at most 1.1 %" in text
     assert "proves nothing for that observer" not in text
     # Who is left out is told of as such, with a level beyond the bound; who is outside then was not moved.
-    left_out = FoundObserver("mover-stayer", False, 0.81234567, 137, 900, 0.9)
+    left_out = FoundObserver("mover-stayer", None, False, 0.81234567, 137, 900, 0.9)
     content = audited_again(same, history=replace(FOUND, observers=(FOUND.observers[0], left_out)))
     text = public_text(content, read_page)
     outside = number_texts.percent_at_most(public_report(content).figures.history.observers[1].outside_at_most)
