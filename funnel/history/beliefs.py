@@ -1,7 +1,7 @@
 """Beliefs: everything that is bounded of what observers conclude from a history, as one linear programme has it.
 
-A belief is that of one observer in the secret of one version. Each has a law P(s, x | h) and a cone of its own; those of
-a history stand one after the other, and a row of its channel has to meet the cones of all of them.
+A belief is that of one observer in the secret of one version. Each has a law P(s, x | h) and a cone of its own; those
+of a history stand one after the other, and a row of its channel has to meet the cones of all of them.
 """
 
 from __future__ import annotations

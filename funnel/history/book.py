@@ -57,7 +57,8 @@ class History:
 
     Whoever can link all versions of a person, and knows the frequencies of every version and of every change between
     two, has posteriors of the secret now and of that of every version before which the guarantee bounds, however many
-    versions there are (METHOD sections 9 and 13). People may join, leave and come back, secrets and categories may change.
+    versions there are (METHOD sections 9 and 13). People may join, leave and come back, secrets and categories may
+    change.
 
     Parameters
     ----------

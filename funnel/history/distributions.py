@@ -7,8 +7,9 @@ For the history h of a person whose last version was v, ``α_h(s, x) = P(s, x at
 and after publishing y ``α_{hy} ∝ P(s, x | h) R_t(y | x, h)`` (METHOD section 9). K, the first-order law of changes, is
 estimated from all people in both v and t. New people have the law of t.
 
-What is known of the secret of an earlier version u goes the same way (METHOD section 13): told apart by it once u begins,
-``β_u(s, z) = α(z) 1[S(z) = s]``, cells go on by K and are weighed by R as those of α are; the present secret is u = t.
+What is known of the secret of an earlier version u goes the same way (METHOD section 13): told apart by it once u
+begins, ``β_u(s, z) = α(z) 1[S(z) = s]``, cells go on by K and are weighed by R as those of α are; the present secret is
+u = t.
 
 Nothing is ever subtracted, so every value is known up to a factor common to a history within a relative error that
 grows by about (cells + 8) · 2^-52 a version: see `Laws.error`.

@@ -52,9 +52,7 @@ class ExactDistributions:
         law = self._before(node, joint, changes, secret_of)
         return law if secret_of is None else np.asarray(law.sum(axis=1))
 
-    def _before(
-        self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None
-    ) -> WholeNumbers:
+    def _before(self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None) -> WholeNumbers:
         """The same with an axis of the earlier secret before the others, where one is asked for."""
         if node == 0:
             return joint.counts.astype(object)

@@ -165,9 +165,7 @@ def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterato
             yield _Secret(number, nodes[places], places, *_priors(past, before, chapter.joint, chapter.changes))
 
 
-def _stand(
-    observer: Observer, secret: _Secret, people: IntArray, observed: Observed, allowed: Allowed
-) -> Standing:
+def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, allowed: Allowed) -> Standing:
     """Where histories stand for one observer in one secret; all compare with how common secrets are."""
     nodes = secret.nodes
     laws = observer.laws(nodes, secret.of)

@@ -61,7 +61,7 @@ class Observer:
         object.__setattr__(self, "_exact", ExactDistributions(self.past))
 
     def laws(self, nodes: IntArray, secret_of: int | None = None) -> Laws:
-        """P(s, x | h) of some histories, values (k, c, a); of the secret then of an earlier version, where one is given."""
+        """P(s, x | h) of some histories, values (k, c, a); of the secret in an earlier version, where one is given."""
         laws = distributions_before(self.past, nodes, self.joint, self.changes, secret_of)
         if self.classes == 1:
             return laws

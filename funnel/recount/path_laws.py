@@ -4,7 +4,7 @@ The law of a history is a product of sums of non-negative numbers. It is kept as
 are never below it (up to a factor common to all cells, which no condition on a law depends on), with a proven bound on
 how far above: every step rounds up, so that what is possible stays possible, and adds at most one unit of the smallest
 number to the relative error. Hundreds of histories are carried from version to version at once, side by side in one
-whole number. No floating point takes part. Where the limits do not decide, `ExactDistributions` has the law in fractions.
+whole number. No floating point takes part. Where the limits do not decide, `ExactDistributions` has fractions.
 
 What was secret of people in an earlier version is carried along: from that version on, a history has as many such laws
 as there were secrets, each of the people who had one.
@@ -97,7 +97,8 @@ class _Known:
         numbers = scaled_up(after, BITS)
         width, size = width_for(1 << BITS), len(self.parts[0])
         contents = [
-            b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size]) for at in range(0, len(numbers), size)
+            b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
+            for at in range(0, len(numbers), size)
         ]
         return _Ended(self.secret_of, contents, self.excess + (_unit(numbers) if shifted else 0))
 

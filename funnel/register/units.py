@@ -16,8 +16,8 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
-from funnel.history.unit_rows import counted_cells
 from funnel.history.observed import Secrets
+from funnel.history.unit_rows import counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet

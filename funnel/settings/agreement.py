@@ -91,8 +91,8 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
         )
     if spec.is_robust_over_versions and spec.history is not None and spec.history.secrets == "all":
         yield (
-            '[history] secrets = "all" bounds what later versions tell of the secret of an earlier one, and robust cannot '
-            'yet do so under every set of tables that noise leaves open; write secrets = "current", or take robust out'
+            '[history] secrets = "all" bounds what later versions tell of the secret of an earlier one, which cannot '
+            'be proven yet for all tables that noise leaves open; write secrets = "current", or take robust out'
         )
     if spec.asks_for_movers and (spec.frequencies.protection == "noise" or spec.unit is not None):
         what = "the rows of a unit" if spec.unit is not None else "frequencies with noise"

@@ -41,7 +41,8 @@ def told(history: FoundHistory, budget: float) -> dict[str, Any]:
 
 def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) -> list[str]:
     exact = [
-        OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside / ROWS) for one in history.observers
+        OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside / ROWS)
+        for one in history.observers
     ]
     alone = SimpleNamespace(share=history.share_alone, entropy=history.entropy)
     public = SimpleNamespace(rows=ROWS)
@@ -82,7 +83,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_another_figure_of_an_observer_is_noticed(name: str) -> None:
     history = found(
-        FoundObserver("transitions", None, True, 0.4, 120, 110, 0.6), FoundObserver("mover-stayer", None, False, 0.8, 137, 900, 0.9)
+        FoundObserver("transitions", None, True, 0.4, 120, 110, 0.6),
+        FoundObserver("mover-stayer", None, False, 0.8, 137, 900, 0.9),
     )
     stated = told(history, 0.5)
     assert failures(stated, history, 0.5) == []

@@ -74,9 +74,7 @@ class Observer:
         allowed = {cell: p for cell, p in self.law(version).items() if cell[0] in known}
         return {cell: p / sum(allowed.values()) for cell, p in allowed.items()}
 
-    def before(
-        self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None
-    ) -> Law:
+    def before(self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None) -> Law:
         """P(s, x | h) before a version: histories as (version, probability of what was published by input).
 
         Sums over every trajectory through the cells of all versions of the history; s is the secret at the end of it,

@@ -66,7 +66,11 @@ def test_every_law_and_every_decision_against_all_trajectories(
             name = tuple((f"v{v}", y) for v, y, _ in told.get(person, []))
             people.setdefault(name, []).append(person)
         assert step.histories == len(people)
-        moved, outside, worst = Counter[int | None](), Counter[int | None](), dict.fromkeys([None, *range(version)], 0.0)
+        moved, outside, worst = (
+            Counter[int | None](),
+            Counter[int | None](),
+            dict.fromkeys([None, *range(version)], 0.0),
+        )
         for history, these in people.items():
             rows = step.rows_for(history)
             assert rows.dtype == np.uint64
