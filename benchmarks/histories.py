@@ -212,7 +212,11 @@ def growth(data: Path, limit: int) -> list[Row]:
 
 def whole(data: Path, people: int, symbols: int, versions: int) -> list[Row]:
     """Versions published by `funnel.History`, everything included."""
-    panel, book, found = Panel(data, people, symbols), funnel.History(GUARANTEE, observers=["transitions"]), []
+    panel, book, found = (
+        Panel(data, people, symbols),
+        funnel.History(GUARANTEE, observers=["transitions"], secrets="current"),
+        [],
+    )
     for version in range(versions):
         if version:
             panel.change()

@@ -97,7 +97,7 @@ def published(
     waves: Sequence[tuple[str, pa.Table]], case: Case, observers: Sequence[str], mechanism: str | None
 ) -> tuple[list[Published], Rows, funnel.History]:
     """The waves, one after the other."""
-    book = funnel.History(case.guarantee, observers=observers)
+    book = funnel.History(case.guarantee, observers=observers, secrets="current")
     versions = []
     for name, table in waves:
         target = None

@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 import funnel
 from funnel import LIP, Joint, Protocol
+from funnel.history.observed import Secrets
 from tests.histories import History, Reader, Rows, Wave, level
 
 RESULTS = Path(__file__).parent / "results"
@@ -236,13 +237,20 @@ def judged_keyed(versions: Sequence[Published], protocols: Sequence[Protocol]) -
 
 
 def by_history(
-    releases: Sequence[tuple[Case, str, pa.Table]], guarantee: LIP, reserve: float = 1.0, read_alone: bool = True
+    releases: Sequence[tuple[Case, str, pa.Table]],
+    guarantee: LIP,
+    reserve: float = 1.0,
+    read_alone: bool = True,
+    secrets: Secrets = "current",
 ) -> tuple[list[Published], Rows, list[Figures]]:
     """Releases about one register, one after another by `funnel.History`; what it says of each of them.
 
     The effective channel meets the bound by itself, as it has to in published releases, or need not.
     """
-    book = funnel.History(guarantee, budget_fraction=reserve, read_alone=read_alone, observers=["transitions"])
+    observers = ["transitions"]
+    book = funnel.History(
+        guarantee, budget_fraction=reserve, read_alone=read_alone, observers=observers, secrets=secrets
+    )
     versions, figures = [], []
     for case, version, table in releases:
         started = time.perf_counter()

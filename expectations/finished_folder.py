@@ -328,6 +328,7 @@ class FinishedFolder:
             reserve=self.spec_text.reserve,
             robust=self.spec_text.robust,
             observers=self.spec_text.observers,
+            secrets=self.spec_text.secrets,
             name=f"{self.spec_text.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,
@@ -360,13 +361,14 @@ class FinishedFolder:
         # `HistoryEvidence` holds these to what the register tells.
         if found.expected is not None:
             return [
-                OfObserver(one.observer, one.bounded, one.level, one.of_all, one.outside)
+                OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside)
                 for one in found.expected.observers
             ]
         people = found.units or self.recount.rows
         return [
             OfObserver(
                 one.observer,
+                one.secret_of,
                 one.bounded,
                 one.level,
                 None if one.moved and one.moved_level is None else max(one.level or 0.0, one.moved_level or 0.0),

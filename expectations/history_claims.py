@@ -23,7 +23,7 @@ from funnel.recount.found_histories import RegisterHistories, VersionHistories, 
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
-from funnel.recount.movers import observer_complaints
+from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
@@ -69,6 +69,8 @@ class HistoryEvidence:
         Whether the text of the spec asks for the bound under every set of tables that noise leaves open.
     observers : list of str or None
         For whom the text of the spec asks for the bound; None where it does not say.
+    secrets : str or None
+        Of which secrets the text of the spec asks for it; None where it does not say.
     name : str
         ``"<series>/<version>"``.
     recount : Recount
@@ -96,6 +98,7 @@ class HistoryEvidence:
     reserve: float
     robust: bool
     observers: list[str] | None
+    secrets: str | None
     name: str
     recount: Recount
     public: PublicFrequencies | None
@@ -167,6 +170,7 @@ class HistoryEvidence:
         yield claim("means", told_of_means, "are not those that are published")
         yield _none("what is left open", tuple(open_complaints(entry, public, self.robust)))
         yield _none("observers", tuple(observer_complaints(self.found.entries, self.observers)))
+        yield _none("secrets", tuple(secret_complaints(entry, self.secrets, self.robust)))
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 

@@ -31,11 +31,12 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class OfObserver:
-    """How far all versions go for one observer who keeps them.
+    """How far all versions go for one observer who keeps them, in the secret of one of them.
 
     Attributes
     ----------
     observer : str
+    secret_of : str or None
     bounded : bool
         Whether the version is bounded for this observer.
     level, of_all : float or None
@@ -46,6 +47,7 @@ class OfObserver:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float | None
     of_all: float | None
@@ -95,10 +97,10 @@ def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -
         yield near("share_alone", found["share_alone"], _share(finished.alone), step)
         budget = float(promise.budget)
         told = found["observers"]
-        exact = [(one.observer, one.bounded) for one in observers]
-        yield same("observers", [(one["observer"], one["bounded"]) for one in told], exact)
+        exact = [(one.observer, one.secret_of, one.bounded) for one in observers]
+        yield same("observers", [(one["observer"], one["secret_of"], one["bounded"]) for one in told], exact)
         for said, one in zip(told, observers, strict=False):
-            who = f"of {one.observer}"
+            who = f"of {one.observer}" + ("" if one.secret_of is None else f" of the secret in {one.secret_of}")
             for name, level in (("level", one.level), ("level_of_all", one.of_all)):
                 # A level on the grid may be a little above or below it.
                 near_by = [None if level is None else level * factor for factor in (1 - _TOLERANCE, 1 + _TOLERANCE)]

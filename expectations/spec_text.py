@@ -156,6 +156,12 @@ class SpecText:
         return None if found is None else list(map(str, found))
 
     @property
+    def secrets(self) -> str | None:
+        """Of which versions secrets are to be bounded; None where that is not said."""
+        found = self.section("history").get("secrets")
+        return None if found is None else str(found)
+
+    @property
     def reserve(self) -> float:
         """The share of the budget that is used while frequencies may still move."""
         return float(self.section("history").get("budget_fraction", 1.0))

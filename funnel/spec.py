@@ -382,6 +382,12 @@ class ReleaseSpec(Section):
         return self.register is not None and robust
 
     @property
+    def bounded_secrets(self) -> Literal["all", "current"]:
+        """Of which versions about the same people secrets are bounded."""
+        asked = None if self.history is None else self.history.secrets
+        return asked or ("current" if self.is_robust_over_versions else "all")
+
+    @property
     def asks_for_movers(self) -> bool:
         """Whether everything published about a person is to be bounded for "mover-stayer" too, by name."""
         asked = None if self.register is None or self.history is None else self.history.observers

@@ -171,7 +171,8 @@ def _decided_for_units(
         key,
         target=protocol,
         reserve=history.budget_fraction,
-        expected=expected_units(register, frequencies),
+        secrets=spec.bounded_secrets,
+        expected=expected_units(register, frequencies, spec.bounded_secrets),
         progress=tell,
     )
     people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
@@ -185,7 +186,7 @@ def _decided_for_people(
     spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
     between_public = public_drift(run.earlier, frequencies)
     # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
-    changes = people.observed.changes
+    changes, secrets = people.observed.changes, spec.bounded_secrets
     exact = None if frequencies.noise is not None else drift_of_same(spec, register, run.estimated.joint, changes)
     drift = reported(spec, exact or between_public, between_public)
     tell("following histories")
@@ -206,9 +207,9 @@ def _decided_for_people(
         )
 
     if frequencies.noise is None:
-        observers = register.observers(history.observers)
-        return _Decided(decided(replace(people.observed, observers=observers)), people, drift)
-    who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
+        asked = replace(people.observed, observers=register.observers(history.observers), secrets=secrets)
+        return _Decided(decided(asked), people, drift)
+    who, expected_now = predicted_people(register, frequencies, secrets, robust=spec.is_robust_over_versions)
     expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
     put_right = None
     if protocol.is_invariant and register.entries:
@@ -302,7 +303,8 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         expected=_expected_after(followed, noted.chapter.first),
         is_robust=found.observed.limits is not None,
-        observers=tuple(one.observer for one in found.bounded_for),
+        observers=tuple(dict.fromkeys(one.observer for one in found.bounded_for)),
+        secrets=found.observed.secrets,
     )
     return prepare_entry(register, noted, terms, frequencies)
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from funnel.alphabet import Alphabet
 from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
 from funnel.history import Step
 from funnel.history.fitting import Fitted
@@ -32,7 +33,7 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
         worst=tuple((version, labels[version][output]) for version, output in worst),
         worst_output=found.channel.outputs.labels[witness.output],
-        worst_secret=found.joint.secret.labels[witness.secret],
+        worst_secret=_secret_of(found).labels[witness.secret],
         moved=found.moved,
         outside=found.outside,
         reserve=found.reserve,
@@ -45,11 +46,24 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         expected=None if expected is None else _expected(register, people, expected),
         observers=tuple(
             FoundObserver(
-                one.observer, one.bounded, _finite(one.level), one.moved, one.outside, _finite(one.moved_level)
+                one.observer,
+                one.secret_of,
+                one.bounded,
+                _finite(one.level),
+                one.moved,
+                one.outside,
+                _finite(one.moved_level),
             )
             for one in found.by_observer
         ),
     )
+
+
+def _secret_of(found: Step) -> Alphabet:
+    """The values of the secret of which most is told."""
+    if found.worst_secret_of is None:
+        return found.joint.secret
+    return found.past.chapters[found.past.ordinal(found.worst_secret_of)].joint.secret
 
 
 def _finite(level: float | None) -> float | None:
@@ -81,6 +95,7 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         observers=tuple(
             ExpectedObserver(
                 one.observer,
+                one.secret_of,
                 one.bounded,
                 _finite(one.level),
                 _finite(max(one.level, one.moved_level or 0.0)),

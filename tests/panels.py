@@ -119,7 +119,7 @@ def random_step(seed: int, version: str, past: Past, observed: Observed) -> Step
         drawn_from=random.integers(0, 3, len(followed)),
         level=LIP(1.0).level(observed.joint, channel),
         worst=None,
-        by_observer=(ForObserver("transitions", True, 0.0, 0, 0, None),),
+        by_observer=(ForObserver("transitions", None, True, 0.0, 0, 0, None),),
         utility=0.0,
         alone=0.0,
         bound=0.0,
@@ -162,6 +162,7 @@ def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = 
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
         observers=("transitions",),
+        secrets="all",
     )
     return prepare_entry(register, drawn, terms)
 

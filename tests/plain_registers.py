@@ -356,6 +356,7 @@ def write_entry(folder: Path, number: int, made: Made, guarantee: str, previous:
         "outputs": {"columns": ["value"], "symbols": [[f"y{y}"] for y in range(VALUES)]},
         "guarantee": guarantee,
         "observers": ["transitions"],
+        "secrets": "current",
         "reserve": 1.0,
         "mechanism": "optimal",
         "channel": "0" * 64,

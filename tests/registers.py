@@ -115,6 +115,7 @@ def write_example(folder: Path) -> Path:
             outputs=Symbols.of(OUTPUTS),
             guarantee="lip:1.0",
             observers=("transitions", "mover-stayer"),
+            secrets="all",
             reserve=1.0,
             mechanism="optimal",
             channel=effective.digest,

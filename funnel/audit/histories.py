@@ -15,7 +15,7 @@ from funnel.errors import FunnelError, PipelineError
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
-from funnel.recount.movers import observer_complaints
+from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.promise import read_promise
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
@@ -131,6 +131,9 @@ def _complaints(
     place = found.entries.index(entry)
     for said in observer_complaints(found.entries[: place + 1], None if settings is None else settings.observers):
         yield f"its entry {said}"
+    asked = None if robust is None else robust.secrets
+    for said in secret_complaints(entry, asked, robust is not None and robust.robust):
+        yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
@@ -150,9 +153,12 @@ def _holds(found: RegisterHistories, history: History) -> str:
     this = found.version(str(history.name))
     if this is None:
         return ""
+    entry = found.entry(this.name)
+    of_all = entry is not None and entry.secrets == "all"
+    whose = "the secret of every version" if of_all else "the secret of each version as it is published"
     moved = "" if this.moved_level is None else f" (level {this.moved_level:.12g} nats)"
     return (
         f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
-        f"{this.promise.kind} for {' and '.join(one.observer for one in this.observers if one.bounded)}, and "
-        f"{this.moved:,} people moved before it{moved}"
+        f"{this.promise.kind} for {' and '.join(dict.fromkeys(one.observer for one in this.bounded_for))}, of {whose}, "
+        f"and {this.moved:,} people moved before it{moved}"
     )

@@ -45,7 +45,11 @@ SCOPES = {
     "different": (
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
-    "same": "everything published about a person, in this version and in all versions before it about the same people",
+}
+_TOGETHER = "everything published about a person, in this version and in all versions before it about the same people"
+SECRETS = {
+    "all": f"{_TOGETHER}: of the secret of every version",
+    "current": f"{_TOGETHER}: of the secret of each as it is when it is published, not of what later ones tell of it",
 }
 PROTECTED = {
     "none": "not protected: all public documents are made from the exact counts, and only rounded",
@@ -167,6 +171,7 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
             "frequencies": _frequencies(document, facts),
             "people": None,
             "versions": None,
+            "secrets": None,
             **scope_of(privacy),
         },
     }
@@ -191,10 +196,14 @@ def _frequencies(document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
 def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
     """What the guarantee is about; who the people are is the publisher's word."""
     people, versions = privacy.get("people"), privacy.get("versions")
-    if people not in ("same", "different"):
+    if people == "different":
+        return {"people": people, "scope": SCOPES[people]}
+    if people != "same":
         return {"scope": SCOPES[None]}
-    counted = people == "same" and isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
-    return {"people": people, **({"versions": versions} if counted else {}), "scope": SCOPES[people]}
+    secrets = "current" if privacy.get("secrets") == "current" else "all"
+    counted = isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
+    told = {"people": people, "secrets": secrets, "scope": SECRETS[secrets]}
+    return {**told, **({"versions": versions} if counted else {})}
 
 
 def rules_of(said: Any) -> dict[str, Any]:

@@ -13,11 +13,12 @@ _Name = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True)
 class ExpectedObserver:
-    """How far a version goes for one observer, over the people who are expected; levels in nats.
+    """How far a version goes for one observer and one secret, over the people who are expected; levels in nats.
 
     Attributes
     ----------
     observer : str
+    secret_of : str or None
     bounded : bool
         As of `FoundObserver`.
     level, of_all : float or None
@@ -27,6 +28,7 @@ class ExpectedObserver:
     """
 
     observer: _Name
+    secret_of: str | None
     bounded: bool
     level: NonNegativeFloat | None
     of_all: NonNegativeFloat | None
@@ -63,7 +65,7 @@ class ExpectedHistory:
         People whose history alone is outside the bound for that reader, before this version says anything, and people
         after whose history some answer is.
     observers : tuple of ExpectedObserver
-        The same for each observer of whom it is known by public tables. Public.
+        The same for each observer of whom it is known by public tables, and the secret of each version. Public.
     """
 
     histories: PositiveInt
@@ -85,14 +87,16 @@ class ExpectedHistory:
 
 @dataclass(frozen=True)
 class FoundObserver:
-    """How far a version goes for one observer who keeps all versions; levels in nats.
+    """How far a version goes for one observer who keeps all versions, in the secret of one of them; levels in nats.
 
     Attributes
     ----------
     observer : str
         "transitions" or "mover-stayer".
+    secret_of : str or None
+        The earlier version whose secret it is, by its name in the register; None for the secret of the version itself.
     bounded : bool
-        Whether the version is bounded for this observer; else this only reports how far it goes.
+        Whether this secret is bounded for this observer; else this only reports how far the version goes.
     level : float or None
         Largest level over all histories that are within the bound by themselves; None if it is infinite.
     moved : int
@@ -105,6 +109,7 @@ class FoundObserver:
     """
 
     observer: _Name
+    secret_of: str | None
     bounded: bool
     level: NonNegativeFloat | None
     moved: NonNegativeInt
@@ -161,7 +166,8 @@ class FoundHistory:
     expected : ExpectedHistory or None
         With noise, what of this is public: all else is then about who really has which history.
     observers : tuple of FoundObserver
-        The same for each observer of whom it is known; what stands above is the most of those it is bounded for.
+        The same for each observer of whom it is known, and the secret of each version: of people who were in it. What
+        stands above is the most of all that is bounded.
     """
 
     register: str

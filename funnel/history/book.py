@@ -19,7 +19,7 @@ from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import follow
 from funnel.history.mover_stayer import changes_without_class, class_cells, differs
-from funnel.history.observed import Observed
+from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.history.past import Past
 from funnel.history.step import Step
@@ -56,8 +56,9 @@ class History:
     """Everything published about some people, version by version, and what may be published next.
 
     Whoever can link all versions of a person, and knows the frequencies of every version and of every change between
-    two, has a posterior of the secret that the guarantee bounds after every version, however many there are
-    (METHOD section 9). People may join, leave and come back, secrets and categories may change.
+    two, has posteriors of the secret now and of that of every version before which the guarantee bounds, however many
+    versions there are (METHOD sections 9 and 13). People may join, leave and come back, secrets and categories may
+    change.
 
     Parameters
     ----------
@@ -76,6 +77,9 @@ class History:
         how common it is among people who changed before and among people who never did (METHOD section 16). By default
         both, but the first alone where versions have several rows of a unit: there is no second one then. Every step
         names those that it is for.
+    secrets : "all" or "current"
+        What is bounded for them: the secrets that a person had in all versions so far (METHOD section 13), or the
+        secret of each version once it is published, and nothing of what later versions tell of it.
 
     Attributes
     ----------
@@ -87,7 +91,7 @@ class History:
     Raises
     ------
     SpecError
-        If the guarantee is no bound on the posterior of the secret alone, or budget_fraction is not in (0, 1].
+        If the guarantee is no bound on the posterior of the secret alone, or a setting is none of those that there are.
 
     Examples
     --------
@@ -106,12 +110,16 @@ class History:
         budget_fraction: float = 1.0,
         read_alone: bool = False,
         observers: Sequence[str] | None = None,
+        secrets: Secrets = "all",
     ) -> None:
         self.guarantee = require_posterior(guarantee)
         if not 0 < budget_fraction <= 1:
             raise SpecError(f"budget_fraction is a share of the budget above 0 and at most 1, not {budget_fraction!r}")
         self.budget_fraction, self.read_alone = budget_fraction, read_alone
         self.observers = None if observers is None else checked_observers(observers)
+        if secrets not in ("all", "current"):
+            raise SpecError(f'secrets are "all", of every version, or "current", and not {secrets!r}')
+        self.secrets: Secrets = secrets
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
         self._people = _People()
@@ -225,7 +233,9 @@ class History:
         laws = [chapter.joint for chapter in self.past.chapters]
         by_class = people.changes_by_class(cells, joint, laws)
         changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
-        observed = Observed.counted(joint, changes, nodes, xs, by_class=by_class, observers=self._observers())
+        observed = Observed.counted(
+            joint, changes, nodes, xs, by_class=by_class, observers=self._observers(), secrets=self.secrets
+        )
         step = follow(
             self.past,
             observed,
@@ -283,6 +293,7 @@ class History:
             target=target,
             reserve=self.budget_fraction,
             read_alone=self.read_alone,
+            secrets=self.secrets,
             progress=progress,
         )
         step = replace(waves.step, released=_released(waves.step, waves.outputs))

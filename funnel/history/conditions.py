@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ class Conditions:
     size : ndarray, shape (m, k, a)
         What the rows are made of without signs: the scale of their rounding.
     given : ndarray, shape (m, a)
-        P(x|h), added up over the observers.
+        P(x|h), added up over the beliefs.
     """
 
     rows: FloatArray
@@ -52,15 +53,15 @@ class Conditions:
     given: FloatArray
 
     @classmethod
-    def of(cls, laws: FloatArray, cone: FloatArray, observers: int = 1) -> Conditions:
+    def of(cls, laws: FloatArray, cone: FloatArray, sizes: Sequence[int] | None = None) -> Conditions:
         """The conditions of histories with laws (m, c, a), each summing to 1, under a cone (k, c); O(m k c a).
 
-        Of several observers, secrets are those of each in turn: laws (m, observers · c, a), and every row of the cone
-        is about the beliefs of one.
+        Of several beliefs, by observer and by whose secret it is, the c secrets are those of each in turn, ``sizes`` of
+        them: every row of the cone is about one belief. A belief that a history has none of is 0, and has no row.
         """
-        m, cells, a = laws.shape
-        of_each = laws.reshape(m, observers, cells // observers, a).sum(axis=2)
-        whose = np.abs(cone).reshape(len(cone), observers, cells // observers).sum(axis=2).argmax(axis=1)
+        starts = np.cumsum([0, *(() if sizes is None else sizes[:-1])])
+        of_each = np.add.reduceat(laws, starts, axis=1)
+        whose = np.add.reduceat(np.abs(cone), starts, axis=1).argmax(axis=1)
         rows = np.matmul(cone, laws)
         size = np.matmul(np.abs(cone), laws)
         alone = rows.sum(axis=2)
@@ -133,8 +134,3 @@ def binding_rows(cone: FloatArray) -> FloatArray:
             ends = -cone[towards, 1] / slope[towards]
             chosen.append(int(towards[np.argmin(sign * ends)]))
     return cone[chosen]
-
-
-def stacked(cone: FloatArray, observers: int) -> FloatArray:
-    """A cone (k, c) asked of the beliefs of each observer, (observers · k, observers · c)."""
-    return np.asarray(np.kron(np.eye(observers), cone), dtype=np.float64)

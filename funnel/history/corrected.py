@@ -174,6 +174,7 @@ def _with(step: Step, standing: Standing, allowed: Allowed, library: WeightArray
         channel=channel,
         level=reached.level,
         worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        worst_secret_of=reached.secret_of,
         by_observer=tuple(ForObserver.of(one, step.observed, standing.people) for one in proven.reached),
         utility=mutual_information(step.joint, channel),
     )

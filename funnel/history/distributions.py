@@ -7,6 +7,10 @@ For the history h of a person whose last version was v, ``α_h(s, x) = P(s, x at
 and after publishing y ``α_{hy} ∝ P(s, x | h) R_t(y | x, h)`` (METHOD section 9). K, the first-order law of changes, is
 estimated from all people in both v and t. New people have the law of t.
 
+What is known of the secret of an earlier version u goes the same way (METHOD section 13): told apart by it once u
+begins, ``β_u(s, z) = α(z) 1[S(z) = s]``, cells go on by K and are weighed by R as those of α are; the present secret is
+u = t.
+
 Nothing is ever subtracted, so every value is known up to a factor common to a history within a relative error that
 grows by about (cells + 8) · 2^-52 a version: see `Laws.error`.
 """
@@ -14,7 +18,7 @@ grows by about (cells + 8) · 2^-52 a version: see `Laws.error`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,13 +123,16 @@ class Kernel:
             self._table[before, after] = values
 
     def after(self, laws: FloatArray) -> FloatArray:
-        """Laws (k, cells of v) a version later, (k, cells of t)."""
-        following = np.asarray(laws @ self._table)
-        unseen = laws[:, self._unseen].sum(axis=1)
-        return np.asarray(following + unseen[:, None] * self._otherwise)
+        """Laws (…, cells of v) a version later, (…, cells of t)."""
+        flat = laws.reshape(-1, laws.shape[-1])
+        unseen = flat[:, self._unseen].sum(axis=1)
+        following = np.asarray(flat @ self._table) + unseen[:, None] * self._otherwise
+        return np.asarray(following.reshape(*laws.shape[:-1], len(self._otherwise)))
 
 
-def distributions_before(past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]) -> Laws:
+def distributions_before(
+    past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
+) -> Laws:
     """P(s, x | h) for the nodes of a past, before the version that comes next.
 
     Parameters
@@ -136,11 +143,14 @@ def distributions_before(past: Past, nodes: IntArray, joint: Joint, changes: Map
         Of the version that comes next, counts (c, a).
     changes : mapping of int to Changes
         To that version, by ordinal.
+    secret_of : int, optional
+        The (first) chapter of an earlier version, in which the people of all these histories were: s is their secret
+        then. By default it is that of the version that comes next.
 
     Returns
     -------
     Laws
-        Values (k, c, a).
+        Values (k, c, a), for the c secrets of the version asked for and the a inputs of the one that comes next.
 
     Raises
     ------
@@ -149,15 +159,24 @@ def distributions_before(past: Past, nodes: IntArray, joint: Joint, changes: Map
 
     Notes
     -----
-    Matrix products of O(k · cells²) for each version that the histories go through.
+    Matrix products of O(k · cells²) for each version that the histories go through, and for each secret of the version
+    asked for.
     """
-    known = _after_publishing(past, nodes)
-    return _before(known, past, nodes, joint, changes)
+    known = _after_publishing(past, nodes, secret_of)
+    laws = _before(known, past, nodes, joint, changes)
+    values = laws.values.reshape(*laws.values.shape[:2], *joint.counts.shape)
+    if secret_of is None:
+        return replace(laws, values=values[:, 0])
+    # Some numbers more are added up than `Laws.error` counts: those of all secrets now.
+    return replace(laws, values=values.sum(axis=2), error=laws.error + len(joint.secret) * UNIT)
 
 
 @dataclass(frozen=True, eq=False)
 class _After:
-    """α of some histories with the same last version: sorted nodes (k,), values (k, cells)."""
+    """α of some histories with the same last version: sorted nodes (k,), values (k, secrets, cells).
+
+    By an earlier secret from the version on that it is of; before, there is one of them.
+    """
 
     nodes: IntArray
     values: FloatArray
@@ -165,7 +184,7 @@ class _After:
     sound: BoolArray
 
 
-def _after_publishing(past: Past, nodes: IntArray) -> dict[int, _After]:
+def _after_publishing(past: Past, nodes: IntArray, secret_of: int | None) -> dict[int, _After]:
     """α of these histories, and of all that they go on from, by the ordinal of their last version."""
     needed: dict[int, list[IntArray]] = {number: [] for number in range(-1, len(past))}
     _sort_in(needed, past, nodes)
@@ -185,15 +204,18 @@ def _after_publishing(past: Past, nodes: IntArray) -> dict[int, _After]:
         laws = _before(known, past, before, chapter.joint, chapter.changes)
         channels = chapter.channels_of(before)[places]
         rows = chapter.library[channels, chapter.outputs[these - chapter.first]].astype(np.float64)
-        values = laws.values[places] * rows[:, None, :]
-        flat = values.reshape(len(these), -1)
-        sums = flat.sum(axis=1)
+        c, a = chapter.joint.counts.shape
+        by_cell = laws.values[places].reshape(len(these), laws.values.shape[1], c, a)
+        if number == secret_of:
+            by_cell = by_cell * np.eye(c)[None, :, :, None]
+        values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)
+        sums = values.sum(axis=(1, 2))
         if (sums <= 0).any():
             raise DataError(f"version {chapter.version!r} has answers that its own channel never gives")
-        flat /= sums[:, None]
-        smallest = np.min(flat, axis=1, initial=1.0, where=flat > 0)
+        values /= sums[:, None, None]
+        smallest = np.min(values, axis=(1, 2), initial=1.0, where=values > 0)
         known[number] = _After(
-            these, flat, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
+            these, values, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
         )
     return known
 
@@ -207,11 +229,13 @@ def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> 
 def _before(
     known: Mapping[int, _After], past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]
 ) -> Laws:
-    """P(s, x | h) from what is known of the same histories after their last versions."""
-    values = np.empty((len(nodes), joint.counts.size))
+    """The same from what is known of these histories after their last versions; values (k, secrets, cells)."""
+    versions = past.versions_of(nodes)
+    # Either all of them began before the version whose secret is asked for, or none did.
+    secrets = max((known[number].values.shape[1] for number in np.unique(versions).tolist() if number >= 0), default=1)
+    values = np.empty((len(nodes), secrets, joint.counts.size))
     sound = np.ones(len(nodes), dtype=bool)
     error = UNIT * _OPERATIONS
-    versions = past.versions_of(nodes)
     for number in np.unique(versions).tolist():
         here = np.flatnonzero(versions == number)
         if number < 0:
@@ -225,4 +249,4 @@ def _before(
         values[here] = kernel.after(after.values[places])
         sound[here] = after.sound[places]
         error = max(error, after.error + kernel.error)
-    return Laws(values.reshape(len(nodes), *joint.counts.shape), error, sound)
+    return Laws(values, error, sound)

@@ -28,9 +28,11 @@ class ExactDistributions:
     """
 
     past: Past
-    _after: dict[int, WholeNumbers] = field(default_factory=dict, repr=False)
+    _after: dict[tuple[int, int | None], WholeNumbers] = field(default_factory=dict, repr=False)
 
-    def before(self, node: int, joint: Joint, changes: Mapping[int, Changes]) -> WholeNumbers:
+    def before(
+        self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
+    ) -> WholeNumbers:
         """P(s, x | h) before a version, times some whole number; Python integers, shape (c, a).
 
         Parameters
@@ -40,59 +42,82 @@ class ExactDistributions:
             Of that version.
         changes : mapping of int to Changes
             To it, by ordinal.
+        secret_of : int, optional
+            As of `funnel.history.distributions.distributions_before`.
 
         Notes
         -----
         O(cells + changes) operations a version, on numbers that grow by a few hundred digits a version.
         """
+        law = self._before(node, joint, changes, secret_of)
+        return law if secret_of is None else np.asarray(law.sum(axis=1))
+
+    def _before(self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None) -> WholeNumbers:
+        """The same with an axis of the earlier secret before the others, where one is asked for."""
         if node == 0:
             return joint.counts.astype(object)
         number = int(self.past.versions_of(np.array([node]))[0])
-        return moved_on(self.after(node), joint, changes.get(number))
+        return moved_on(self._published(node, number, secret_of), joint, changes.get(number))
 
-    def after(self, node: int) -> WholeNumbers:
-        """α of a history, times some whole number; Python integers, shape (c, a) of its last version."""
-        if node not in self._after:
-            chapter = self.past.chapters[int(self.past.versions_of(np.array([node]))[0])]
+    def _published(self, node: int, number: int, secret_of: int | None) -> WholeNumbers:
+        """α of a history that ends in a chapter, times some whole number; (c, a) of it, with the same axis before."""
+        asked = secret_of if secret_of is not None and number >= secret_of else None
+        if (node, asked) not in self._after:
+            chapter = self.past.chapters[number]
             place = node - chapter.first
             parent, output = int(chapter.parents[place]), int(chapter.outputs[place])
             channel = int(chapter.channels_of(np.array([parent]))[0])
-            law = self.before(parent, chapter.joint, chapter.changes)
-            self._after[node] = published(law, chapter.library[channel, output].tolist())
-        return self._after[node]
+            law = self._before(parent, chapter.joint, chapter.changes, None if asked == number else asked)
+            if asked == number:
+                law = by_own_secret(law)
+            self._after[node, asked] = published(law, chapter.library[channel, output].tolist())
+        return self._after[node, asked]
+
+
+def by_own_secret(law: WholeNumbers) -> WholeNumbers:
+    """A law (c, a) told apart by its secret, (c, c, a): of every secret what is of it, and else 0."""
+    apart = np.zeros((len(law), *law.shape), dtype=object)
+    for secret, values in enumerate(law):
+        apart[secret, secret] = values
+    return apart
 
 
 def moved_on(law: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeNumbers:
-    """A law over the cells of an earlier version, (c', a'), as one over those of a version, (c, a)."""
-    weights = law.reshape(-1).tolist()
+    """A law over the cells of an earlier version, (…, c', a'), as one over those of a version, (…, c, a)."""
+    parts = law.reshape(-1, law.shape[-2] * law.shape[-1]).tolist()
+    weights = [sum(column) for column in zip(*parts, strict=True)]
     leaving = [0] * len(weights)
     rows = [] if changes is None else list(zip(*(column.tolist() for column in _columns(changes)), strict=True))
     for before, _, records in rows:
         leaving[before] += records
     otherwise = unseen_distribution(joint, changes).reshape(-1).tolist()
     total = sum(otherwise)
-    unseen = sum(weight for weight, count in zip(weights, leaving, strict=True) if not count)
+    lost = any(weight and not count for weight, count in zip(weights, leaving, strict=True))
     sizes = [count for weight, count in zip(weights, leaving, strict=True) if weight and count]
-    common = math.lcm(total, *sizes) if unseen else math.lcm(1, *sizes)
-    following = [unseen * (common // total) * value for value in otherwise] if unseen else [0] * len(otherwise)
-    for before, after, records in rows:
-        if weights[before]:
-            following[after] += weights[before] * (common // leaving[before]) * records
-    return _reduced(following, joint.counts.shape)
+    common = math.lcm(total, *sizes) if lost else math.lcm(1, *sizes)
+    following: list[int] = []
+    for part in parts:
+        unseen = sum(weight for weight, count in zip(part, leaving, strict=True) if not count)
+        found = [unseen * (common // total) * value for value in otherwise] if unseen else [0] * len(otherwise)
+        for before, after, records in rows:
+            if part[before]:
+                found[after] += part[before] * (common // leaving[before]) * records
+        following += found
+    return _reduced(following, (*law.shape[:-2], *joint.counts.shape))
 
 
 def published(law: WholeNumbers, row: Sequence[int]) -> WholeNumbers:
-    """A law (c, a) once an output with these weights (a,) is known.
+    """A law (…, c, a) once an output with these weights (a,) is known.
 
     Raises
     ------
     DataError
         If the output never occurs.
     """
-    after = [[value * weight for value, weight in zip(values, row, strict=True)] for values in law.tolist()]
-    if not any(map(any, after)):
+    after = (law * np.array(row, dtype=object)).reshape(-1).tolist()
+    if not any(after):
         raise DataError("no such history is possible: one of its outputs never occurs after those before it")
-    return _reduced([value for values in after for value in values], law.shape)
+    return _reduced(after, law.shape)
 
 
 def _columns(changes: Changes) -> tuple[npt.NDArray[np.int64], ...]:

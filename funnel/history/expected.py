@@ -11,7 +11,7 @@ import numpy as np
 from funnel.history.changes import Changes
 from funnel.history.distributions import distributions_before
 from funnel.history.move_limits import MoveLimits
-from funnel.history.observed import Observed
+from funnel.history.observed import Observed, Secrets
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WORD_BITS, WeightArray
@@ -124,6 +124,7 @@ def expected_people(
     joint: Joint,
     changes: Mapping[int, Changes],
     limits: Mapping[int, MoveLimits] | None = None,
+    secrets: Secrets | None = None,
 ) -> Observed:
     """The people of a version as they are expected, for a step that is not to see the real ones.
 
@@ -137,6 +138,8 @@ def expected_people(
         The law of changes to it, by number of the chapter before.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since then, where the bound is to hold for all of that.
+    secrets : "all" or "current", optional
+        Of which versions secrets are bounded; by default of all, but with limits of this one.
     """
     laws = distributions_before(past, who.nodes, joint, changes).values
     masses = laws * np.maximum(who.people, LEAST)[:, None, None]
@@ -158,6 +161,7 @@ def expected_people(
         totals=Joint(parts.sum(axis=0), joint.secret, joint.inputs),
         weight=joint.n / float(parts.sum()),
         limits=limits,
+        secrets=secrets or ("all" if limits is None else "current"),
     )
 
 
@@ -167,7 +171,7 @@ def as_expected(past: Past, observed: Observed) -> Observed:
     people = np.bincount(places, weights=observed.spoken).astype(np.float64)
     silent = 0.0 if observed.silent is None else float(observed.silent.sum())
     who = Attending(nodes, people, silent, Expected.nobody())
-    return expected_people(past, who, observed.joint, observed.changes, observed.limits)
+    return expected_people(past, who, observed.joint, observed.changes, observed.limits, observed.secrets)
 
 
 def answered(

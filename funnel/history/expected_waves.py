@@ -156,7 +156,8 @@ def follow_expected_waves(
         there = _those_there(law, since, had, xs[wave], xs[gone], row)
         if foreseen:
             if row > 1:
-                observed = replace(expected_people(past, replace(who, others=0.0), law, since), row=row)
+                of_wave = expected_people(past, replace(who, others=0.0), law, since, secrets=observed.secrets)
+                observed = replace(of_wave, row=row)
                 shares.append(who.others / (float(who.people.sum()) + who.others))
             else:
                 # Those whose history nobody knows are in the effective channel of this one.
@@ -264,6 +265,7 @@ def _silent(last: Step, past: Past, version: str, there: Observed | None) -> Fit
         drawn_from=np.zeros(len(nodes), dtype=np.int64),
         level=Level(0.0, Witness(0, 0, None, Fraction(1), True)),
         worst=None,
+        worst_secret_of=None,
     )
     people = int(there.records.sum())
     return Fitted(step, step, people, people)

@@ -69,7 +69,7 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     """
     guarantee = require_posterior(predicted.guarantee)
     allowed = allowed_by(guarantee)
-    observed = replace(observed, limits=predicted.observed.limits)
+    observed = replace(observed, limits=predicted.observed.limits, secrets=predicted.observed.secrets)
     standing = stand(predicted.past, observed, allowed)
     channel = predicted.channel
     constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
@@ -95,6 +95,7 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
         drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
         level=reached.level,
         worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        worst_secret_of=reached.secret_of,
         by_observer=tuple(ForObserver.of(one, observed, people) for one in proven.reached),
     )
     silent = people[~known & (drawn_from == silence)].sum()

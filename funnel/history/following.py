@@ -11,7 +11,8 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
-from funnel.history.allowed import Allowed, Kept, allowed_by, nominal_of, require_posterior
+from funnel.history.allowed import Allowed, Kept, allowed_by, require_posterior
+from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
 from funnel.history.history_status import Standing, stand
@@ -200,6 +201,7 @@ def follow(
         drawn_from=proven.drawn_from,
         level=reached.level,
         worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
+        worst_secret_of=reached.secret_of,
         by_observer=tuple(ForObserver.of(one, observed, having) for one in proven.reached),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
@@ -250,15 +252,14 @@ def _best(
     progress: Progress,
 ) -> Proven:
     """The best rows over all histories, proven."""
-    laws, masses = standing.laws.values, standing.masses()
-    cones = [cone_over(inner, prior) for prior in standing.priors]
-    joint = observed.joint
+    masses, joint = standing.masses(), observed.joint
 
     search: RowSearch | PossibleSearch
     if standing.possible is None:
-        others = [one.laws.values for one in standing.others]
-        search = RowSearch(laws, masses, standing.prior_of, cones, others)
+        beliefs = Beliefs.of(standing, inner)
+        search = RowSearch(beliefs.laws, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
     else:
+        cones = [cone_over(inner, prior) for prior in standing.priors]
         search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
     limited, begun = math.isfinite(budget.remaining), budget.remaining
 
@@ -313,15 +314,6 @@ def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray
     everything = np.zeros((len(library), size, library.shape[2]))
     everything[:, published] = library
     return everything
-
-
-def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
-    """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
-    seen = prior > 0
-    rows = nominal_of(inner).posterior_cone(prior[seen] / prior.sum())
-    cone = np.zeros((len(rows), len(prior)))
-    cone[:, seen] = rows
-    return cone
 
 
 def _conditions(joint: Joint, declared: Kept, channel: FloatArray) -> FloatArray:

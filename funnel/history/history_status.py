@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from funnel.history.allowed import Allowed, lifts_of
+from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, BoolArray, Laws, secrets_of
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.observed import Observed
@@ -26,7 +28,7 @@ class Standing:
         Sorted.
     people : ndarray of int64, shape (h,)
     laws : Laws
-        P(s, x | h), values (h, c, a).
+        P(s, x | h), values (h, c, a), where s may be the secret of an earlier version.
     priors : tuple of ndarray of int64, each (c,)
         How common secrets are: of all people, and of those who are in an earlier version too.
     prior_of : ndarray of int64, shape (h,)
@@ -36,10 +38,16 @@ class Standing:
     observer : Observer
         Whose beliefs these are.
     joint : Joint
+    secret_of : int or None
+        Whose secret it is: the (first) chapter of an earlier version, in which the people of all these histories were;
+        None for that of the version itself.
+    bounded : bool
+        Whether what is believed of this secret is bounded for this observer; else it is only reported how far it goes.
     others : tuple of Standing
-        Where the same histories stand for the other observers that the version is bounded for.
+        Where the same histories, or those of them that were in an earlier version, stand for other observers and in
+        other secrets, as far as these are bounded.
     reported : tuple of Standing
-        The same for those that it is not bounded for.
+        The same where they are not.
     possible : DistributionSet or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
@@ -52,19 +60,34 @@ class Standing:
     moved: BoolArray
     observer: Observer
     joint: Joint
+    secret_of: int | None = None
+    bounded: bool = True
     others: tuple[Standing, ...] = ()
     reported: tuple[Standing, ...] = ()
     possible: DistributionSet | None = None
 
     @property
     def everybody(self) -> tuple[Standing, ...]:
-        """Where histories stand for every observer that the version is bounded for, this one first."""
+        """Where histories stand for every observer and secret that are bounded, this one first."""
         return (self, *self.others)
+
+    @property
+    def secret_name(self) -> str | None:
+        """The name of the earlier version whose secret it is."""
+        return None if self.secret_of is None else self.observer.past.chapters[self.secret_of].version
 
     @property
     def error(self) -> float:
         """Up to which P(s, y | h) is known, relatively."""
-        return self.laws.error + rounding(self.joint, len(self.joint.inputs))
+        return self.laws.error + rounding(self.laws)
+
+    def among(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Which of some histories (k,) are here, and at which places."""
+        if not len(self.nodes):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
+        here = np.flatnonzero(self.nodes[places] == nodes)
+        return here, places[here]
 
     def masses(self) -> FloatArray:
         """P(h, x) as an observer expects it, shape (h, a).
@@ -76,7 +99,7 @@ class Standing:
 
     def exact_law(self, place: int) -> WholeNumbers:
         """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
-        return self.observer.exact_law(int(self.nodes[place]))
+        return self.observer.exact_law(int(self.nodes[place]), self.secret_of)
 
 
 def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
@@ -95,51 +118,76 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     people = np.zeros(len(nodes), dtype=np.int64)
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
-    priors, prior_of = _priors(past, nodes, observed)
     possible = DistributionSet.of(past, observed, allowed)
+    secrets = [_Secret.now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
     first, *others = (
-        _stand(observer, nodes, people, priors, prior_of, observed.joint, allowed)
+        _stand(observer, secret, people[secret.places], observed, allowed)
         for observer in observers_of(past, observed)
+        for secret in secrets
     )
     return replace(
         first,
-        others=tuple(one for one in others if one.observer.bounded),
-        reported=tuple(one for one in others if not one.observer.bounded),
+        others=tuple(one for one in others if one.bounded),
+        reported=tuple(one for one in others if not one.bounded),
         possible=possible,
     )
 
 
-def _stand(
-    observer: Observer,
-    nodes: IntArray,
-    people: IntArray,
-    priors: tuple[IntArray, ...],
-    prior_of: IntArray,
-    joint: Joint,
-    allowed: Allowed,
-) -> Standing:
-    """Where histories stand for one observer; all compare with how common secrets are."""
-    laws = observer.laws(nodes)
-    error = laws.error + rounding(joint, len(joint.inputs))
+@dataclass(frozen=True, eq=False)
+class _Secret:
+    """A secret that something is believed of: whose it is, the histories it is one of, and how common it is."""
+
+    of: int | None
+    nodes: IntArray
+    places: IntArray
+    priors: tuple[IntArray, ...]
+    prior_of: IntArray
+
+    @classmethod
+    def now(cls, past: Past, nodes: IntArray, observed: Observed) -> _Secret:
+        """That of the version itself, of all histories."""
+        joint, changes, begun, before = observed.joint, observed.changes, observed.row - 1, nodes
+        if begun:
+            # How common secrets are among units is what an observer starts from; another row is no news of that.
+            first = past.chapters[len(past) - begun]
+            joint, changes, before = first.joint, first.changes, past.before_rows(nodes, begun)
+        return cls(None, nodes, np.arange(len(nodes)), *_priors(past, before, joint, changes))
+
+
+def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_Secret]:
+    """Those of all versions before, each of the histories of people who were in it."""
+    for number, chapter in enumerate(past.chapters[: len(past) - (observed.row - 1)]):
+        # All rows of a unit have the secret of the first.
+        if chapter.row == 1:
+            then = past.until(nodes, number)
+            places = np.flatnonzero(then >= chapter.first)
+            before = chapter.parents[then[places] - chapter.first]
+            yield _Secret(number, nodes[places], places, *_priors(past, before, chapter.joint, chapter.changes))
+
+
+def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, allowed: Allowed) -> Standing:
+    """Where histories stand for one observer in one secret; all compare with how common secrets are."""
+    nodes = secret.nodes
+    laws = observer.laws(nodes, secret.of)
+    error = laws.error + rounding(laws)
     moved = np.zeros(len(nodes), dtype=bool)
-    for group, prior in enumerate(priors):
-        here = np.flatnonzero(prior_of == group)
+    for group, prior in enumerate(secret.priors):
+        here = np.flatnonzero(secret.prior_of == group)
         lifts = lifts_of(laws.values[here].sum(axis=2)[:, :, None], prior)
         inside, outside = allowed.within(lifts, error)
         moved[here] = outside[:, 0]
         for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
-            alone = observer.exact_law(int(nodes[place])).sum(axis=1)
+            alone = observer.exact_law(int(nodes[place]), secret.of).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
-    return Standing(nodes, people, laws, priors, prior_of, moved, observer, joint)
+    bounded = observer.bounded and (secret.of is None or observed.secrets == "all")
+    priors, prior_of = secret.priors, secret.prior_of
+    return Standing(nodes, people, laws, priors, prior_of, moved, observer, observed.joint, secret.of, bounded)
 
 
-def _priors(past: Past, nodes: IntArray, observed: Observed) -> tuple[tuple[IntArray, ...], IntArray]:
-    """How common secrets are, for whom a version comes as news, and which of these each history has."""
-    joint, changes, begun = observed.joint, observed.changes, observed.row - 1
-    if begun:
-        # How common secrets are among units is what an observer starts from; another row of a unit is no news of that.
-        first = past.chapters[len(past) - begun]
-        joint, changes, nodes = first.joint, first.changes, past.before_rows(nodes, begun)
+def _priors(
+    past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]
+) -> tuple[tuple[IntArray, ...], IntArray]:
+    """How common secrets are in a version, for the histories (k,) that came to it, and which of these each has."""
     versions, prior_of = np.unique(past.versions_of(nodes), return_inverse=True)
     heads = past.heads_of(versions)
     kept, group = np.unique(heads, return_inverse=True)
@@ -147,6 +195,7 @@ def _priors(past: Past, nodes: IntArray, observed: Observed) -> tuple[tuple[IntA
     return tuple(secrets_of(joint, changes.get(last[int(head)])) for head in kept), np.asarray(group[prior_of])
 
 
-def rounding(joint: Joint, terms: int) -> float:
-    """What the sums of so many products add to the relative error of a law, and the sums over secrets to those."""
-    return (terms + len(joint.secret) + 16) * UNIT
+def rounding(laws: Laws) -> float:
+    """What sums of as many products as there are inputs add to the relative error of laws, and those over secrets."""
+    _, secrets, inputs = laws.values.shape
+    return float((inputs + secrets + 16) * UNIT)

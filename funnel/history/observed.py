@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
+
+Secrets = Literal["all", "current"]
+"""Of which versions secrets are bounded: of all, or of each once it is published and no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,9 @@ class Observed:
         were counted.
     observers : tuple of str
         For whom the version is bounded (`funnel.history.observers`).
+    secrets : "all" or "current"
+        What is bounded for them: the secrets of all versions that a person was in, or that of this one alone. The first
+        is not there under every set of tables that noise leaves open.
 
     Raises
     ------
@@ -65,6 +72,7 @@ class Observed:
     limits: Mapping[int, MoveLimits] | None = None
     by_class: Mapping[int, Changes] | None = None
     observers: tuple[str, ...] = ("transitions",)
+    secrets: Secrets = "all"
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -82,6 +90,8 @@ class Observed:
         totals = self.counted_joint
         if totals.inputs != self.joint.inputs or (people != totals.counts.sum(axis=0)).any():
             raise DataError("the people by history and input are not those of the joint law; count them anew")
+        if self.limits is not None and self.secrets == "all":
+            raise DataError("secrets of earlier versions are not bounded under all tables that noise leaves open")
         silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
         silent.setflags(write=False)
         object.__setattr__(self, "silent", silent)
@@ -127,8 +137,19 @@ class Observed:
         row: int = 1,
         by_class: Mapping[int, Changes] | None = None,
         observers: tuple[str, ...] = ("transitions",),
+        secrets: Secrets = "all",
     ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(joint, changes, pairs // a, pairs % a, records, row=row, by_class=by_class, observers=observers)
+        return cls(
+            joint,
+            changes,
+            pairs // a,
+            pairs % a,
+            records,
+            row=row,
+            by_class=by_class,
+            observers=observers,
+            secrets=secrets,
+        )

@@ -60,18 +60,18 @@ class Observer:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_exact", ExactDistributions(self.past))
 
-    def laws(self, nodes: IntArray) -> Laws:
-        """P(s, x | h) of some histories, values (k, c, a)."""
-        laws = distributions_before(self.past, nodes, self.joint, self.changes)
+    def laws(self, nodes: IntArray, secret_of: int | None = None) -> Laws:
+        """P(s, x | h) of some histories, values (k, c, a); of the secret in an earlier version, where one is given."""
+        laws = distributions_before(self.past, nodes, self.joint, self.changes, secret_of)
         if self.classes == 1:
             return laws
         k, c, inputs = laws.values.shape
         values = laws.values.reshape(k, c, self.classes, inputs // self.classes).sum(axis=2)
         return Laws(values, laws.error + self.classes * UNIT, laws.sound)
 
-    def exact_law(self, node: int) -> WholeNumbers:
+    def exact_law(self, node: int, secret_of: int | None = None) -> WholeNumbers:
         """The same of one history in whole numbers, up to a factor; (c, a)."""
-        law = self._exact.before(node, self.joint, self.changes)
+        law = self._exact.before(node, self.joint, self.changes, secret_of)
         if self.classes == 1:
             return law
         c, inputs = law.shape

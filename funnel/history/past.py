@@ -156,6 +156,14 @@ class Past:
             last = np.stack([last[:, 0] >= 0, last[:, 1] % (most - 1)], axis=1)
         return np.asarray(np.unique(last, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
+    def until(self, nodes: IntArray, number: int) -> IntArray:
+        """What these histories were once a chapter was published: themselves without all that came later; (k,)."""
+        nodes = nodes.copy()
+        for chapter in reversed(self.chapters[number + 1 :]):
+            here = nodes >= chapter.first
+            nodes[here] = chapter.parents[nodes[here] - chapter.first]
+        return nodes
+
     def before_rows(self, nodes: IntArray, rows: int) -> IntArray:
         """What these histories were so many rows of the newest version ago; shape (k,)."""
         for chapter in reversed(self.chapters[len(self.chapters) - rows :]):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError
-from funnel.history.conditions import Conditions, binding_rows, stacked
+from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.history_groups import Members, grouped, halves
 from funnel.history.tangent import ENOUGH, ROUNDS, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
@@ -84,6 +84,7 @@ def best_rows(
     cones: Sequence[FloatArray],
     gains: FloatArray,
     *,
+    sizes: Sequence[int] | None = None,
     budget: float | Budget | None = None,
     channels: int | None = None,
     progress: Progress = quiet,
@@ -99,7 +100,7 @@ def best_rows(
     Parameters
     ----------
     laws : ndarray, shape (m, c, a)
-        P(s, x | h), each summing to 1.
+        P(s, x | h), each summing to 1; of several beliefs, one after the other.
     masses : ndarray, shape (m, a)
         What a history and an input count: the share of people with the history times P(x|h). Not the realised share
         of people with both: a channel must not depend on the inputs of the few people it is for.
@@ -108,6 +109,9 @@ def best_rows(
     cones : sequence of ndarrays, each of shape (k, c)
         ``M π <= 0`` is what the guarantee asks of a posterior π, at the budget to be kept.
     gains : ndarray, shape (b, a)
+    sizes : sequence of int, optional
+        How many of the c secrets are those of each belief in turn; by default there is one. Every row of a cone is
+        about one of them.
     budget : float, Budget or None
         Work that programmes may take; without it, all that the library has room for.
     channels : int, optional
@@ -124,7 +128,7 @@ def best_rows(
     O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
     the number of threads.
     """
-    search = RowSearch(laws, masses, prior_of, cones)
+    search = RowSearch(laws, masses, prior_of, cones, sizes)
     return search.best(gains, budget=budget, channels=channels, progress=progress)
 
 
@@ -182,10 +186,8 @@ class RowSearch:
 
     Parameters
     ----------
-    laws, masses, prior_of, cones
+    laws, masses, prior_of, cones, sizes
         As for `best_rows`.
-    others : sequence of ndarrays, each of shape (m, c, a)
-        P(s, x | h) of other observers, for whom rows have to meet the same cones as well.
 
     Raises
     ------
@@ -199,16 +201,15 @@ class RowSearch:
         masses: FloatArray,
         prior_of: IntArray,
         cones: Sequence[FloatArray],
-        others: Sequence[FloatArray] = (),
+        sizes: Sequence[int] | None = None,
     ) -> None:
-        self._observers = 1 + len(others)
-        laws = np.concatenate([laws, *others], axis=1)
+        self._sizes = sizes
         if not all(np.isfinite(numbers).all() for numbers in (laws, masses, *cones)):
             raise SolverError("the laws or conditions of the histories are not finite numbers; please report it")
         order = _canonical(laws, masses, prior_of)
         self._back = np.argsort(order)
         self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
-        self._cones = [stacked(binding_rows(np.asarray(cone, dtype=np.float64)), self._observers) for cone in cones]
+        self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
         self._weights = np.maximum(self._masses.sum(axis=1), 1e-300)
         held, silent = (np.zeros(len(laws), dtype=np.bool_) for _ in range(2))
         for part, conditions in self._conditions():
@@ -355,7 +356,7 @@ class RowSearch:
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._laws)], strict=True):
             for start in range(begin, end, step):
                 part = slice(start, min(end, start + step))
-                yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]], self._observers)
+                yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]], self._sizes)
 
     def _missing(self, group: _Group) -> float:
         return float((self._bound[group.members] - self._value[group.members]).sum())
@@ -417,12 +418,12 @@ class RowSearch:
                 tangent = tangents[len(cone)] = Tangent(outputs, inputs, len(cone))
             weights = self._weights[members]
             law = np.tensordot(weights / weights.sum(), self._laws[members], axes=1)
-            mean = Conditions.of(law[None], cone, self._observers)
+            mean = Conditions.of(law[None], cone, self._sizes)
             before, judged = tangent.work, tangent.judged
             channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0), group.start)
             step = max(1, _CHUNK // self._gains.size)
             parts = [members[start : start + step] for start in range(0, len(members), step)]
-            conditions = [Conditions.of(self._laws[part], cone, self._observers) for part in parts]
+            conditions = [Conditions.of(self._laws[part], cone, self._sizes) for part in parts]
             if len(members) > 1 and not mean.held.any():
                 channel = tangent.bind(channel, conditions, mean, rounds)
             group.start = tangent.start()

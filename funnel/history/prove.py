@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,14 +32,14 @@ _ENTRIES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """Whole numbers that meet the bound for every history and observer.
+    """Whole numbers that meet the bound for every history, observer and secret.
 
     Attributes
     ----------
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     reached : tuple of Reached
-        By observer, the one who knows changes first, those that nothing is bounded for last.
+        By observer and secret: of the one who knows changes the secret of the version first, what is not bounded last.
     """
 
     library: WeightArray
@@ -48,7 +48,7 @@ class Proven:
 
     @property
     def furthest(self) -> Reached:
-        """For whom the level is largest, of those that the version is bounded for."""
+        """For whom, and in which secret, the level is largest, of what is bounded."""
         return max((one for one in self.reached if one.bounded), key=lambda one: one.level.value)
 
 
@@ -194,16 +194,23 @@ def described(
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
-    every = (*standing.everybody, *standing.reported)
-    reached = [_reached(one, allowed, guarantee, library, drawn_from) for one in every]
+    reached = []
+    for one in (*standing.everybody, *standing.reported):
+        here, _ = one.among(standing.nodes)
+        found = _reached(one, allowed, guarantee, library, drawn_from[here])
+        moved, outside = (np.zeros(len(standing.nodes), dtype=bool) for _ in range(2))
+        moved[here], outside[here] = found.moved, found.outside
+        worst = None if found.worst is None else int(here[found.worst])
+        reached.append(replace(found, moved=moved, outside=outside, worst=worst))
     return Proven(library, drawn_from, tuple(reached))
 
 
 def _reached(
     standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray
 ) -> Reached:
-    """How far channels go for the observer of a standing."""
-    name, bounded, every = standing.observer.name, standing.observer.bounded, np.arange(len(standing.nodes))
+    """How far channels go for the observer and in the secret of a standing, by its own places."""
+    bounded, every = standing.bounded, np.arange(len(standing.nodes))
+    about = standing.observer.name, standing.secret_name, bounded
     judged = _decide(standing, allowed, guarantee, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
     may = standing.moved | (not bounded)
@@ -214,17 +221,17 @@ def _reached(
     above = 32 * standing.error
     moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
     nats = np.where(standing.moved, -1.0, judged.nats)
-    place = int(nats.argmax())
-    if nats[place] < 0:
+    if nats.max(initial=-1.0) < 0:
         nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
-        return Reached(name, bounded, standing.moved, outside, nothing, None, moved_level)
+        return Reached(*about, standing.moved, outside, nothing, None, moved_level)
+    place = int(nats.argmax())
     if not bounded:
         level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
-        return Reached(name, bounded, standing.moved, outside, level, place, moved_level)
+        return Reached(*about, standing.moved, outside, level, place, moved_level)
     witness = _witness(standing, allowed, guarantee, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
     value = min(guarantee.budget, float(nats[place]) + above)
-    return Reached(name, bounded, standing.moved, outside, Level(value, witness), place, moved_level)
+    return Reached(*about, standing.moved, outside, Level(value, witness), place, moved_level)
 
 
 def _decided(
@@ -236,18 +243,20 @@ def _decided(
     places: IntArray,
     exactly: int = _EXACTLY,
 ) -> tuple[BoolArray, BoolArray]:
-    """Which histories pass for every observer, (k,), and which of their outputs do not for certain, (k, b).
+    """Which histories pass for every observer and secret, (k,), and which of their outputs do not for certain, (k, b).
 
-    So many of what floats leave open for an observer are decided in whole numbers; the others do not pass.
+    So many of what floats leave open for an observer and a secret are decided in whole numbers; the others do not pass.
     """
     passes, unsure = np.ones(len(places), dtype=bool), np.zeros((len(places), library.shape[1]), dtype=bool)
     for one in standing.everybody:
-        judged = _decide(one, allowed, guarantee, library, drawn_from, places)
-        unsure |= judged.unsure
-        here = judged.passes.copy()
-        for at in np.flatnonzero(judged.open & passes)[:exactly].tolist():
-            here[at] = _passes_exactly(one, allowed, int(places[at]), library[drawn_from[at]])
-        passes &= here
+        here, own = one.among(standing.nodes[places])
+        channels = drawn_from[here]
+        judged = _decide(one, allowed, guarantee, library, channels, own)
+        unsure[here] |= judged.unsure
+        found = judged.passes.copy()
+        for at in np.flatnonzero(judged.open & passes[here])[:exactly].tolist():
+            found[at] = _passes_exactly(one, allowed, int(own[at]), library[channels[at]])
+        passes[here] &= found
     return passes, unsure
 
 
@@ -260,7 +269,7 @@ def _decide(
     places: IntArray,
 ) -> _Decided:
     """What floats say of the histories at these places, each drawn from the channel at the same place of the list."""
-    count, (c, b) = len(places), (len(standing.joint.secret), library.shape[1])
+    count, (c, b) = len(places), (standing.laws.values.shape[1], library.shape[1])
     passes, may = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     outside, outside_open = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     nats, output = np.zeros(count), np.zeros(count, dtype=np.int64)
@@ -344,7 +353,7 @@ def _kept_of_new(standing: Standing, guarantee: Kept, weights: WeightArray) -> B
 
 def _outputs(standing: Standing, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:
     """P(s, y | h), shape (k, c, b), of histories sorted by their channels."""
-    (c, a), b = standing.joint.counts.shape, library.shape[1]
+    (_, c, a), b = standing.laws.values.shape, library.shape[1]
     outputs = np.empty((len(places), c, b))
     starts = np.flatnonzero(np.diff(channels, prepend=-1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(places)], strict=True):

@@ -18,8 +18,10 @@ class Reached:
     Attributes
     ----------
     observer : str
+    secret_of : str or None
+        The earlier version whose secret this is about; None for the secret of the version itself.
     bounded : bool
-        Whether the bound is proven for this observer.
+        Whether the bound on this secret is proven for this observer.
     moved, outside : ndarray of bool, shape (h,)
         Histories that are outside the bound by themselves, and those with some possible output outside it: some of
         them where the bound is proven.
@@ -32,6 +34,7 @@ class Reached:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     moved: BoolArray
     outside: BoolArray
@@ -42,17 +45,20 @@ class Reached:
 
 @dataclass(frozen=True)
 class ForObserver:
-    """How far a version goes for one observer.
+    """How far a version goes for one observer, in the secret of one version.
 
     Attributes
     ----------
     observer : str
+    secret_of : str or None
+        The earlier version whose secret this is about, of the people who were in it; None for the secret of the version
+        itself.
     bounded : bool
-        Whether the version is bounded for this observer.
+        Whether this secret is bounded for this observer.
     level : float
         Of all histories that are within the bound by themselves, in nats; never above the budget where it is.
     moved : int
-        People whose history by itself, as this observer sees people now, is outside the declared bound.
+        People whose history by itself, as this observer sees people now, is outside the declared bound on this secret.
     outside : int
         People for whom some possible output is outside; where the version is bounded, all of them are moved.
     moved_level : float or None
@@ -60,6 +66,7 @@ class ForObserver:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float
     moved: int
@@ -70,7 +77,15 @@ class ForObserver:
     def of(cls, reached: Reached, observed: Observed, people: IntArray) -> ForObserver:
         """Of histories that so many have, (h,)."""
         moved, outside = (observed.people(people[these].sum()) for these in (reached.moved, reached.outside))
-        return cls(reached.observer, reached.bounded, reached.level.value, moved, outside, reached.moved_level)
+        return cls(
+            reached.observer,
+            reached.secret_of,
+            reached.bounded,
+            reached.level.value,
+            moved,
+            outside,
+            reached.moved_level,
+        )
 
     @classmethod
     def of_rows(cls, rows: Sequence[ForObserver]) -> ForObserver:

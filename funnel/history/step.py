@@ -50,9 +50,11 @@ class Step:
         witness has the exact ratio of one place where it is attained up to 1e-12.
     worst : int or None
         The node of that history.
+    worst_secret_of : str or None
+        The earlier version whose secret it is there; None for the secret of the version itself.
     by_observer : tuple of ForObserver
-        The same for every observer, and about people who are outside; the observer who knows changes first, and last
-        those that nothing is bounded for.
+        The same for every observer and the secret of every version, and about people who are outside; of the observer
+        who knows changes the secret of the version first, and last what is not bounded.
     utility, alone, bound, entropy : float
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
     released : pyarrow.Table or None
@@ -79,6 +81,7 @@ class Step:
     alone: float
     bound: float
     entropy: float
+    worst_secret_of: str | None = None
     released: pa.Table | None = None
     waves: tuple[Step, ...] = ()
 
@@ -115,6 +118,7 @@ class Step:
             drawn_from=drawn_from,
             level=worst.level,
             worst=worst.worst,
+            worst_secret_of=worst.worst_secret_of,
             by_observer=tuple(
                 ForObserver.of_rows(rows) for rows in zip(*(step.by_observer for step in steps), strict=True)
             ),
@@ -127,7 +131,7 @@ class Step:
 
     @property
     def bounded_for(self) -> tuple[ForObserver, ...]:
-        """The observers that the version is bounded for; `moved`, `outside` and `moved_level` are the most of these."""
+        """The observers and secrets that are bounded; `moved`, `outside` and `moved_level` are the most of these."""
         return tuple(one for one in self.by_observer if one.bounded)
 
     @property

@@ -19,7 +19,7 @@ from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
-from funnel.history.observed import Observed
+from funnel.history.observed import Observed, Secrets
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
@@ -84,6 +84,7 @@ def follow_waves(
     target: Protocol | None = None,
     reserve: float = 1.0,
     read_alone: bool = False,
+    secrets: Secrets = "all",
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Waves:
@@ -116,6 +117,8 @@ def follow_waves(
     draw : callable
     target, reserve, read_alone, budget, progress
         As `follow` takes them; the target is one for all rows, read as rows of different people.
+    secrets : "all" or "current"
+        Whether the secrets of earlier versions are bounded too.
 
     Raises
     ------
@@ -158,12 +161,9 @@ def follow_waves(
         had = np.maximum(nodes[units], 0)
         of_wave = counted_cells(cells[wave], joint)
         since = changes if row == 1 or within is None else {len(past) - 1: within}
-        observed = Observed.counted(of_wave, since, had, xs[wave], row)
+        observed = Observed.counted(of_wave, since, had, xs[wave], row, secrets=secrets)
         if forgotten.any():
-            silent = np.bincount(xs[wave[forgotten]], minlength=len(joint.inputs))
-            observed = Observed(
-                of_wave, observed.changes, observed.nodes, observed.inputs, observed.records, silent, row=row
-            )
+            observed = replace(observed, silent=np.bincount(xs[wave[forgotten]], minlength=len(joint.inputs)))
         progress(f"row {row} of every unit", len(cells) - left, len(cells))
         step = follow(
             past,

@@ -120,7 +120,8 @@ def _unit_outlooks(
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         units = observe_units(register, snapshot, preview.counted, key, progress)
     frequencies = _with_changes(spec, preview, register, units)
-    public, expected = frequencies.joint, expected_units(register, frequencies)
+    secrets = spec.bounded_secrets
+    public, expected = frequencies.joint, expected_units(register, frequencies, secrets)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
@@ -137,6 +138,7 @@ def _unit_outlooks(
                 key,
                 target=target,
                 reserve=reserve,
+                secrets=secrets,
                 expected=expected,
                 progress=progress,
             )
@@ -202,7 +204,8 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
 
     Noise for how people changed is drawn as a release would, and kept for it.
     """
-    if spec.register is None or spec.record_key is None:
+    history = spec.history
+    if spec.register is None or spec.record_key is None or history is None:
         raise ValueError("there is no register")
     joint, frequencies = preview.counted, preview.protected.frequencies
     register = Register.of(spec.workspace_folder, spec.register)
@@ -217,11 +220,11 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
     if frequencies.noise is None:
-        asked = None if spec.history is None else spec.history.observers
-        return register.past, replace(people.observed, observers=register.observers(asked))
-    return register.past, predicted_people(
-        register, _with_changes(spec, preview, register, people), robust=spec.is_robust_over_versions
-    )[1]
+        asked = register.observers(history.observers)
+        return register.past, replace(people.observed, observers=asked, secrets=spec.bounded_secrets)
+    frequencies = _with_changes(spec, preview, register, people)
+    robust = spec.is_robust_over_versions
+    return register.past, predicted_people(register, frequencies, spec.bounded_secrets, robust=robust)[1]
 
 
 def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, people: People | Units) -> Frequencies:

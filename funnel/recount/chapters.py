@@ -288,6 +288,12 @@ class Tree:
         name, row = self.chapters[version].name, self.rows[node]
         return name if row == 1 else f"{name}#{row}"
 
+    def until(self, node: int, version: int) -> int:
+        """What a history was once a version was published."""
+        while (last := self.versions[node]) is not None and last > version:
+            node = self.parents[node]
+        return node
+
     def origin(self, node: int, version: int) -> int | None:
         """The version that a history ended in before any row of this one; None for people who were new in it."""
         while self.versions[node] == version:

@@ -21,8 +21,10 @@ class ObserverHistories:
     Attributes
     ----------
     observer : str
+    secret_of : str or None
+        The earlier version whose secret it is told of, of people who were in it; None for the secret now.
     bounded : bool
-        Whether the version is bounded for this observer.
+        Whether this secret is bounded for this observer.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
         With noise, of those that somebody has.
@@ -37,6 +39,7 @@ class ObserverHistories:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float
     moved: int
@@ -74,7 +77,7 @@ class VersionHistories:
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
     observers : tuple of ObserverHistories
-        For each observer of whom it is known, bounded or not.
+        For each observer of whom it is known, and the secret of each version: first those that are bounded.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     """
@@ -95,7 +98,7 @@ class VersionHistories:
 
     @property
     def bounded_for(self) -> tuple[ObserverHistories, ...]:
-        """The observers that the version is bounded for."""
+        """The observers and secrets that are bounded."""
         return tuple(one for one in self.observers if one.bounded)
 
     @property
@@ -159,6 +162,7 @@ class ExpectedObserver:
     Attributes
     ----------
     observer : str
+    secret_of : str or None
     bounded : bool
     level, of_all : float
         Of histories that are not moved, and of all; nats, rounded up.
@@ -167,6 +171,7 @@ class ExpectedObserver:
     """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     level: float
     of_all: float
@@ -219,11 +224,12 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
     if stated["histories"] is None or not found.histories <= stated["histories"] <= histories:
         yield f"its people had {found.histories:,} histories, and another number was stated"
     if "observers" in stated:
-        named = [(one["observer"], one["bounded"]) for one in stated["observers"]]
-        if named != [(one.observer, one.bounded) for one in found.observers]:
-            yield "other observers were stated, or others that it is bounded for"
+        named = [(one["observer"], one["secret_of"], one["bounded"]) for one in stated["observers"]]
+        if named != [(one.observer, one.secret_of, one.bounded) for one in found.observers]:
+            yield "other observers and secrets were stated, or others that are bounded"
         for told, one in zip(stated["observers"], found.observers, strict=False):
-            yield from _of_people(told, one, f"for {one.observer}", since)
+            of_secret = "" if one.secret_of is None else f" of the secret in {one.secret_of}"
+            yield from _of_people(told, one, f"for {one.observer}{of_secret}", since)
 
 
 def _of_people(

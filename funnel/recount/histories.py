@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -183,14 +183,16 @@ class _Judging:
         complaints = [*self._complaints(entry, followed, noise)]
         expected = self._attending(entry)
         attending = None if expected is None else expected[0]
-        found = [self._decided(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)]
+        found = self._decided(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)
         if self._apart is not None and chapter.ordinal < len(self._apart.chapters):
-            found.append(self._decided(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise))
+            found += self._decided(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise)
         elif MOVER_STAYER in entry.observers:
             complaints.append("is bounded for movers and stayers, whom it or a version before it does not tell apart")
         if expected is not None:
             complaints += _unexpected(self.tree, entry, *expected)
         had = self._had(entry, followed)
+        # What is bounded first, as the register's makers state it.
+        found.sort(key=lambda one: not one.bounded)
         return VersionHistories(
             name=chapter.name,
             promise=promise,
@@ -203,7 +205,7 @@ class _Judging:
             broken=tuple(said for one in found for said in one.broken()),
             followed=len(chapter.followed),
             observers=tuple(one.figures() for one in found),
-            expected=None if attending is None else found[0].expected(attending),
+            expected=None if attending is None else _of_expected(found, attending),
             noise=tuple(noise.values()),
         )
 
@@ -221,38 +223,48 @@ class _Judging:
         followed: Followed,
         promise: Promise,
         attending: Attending | None = None,
-    ) -> _Decided:
-        """What an observer learns of the people of a version who knows their histories, in a tree of their own."""
+    ) -> list[_Decided]:
+        """What an observer learns of the people of a version who knows their histories, in a tree of their own.
+
+        First of their secret now, then of the one that they had in each version before.
+        """
         tree, chapter = exact.tree, exact.tree.chapters[entry.chapter.ordinal]
         sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
         of_changes, had = observer == TRANSITIONS, self._had(entry, followed)
         # Which tables noise leaves open is about all people together.
         left_open = self._open(entry, promise) if of_changes else None
-        every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
-        bounded = of_changes or observer in entry.observers
-        judged = _Decided(observer, bounded, every, real, predicted, None if left_open is None else 0.0)
-        shares: dict[int | None, tuple[int, ...]] = {}
+        known = of_changes or observer in entry.observers
+        by_secret: dict[int | None, _Decided] = {}
+        for secret_of in (None, *range(chapter.ordinal)):
+            name = None if secret_of is None else tree.chapters[secret_of].name
+            bounded = known and (secret_of is None or entry.secrets == "all")
+            every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
+            unsure = None if left_open is None or secret_of is not None else 0.0
+            by_secret[secret_of] = _Decided(observer, name, bounded, every, real, predicted, unsure)
+        shares: dict[tuple[int, int | None], tuple[int, ...]] = {}
         for law in laws:
-            origin = tree.origin(law.node, chapter.ordinal)
-            if origin not in shares:
-                shares[origin] = chapter.shares(origin)
+            judged, version = by_secret[law.secret_of], chapter.ordinal if law.secret_of is None else law.secret_of
+            begun = version, tree.origin(tree.until(law.node, version), version)
+            if begun not in shares:
+                shares[begun] = tree.chapters[version].shares(begun[1])
             rows = chapter.channels[chapter.followed[law.node]]
-            if attending is not None:
+            if attending is not None and law.secret_of is None:
                 attending.add(law, chapter)
-            found = _found(sides, inner, law, rows, shares[origin], exact, chapter.ordinal)
+            found = _found(sides, inner, law, rows, shares[begun], exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
             is_first = law.node < chapter.first
             judged.every.add(law.node, found, 0)
-            if left_open is not None and not left_open.holds(law.node, chapter, sides):
+            open_now = None if law.secret_of is not None else left_open
+            if open_now is not None and not open_now.holds(law.node, chapter, sides):
                 what = "frequencies of a population" if promise.laws is not None else "true tables"
                 judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
             if law.node in had:
                 judged.real.add(law.node, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
                 judged.predicted.add(law.node, found, attending.people[law.node] if is_first else 0)
-                if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
+                if open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
                     judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
-        return judged
+        return [*by_secret.values()]
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -302,7 +314,7 @@ def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected)
 def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
     """A law in fractions as whole numbers in the same proportion."""
     common = math.lcm(*(cell.denominator for cell in cells))
-    return HistoryDistribution(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+    return replace(law, cells=[int(cell * common) for cell in cells], excess=0)
 
 
 class _Tally:
@@ -353,9 +365,13 @@ class _Tally:
 
 @dataclass
 class _Decided:
-    """What an observer learns: of all histories, of those that somebody had, and of those that are predicted."""
+    """What an observer learns: of all histories, of those that somebody had, and of those that are predicted.
+
+    Of the secret in an earlier version, of those with people who were in it.
+    """
 
     observer: str
+    secret_of: str | None
     bounded: bool
     every: _Tally
     real: _Tally
@@ -364,7 +380,8 @@ class _Decided:
 
     def broken(self) -> Iterator[str]:
         """In what way the bound is not kept, where there is one for this observer."""
-        whose = ", for who knows who changed" if self.observer == MOVER_STAYER else ""
+        whose = "" if self.secret_of is None else f", of the secret in {self.secret_of}"
+        whose += ", for who knows who changed" if self.observer == MOVER_STAYER else ""
         return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
 
     def figures(self) -> ObserverHistories:
@@ -372,6 +389,7 @@ class _Decided:
         real = self.real
         return ObserverHistories(
             observer=self.observer,
+            secret_of=self.secret_of,
             bounded=self.bounded,
             level=real.level(),
             moved=int(real.moved),
@@ -380,15 +398,27 @@ class _Decided:
             followed_level=self.every.level(),
         )
 
-    def expected(self, attending: Attending) -> ExpectedHistories:
-        """Of histories that are predicted."""
-        predicted, everybody = self.predicted, attending.everybody
-        shares = (predicted.moved / everybody, predicted.outside / everybody, attending.others / everybody)
-        left_open = None if self.unsure is None else self.unsure / everybody
-        level, moved_level = predicted.level(), predicted.moved_level
-        of_all = max(level, moved_level or 0.0)
-        observers = (ExpectedObserver(self.observer, self.bounded, level, of_all, shares[1]),)
-        return ExpectedHistories(len(attending.people), level, *shares, left_open, observers)
+    def expected(self, everybody: float) -> ExpectedObserver:
+        """Of histories that are predicted, of so many people."""
+        level, outside = self.predicted.level(), self.predicted.outside / everybody
+        of_all = max(level, self.predicted.moved_level or 0.0)
+        return ExpectedObserver(self.observer, self.secret_of, self.bounded, level, of_all, outside)
+
+
+def _of_expected(found: Sequence[_Decided], attending: Attending) -> ExpectedHistories:
+    """What is found of people whom public tables lead one to expect."""
+    everybody = attending.everybody
+    bounded = [one for one in found if one.bounded]
+    unsure = next((one.unsure for one in found if one.unsure is not None), None)
+    return ExpectedHistories(
+        len(attending.people),
+        max(one.predicted.level() for one in bounded),
+        max(one.predicted.moved for one in bounded) / everybody,
+        max(one.predicted.outside for one in bounded) / everybody,
+        attending.others / everybody,
+        None if unsure is None else unsure / everybody,
+        tuple(one.expected(everybody) for one in found),
+    )
 
 
 def _found(
@@ -404,7 +434,7 @@ def _found(
     try:
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
-        return judge_history(sides, inner, _whole(law, exact.law(law.node, version)), rows, shares)
+        return judge_history(sides, inner, _whole(law, exact.law(law.node, version, law.secret_of)), rows, shares)
 
 
 def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:

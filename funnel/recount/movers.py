@@ -84,6 +84,21 @@ def observer_complaints(entries: Sequence[Entry], asked_for: Sequence[str] | Non
         yield f"is bounded for {', '.join(entries[-1].observers)}, and the spec asks for {', '.join(asked_for)}"
 
 
+def secret_complaints(entry: Entry, asked_for: str | None, robust: bool) -> Iterator[str]:
+    """What is wrong with the secrets that an entry is bounded for.
+
+    Parameters
+    ----------
+    entry : Entry
+    asked_for : str or None
+        As the spec names them; None for all, or, where the bound is to hold under true tables too, the current one.
+    robust : bool
+    """
+    wanted = asked_for or ("current" if robust else "all")
+    if entry.secrets != wanted:
+        yield f"bounds the secrets of {entry.secrets} versions, and the spec asks for {wanted}"
+
+
 def class_complaints(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry) -> Iterator[str]:
     """People who are said to have changed and did not, or the other way.
 

@@ -4,7 +4,10 @@ The law of a history is a product of sums of non-negative numbers. It is kept as
 are never below it (up to a factor common to all cells, which no condition on a law depends on), with a proven bound on
 how far above: every step rounds up, so that what is possible stays possible, and adds at most one unit of the smallest
 number to the relative error. Hundreds of histories are carried from version to version at once, side by side in one
-whole number. No floating point takes part. Where the limits do not decide, `exact_law` has the law in fractions.
+whole number. No floating point takes part. Where the limits do not decide, `ExactDistributions` has fractions.
+
+What was secret of people in an earlier version is carried along: from that version on, a history has as many such laws
+as there were secrets, each of the people who had one.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
 BITS = 160
-# Histories that are carried on at once.
+# Numbers that are carried on at once, of each cell.
 _BATCH = 512
 
 
@@ -38,16 +41,79 @@ class HistoryDistribution:
         Numbers in proportion to P(s, x | h), rounded up.
     excess : int
         Every number u stands for one in ``[u (1 - excess / 2^BITS), u]``; 0 where they are exact. Zeros are exact.
+    secret_of : int or None
+        The earlier version, of those in the history, whose c secrets s are; None for the secret now.
     """
 
     node: int
     earlier: int | None
     cells: list[int]
     excess: int
+    secret_of: int | None = None
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a history, by the secret in one version or as a whole.
+
+    Attributes
+    ----------
+    secret_of : int or None
+    parts : list of list of int
+        Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none.
+    excess : int
+    """
+
+    secret_of: int | None
+    parts: list[list[int]]
+    excess: int
+
+    def law(self, node: int, earlier: int | None, c: int) -> HistoryDistribution:
+        """Before a version of c secrets."""
+        if self.secret_of is None:
+            return HistoryDistribution(node, earlier, self.parts[0], self.excess)
+        a = len(self.parts[0]) // c
+        cells = [sum(part[x::a]) for part in self.parts for x in range(a)]
+        return HistoryDistribution(node, earlier, cells, self.excess, self.secret_of)
+
+    def split(self, chapter: Chapter) -> _Known:
+        """What is known as a whole, by the secret in the version that it is of."""
+        (whole,), a = self.parts, chapter.a
+        of_secret = [[n if cell // a == s else 0 for cell, n in enumerate(whole)] for s in range(chapter.c)]
+        return _Known(chapter.ordinal, of_secret, self.excess)
+
+    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended:
+        """The same of those who got an output."""
+        after: list[int] = []
+        for part in self.parts:
+            got = [0] * len(part)
+            for x, weight in row:
+                for cell in range(x, len(part), a):
+                    got[cell] = part[cell] * weight
+            after += got
+        if not any(after):
+            raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
+        shifted = max(after).bit_length() > BITS
+        numbers = scaled_up(after, BITS)
+        width, size = width_for(1 << BITS), len(self.parts[0])
+        contents = [
+            b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
+            for at in range(0, len(numbers), size)
+        ]
+        return _Ended(self.secret_of, contents, self.excess + (_unit(numbers) if shifted else 0))
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """What is known of a history in its last version: of each part numbers of BITS bits as bytes."""
+
+    secret_of: int | None
+    contents: list[bytes]
+    excess: int
 
 
 class PathDistributions:
-    """Laws of all histories of a register, version by version.
+    """Laws of all histories of a register, version by version; of each first by the secret now, then by earlier ones.
 
     Parameters
     ----------
@@ -56,14 +122,15 @@ class PathDistributions:
     Notes
     -----
     A version costs O(h k) products for h histories and k different changes, some nanoseconds each, and holds the laws
-    of the histories that later versions go on from: 20 bytes a cell.
+    of the histories that later versions go on from: 20 bytes a cell. All that once more for every secret of every
+    earlier version.
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._last = tree.last_used()
-        # Of histories that somebody goes on from later: numbers of BITS bits by cell, and their excess.
-        self._ends: dict[int, tuple[bytes, int]] = {}
+        # Of histories that somebody goes on from later.
+        self._ends: dict[int, list[_Ended]] = {}
 
     def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryDistribution]]]:
         """Every version with the laws of the histories that its people had; each has to be read to its end."""
@@ -82,60 +149,55 @@ class PathDistributions:
             groups.setdefault((earlier, self._tree.rows[node] if earlier == chapter.ordinal else 0), []).append(node)
         # Another row of a person comes after all rows before it.
         for (earlier, _), nodes in sorted(groups.items(), key=lambda group: group[0][1]):
-            for law in self._of_group(chapter, earlier, nodes):
-                rows = chapter.channels[chapter.followed[law.node]]
-                for child, y in children.get(law.node, ()):
-                    self._ends[child] = _ended(law, rows[y], chapter.a)
-                yield law
+            for node, known in self._of_group(chapter, earlier, nodes):
+                rows = chapter.channels[chapter.followed[node]]
+                for child, y in children.get(node, ()):
+                    # The secret of a version begins with the first row of a person in it.
+                    begun = [known[0].split(chapter)] if self._tree.rows[child] == 1 else []
+                    self._ends[child] = [one.ended(rows[y], chapter.a) for one in (*known, *begun)]
+                for one in known:
+                    # All rows of a person in a version have one secret, and the law now is by that.
+                    if one.secret_of != chapter.ordinal:
+                        yield one.law(node, earlier, chapter.c)
 
-    def _of_group(self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]) -> Iterator[HistoryDistribution]:
+    def _of_group(
+        self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]
+    ) -> Iterator[tuple[int, list[_Known]]]:
         if earlier is None:
-            yield HistoryDistribution(NEW, None, list(chapter.beginning), 0)
+            yield NEW, [_Known(None, [list(chapter.beginning)], 0)]
             return
         carrying = chapter.carrying(earlier)
         cells = len(self._tree.chapters[earlier].counts)
-        for start in range(0, len(nodes), _BATCH):
-            batch = nodes[start : start + _BATCH]
-            yield from _carried(carrying, earlier, batch, [self._ends[n] for n in batch], cells, len(chapter.counts))
-
-
-def _ended(law: HistoryDistribution, row: Sequence[tuple[int, int]], a: int) -> tuple[bytes, int]:
-    """The law of those who got an output: numbers of BITS bits as bytes, and their excess."""
-    after = [0] * len(law.cells)
-    for x, weight in row:
-        for cell in range(x, len(after), a):
-            after[cell] = law.cells[cell] * weight
-    if not any(after):
-        raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
-    shifted = max(after).bit_length() > BITS
-    numbers = scaled_up(after, BITS)
-    width = width_for(1 << BITS)
-    return b"".join(n.to_bytes(width, "little") for n in numbers), law.excess + (_unit(numbers) if shifted else 0)
+        most = 1 + sum(one.c for one in self._tree.chapters[: chapter.ordinal + 1])
+        step = max(1, _BATCH // most)
+        for start in range(0, len(nodes), step):
+            batch = [(node, self._ends[node]) for node in nodes[start : start + step]]
+            yield from _carried(carrying, batch, cells, len(chapter.counts))
 
 
 def _carried(
-    carrying: Carrying | MoveDistribution,
-    earlier: int,
-    nodes: Sequence[int],
-    ends: Sequence[tuple[bytes, int]],
-    n_before: int,
-    n_after: int,
-) -> Iterator[HistoryDistribution]:
-    """Laws of some histories that end in one version, before another one."""
+    carrying: Carrying | MoveDistribution, ends: Sequence[tuple[int, Sequence[_Ended]]], n_before: int, n_after: int
+) -> Iterator[tuple[int, list[_Known]]]:
+    """What is known of some histories that end in one version, before another one."""
     narrow = width_for(1 << BITS)
     # A cell of the law is at most the sum of all that is carried, and of what each division rounded up.
     slot = width_for((n_before + 1) * ((carrying.common << BITS) + carrying.largest))
-    parts: list[list[int]] = []
-    excesses = []
-    for content, excess in ends:
-        numbers = [int.from_bytes(content[at : at + narrow], "little") for at in range(0, len(content), narrow)]
-        divided = carrying.divided(numbers)
-        parts.append(divided)
-        excesses.append(excess + _unit(divided))
+    parts = [
+        carrying.divided([int.from_bytes(content[at : at + narrow], "little") for at in range(0, len(content), narrow)])
+        for _, known in ends
+        for end in known
+        for content in end.contents
+    ]
     totals = carrying.carried([packed(column, slot) for column in zip(*parts, strict=True)], n_after)
-    laws = zip(*(unpacked(total, len(nodes), slot) for total in totals), strict=True)
-    for node, cells, excess in zip(nodes, laws, excesses, strict=True):
-        yield HistoryDistribution(node, earlier, list(cells), excess)
+    laws = zip(*(unpacked(total, len(parts), slot) for total in totals), strict=True)
+    divided = iter(parts)
+    for node, known in ends:
+        found = []
+        for end in known:
+            carried = [list(next(laws)) for _ in end.contents]
+            unit = _unit([n for _ in end.contents for n in next(divided)])
+            found.append(_Known(end.secret_of, carried, end.excess + unit))
+        yield node, found
 
 
 def _unit(numbers: Sequence[int]) -> int:
@@ -160,25 +222,37 @@ class ExactDistributions:
         self._end = lru_cache(4096)(self._ended)
         self._carrying = lru_cache(64)(lambda version, earlier: tree.chapters[version].carrying(earlier))
 
-    def law(self, node: int, version: int) -> list[Fraction]:
-        """P(s, x | h) before a version, up to a factor, length c a."""
+    def law(self, node: int, version: int, secret_of: int | None = None) -> list[Fraction]:
+        """P(s, x | h) before a version, up to a factor, length c a; s now, or in an earlier version of the history."""
+        if secret_of is None:
+            return self._law(node, version, None, None)
+        a = self.tree.chapters[version].a
+        secrets = range(self.tree.chapters[secret_of].c)
+        return [sum(self._law(node, version, secret_of, s)[x::a], Fraction()) for s in secrets for x in range(a)]
+
+    def _law(self, node: int, version: int, secret_of: int | None, secret: int | None) -> list[Fraction]:
+        """P(S = secret then, cell | h), length c a; without a version then, P(cell | h)."""
         chapter = self.tree.chapters[version]
         earlier = self.tree.versions[node]
         if earlier is None:
             return [Fraction(count) for count in chapter.beginning]
         carrying = self._carrying(version, earlier)
         found = [Fraction()] * len(chapter.counts)
-        for before, share in enumerate(self._end(node)):
+        for before, share in enumerate(self._end(node, secret_of, secret)):
             if share:
                 row, size = carrying.row(before)
                 for after, count in row.items():
                     found[after] += share * count / size
         return found
 
-    def _ended(self, node: int) -> tuple[Fraction, ...]:
+    def _ended(self, node: int, secret_of: int | None, secret: int | None) -> tuple[Fraction, ...]:
         version = self.tree.versions[node]
         assert version is not None
         chapter, parent = self.tree.chapters[version], self.tree.parents[node]
         weights = dict(chapter.channels[chapter.followed[parent]][self.tree.outputs[node]])
-        law = self.law(parent, version)
-        return tuple(share * weights.get(cell % chapter.a, 0) for cell, share in enumerate(law))
+        law = self._law(parent, version, secret_of, secret)
+        begins = secret_of == version and self.tree.rows[node] == 1
+        return tuple(
+            Fraction() if begins and cell // chapter.a != secret else share * weights.get(cell % chapter.a, 0)
+            for cell, share in enumerate(law)
+        )

@@ -57,6 +57,8 @@ class Entry:
     chapter : Chapter
     observers : tuple of str
         For whom it says that it is bounded.
+    secrets : str
+        Of which versions it says that secrets are: "all" or "current".
     effective : tuple of tuple of int, b × a
         The channel that was published.
     fingerprint : str
@@ -82,6 +84,7 @@ class Entry:
     folder: Path
     chapter: Chapter
     observers: tuple[str, ...]
+    secrets: str
     effective: tuple[tuple[int, ...], ...]
     fingerprint: str
     key_columns: tuple[str, ...]
@@ -232,6 +235,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         folder=folder,
         chapter=chapter,
         observers=_observers(said["observers"]),
+        secrets=_secrets(said["secrets"]),
         effective=_effective(tables["effective.parquet"], b, a),
         fingerprint=str(said["fingerprint"]),
         key_columns=tuple(said["key_columns"]),
@@ -270,6 +274,12 @@ def _observers(said: object) -> tuple[str, ...]:
         raise ValueError
     assert isinstance(said, list)
     return tuple(said)
+
+
+def _secrets(said: object) -> str:
+    if said not in ("all", "current"):
+        raise ValueError
+    return str(said)
 
 
 def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:

@@ -83,6 +83,8 @@ class RegisterEntry(Document):
         The declared bound on everything published, such as ``"lip:1.0"``.
     observers : tuple of str
         For whom it holds (`funnel.history.observers`).
+    secrets : "all" or "current"
+        Of which secrets: those of all versions up to this one, or the one of this version alone.
     reserve : float
         Share of the budget that was used where the history allowed it.
     mechanism : str
@@ -131,6 +133,7 @@ class RegisterEntry(Document):
     outputs: Symbols
     guarantee: str = Field(min_length=1)
     observers: tuple[Observer, ...] = Field(min_length=1)
+    secrets: Literal["all", "current"]
     reserve: float = Field(gt=0, le=1)
     mechanism: str
     channel: Sha256

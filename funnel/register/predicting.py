@@ -9,12 +9,13 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.history import Observed
 from funnel.history.expected import Attending, attending, expected_people
 from funnel.history.move_limits import MoveLimits
+from funnel.history.observed import Secrets
 from funnel.register.chapters import distributions_of_changes
 from funnel.register.register import Register
 
 
 def predicted_people(
-    register: Register, frequencies: Frequencies, *, robust: bool = False
+    register: Register, frequencies: Frequencies, secrets: Secrets, *, robust: bool = False
 ) -> tuple[Attending, Observed]:
     """Who is expected to have which history, and what they are expected to be.
 
@@ -24,6 +25,8 @@ def predicted_people(
         Before the version.
     frequencies : Frequencies
         Of the version, with noise and with the changes since all versions of the register.
+    secrets : "all" or "current"
+        Of which versions secrets are to be bounded.
     robust : bool
         Whether the bound is to hold under every set of tables that the noise leaves open.
 
@@ -52,7 +55,7 @@ def predicted_people(
     if robust:
         limits = {} if changes is None else limits_of_changes(changes, frequencies)
         limits = {chapter: one for ordinal, one in limits.items() for chapter in register.chapters_of(ordinal)}
-    return who, expected_people(register.past, who, joint, since, limits)
+    return who, expected_people(register.past, who, joint, since, limits, secrets)
 
 
 def limits_of_changes(changes: NoisyMoves, frequencies: Frequencies) -> dict[int, MoveLimits]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Literal
 
 from funnel.errors import LedgerError, OutputError
 from funnel.frequencies import Frequencies
 from funnel.history import Changes, Chapter
 from funnel.history.expected import Expected
+from funnel.history.observed import Secrets
 from funnel.joint import Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
@@ -61,6 +62,8 @@ class EntryTerms:
         Of the release secret.
     observers : tuple of str
         For whom the version is bounded.
+    secrets : "all" or "current"
+        Of which versions secrets are.
     people_counted : int, optional
         Everybody in the version, where the counts of the chapter do not tell.
     expected : Expected, optional
@@ -76,6 +79,7 @@ class EntryTerms:
     key_kinds: tuple[Literal["text", "number"], ...]
     fingerprint: str
     observers: tuple[str, ...]
+    secrets: Secrets
     people_counted: int | None = None
     expected: Expected | None = None
     is_robust: bool = False
@@ -104,7 +108,7 @@ def prepare_entry(
     """
     if any(register.root.glob(f"{COMING}*")):
         raise LedgerError(f"another entry of the register {register.name} waits to be settled; run the release again")
-    working = private_folder(register.root / f"{PREPARING}{secrets.token_hex(6)}")
+    working = private_folder(register.root / f"{PREPARING}{token_hex(6)}")
     try:
         entry = _entry(register, noted, terms, frequencies, working)
         shutil.move(noted.people.checked(), working / PEOPLE)

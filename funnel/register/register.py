@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from filelock import FileLock, Timeout
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
+from funnel.history.observed import Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected
@@ -410,7 +410,7 @@ class Register:
         head : RegisterHead
             From `following`.
         """
-        working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
+        working = private_folder(self.root / f"{PREPARING}{token_hex(6)}")
         try:
             for name, file in files.items():
                 private_folder((working / name).parent)

@@ -16,6 +16,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
+from funnel.history.observed import Secrets
 from funnel.history.unit_rows import counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
@@ -129,7 +130,7 @@ def observe_units(
     return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)), of_last)
 
 
-def expected_units(register: Register, frequencies: Frequencies) -> ExpectedUnits | None:
+def expected_units(register: Register, frequencies: Frequencies, secrets: Secrets) -> ExpectedUnits | None:
     """What noisy tables tell of the units of a version; None where these are counted exactly.
 
     Raises
@@ -142,7 +143,7 @@ def expected_units(register: Register, frequencies: Frequencies) -> ExpectedUnit
     rows = frequencies.rows
     if rows is None:
         return None
-    who, observed = predicted_people(register, frequencies)
+    who, observed = predicted_people(register, frequencies, secrets)
     return ExpectedUnits(who, observed, rows.changes(frequencies.joint), rows.waves)
 
 
@@ -155,6 +156,7 @@ def follow_units(
     *,
     target: Protocol,
     reserve: float,
+    secrets: Secrets,
     expected: ExpectedUnits | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
@@ -192,6 +194,7 @@ def follow_units(
         target=target,
         reserve=reserve,
         read_alone=True,
+        secrets=secrets,
         budget=budget,
         progress=progress,
     )

@@ -38,6 +38,10 @@ DRAWN = (
     "values alone, made without the true number, and is not that number."
 )
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
+_OF_SECRETS = {
+    "all": f"{_EVERYTHING}: of the secret of every version",
+    "current": f"{_EVERYTHING}: of the secret of each as it is when it is published, not of what later ones tell of it",
+}
 
 
 def data_package(
@@ -169,6 +173,7 @@ def _privacy(
     files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
     figures, history = report.figures, report.figures.history
+    secrets = None if history is None or spec.history is None else spec.bounded_secrets
     block = PrivacyBlock(
         guarantee=report.guarantee,
         meaning=meaning_for(parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret),
@@ -191,7 +196,8 @@ def _privacy(
         frequencies=protected_by(protection, files),
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
-        scope=_EVERYTHING if history is not None else scope_alone(spec),
+        secrets=secrets,
+        scope=scope_alone(spec) if secrets is None else _OF_SECRETS[secrets],
     )
     return block.content()
 

@@ -85,7 +85,8 @@ class PrivacyBlock(Document):
     """What a release promises about people: guarantee, level, protocol, how to estimate, over which versions; public.
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
-    ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
+    ones, this one included; ``secrets`` is whether the secrets of all of these are bounded, or the current one of each;
+    null where that is not declared, or others are in each. ``variance_explained`` is null
     where the spec does not ask for it, ``certificate`` where nothing is proven of better protocols.
     """
 
@@ -115,4 +116,5 @@ class PrivacyBlock(Document):
     frequencies: BehindFrequencies
     people: Literal["same", "different"] | None
     versions: int | None = Field(ge=1)
+    secrets: Literal["all", "current"] | None
     scope: str

@@ -96,12 +96,14 @@ class Estimation(Part):
 
 
 class HistoryObserver(Part):
-    """What one observer who keeps all versions can conclude at most; ``bounded`` if the bound is for this one.
+    """What one observer who keeps all versions can conclude at most of the secret of one version.
 
+    ``secret_of`` is the earlier version, None for this one; ``bounded`` if this secret is bounded for the observer.
     ``level`` is over the people who were not moved before, ``level_of_all`` over everybody.
     """
 
     observer: str = Field(min_length=1)
+    secret_of: str | None
     bounded: bool
     level: Level
     level_of_all: Level
@@ -111,7 +113,7 @@ class HistoryObserver(Part):
 class History(Part):
     """What everybody who keeps all versions can conclude; no counts of people or histories.
 
-    ``outside_at_most`` is the most of the observers that the version is bounded for.
+    ``outside_at_most`` is the most of all observers and secrets that are bounded.
     """
 
     versions: int = Field(ge=1)

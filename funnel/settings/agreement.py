@@ -33,6 +33,8 @@ _OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
 _OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
+# Settings of [history] that are about the same people.
+_OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -86,6 +88,12 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
         yield (
             f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
             f"kind for {what}; take robust out"
+        )
+    if spec.is_robust_over_versions and spec.history is not None and spec.history.secrets == "all":
+        yield (
+            '[history] secrets = "all" bounds what later versions tell of the secret of an earlier one, which cannot '
+            "be proven yet for all that noise, or a sample, leaves open; write secrets = \"current\", or take out robust "
+            "in [history] and name a guarantee that is not robust"
         )
     if spec.asks_for_movers and (spec.frequencies.kind.is_noisy or spec.unit is not None):
         what = "the rows of a unit" if spec.unit is not None else "frequencies with noise"
@@ -298,7 +306,7 @@ def _history(spec: ReleaseSpec) -> Iterator[str]:
     """Settings about the same people where they are others."""
     if spec.history is None or spec.history.people == "same":
         return
-    for name in ("register", "budget_fraction", "robust", "observers"):
+    for name in _OF_THE_SAME:
         if name in spec.history.model_fields_set:
             yield (
                 f'[history] gives a {name}, which is for people = "same"; take it out, or set people if versions are '
@@ -359,7 +367,8 @@ RULES = (
     Rule(
         (
             *("record_key", "record_secret", "unit", "secret", "publish"),
-            *("[history] people", "[history] robust", "[history] observers", "[frequencies] protection"),
+            *("[history] people", "[history] robust", "[history] observers", "[history] secrets"),
+            "[frequencies] protection",
         ),
         _keys,
     ),
@@ -374,7 +383,7 @@ RULES = (
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),
     Rule(
-        tuple(f"[history] {name}" for name in ("people", "register", "budget_fraction", "robust", "observers")),
+        tuple(f"[history] {name}" for name in ("people", *_OF_THE_SAME)),
         _history,
     ),
     Rule(("[frequencies] protection", *(f"[frequencies] {name}" for name in _PROTECTION_OF)), _protection),

@@ -57,6 +57,10 @@ with warnings.catch_warnings():
             For whom everything that is published about a person is bounded: who knows how common every change is, and
             who knows how common it is among people who changed before and among people who never did. By default both
             where changes are counted without noise, else the first.
+        secrets : "all", "current" or None
+            What is bounded for them: the secrets that a person had in all versions so far, or the secret of each
+            version once it is published, and nothing of what later versions tell of it. By default all, but the
+            current one where ``robust`` is asked for: of all it cannot be had there.
         """
 
         people: Literal["same", "different"]
@@ -65,6 +69,7 @@ with warnings.catch_warnings():
         on_drift: Literal["fail", "continue"] = "continue"
         robust: StrictBool = False
         observers: tuple[Literal["transitions", "mover-stayer"], ...] | None = None
+        secrets: Literal["all", "current"] | None = None
 
         @field_validator("register")
         @classmethod

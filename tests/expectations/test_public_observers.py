@@ -40,7 +40,8 @@ def told(history: FoundHistory, budget: float) -> dict[str, Any]:
 
 def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) -> list[str]:
     exact = [
-        OfObserver(one.observer, one.bounded, one.level, one.of_all, one.outside / ROWS) for one in history.observers
+        OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside / ROWS)
+        for one in history.observers
     ]
     alone = SimpleNamespace(share=history.share_alone, entropy=history.entropy)
     public = SimpleNamespace(rows=ROWS)
@@ -56,8 +57,8 @@ def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) ->
 def test_figures_of_observers_are_those_that_the_gate_computes(
     level: float | None, moved: float | None, budget: float
 ) -> None:
-    bounded = FoundObserver("transitions", True, min(budget, 0.4), 120, 110, moved)
-    other = FoundObserver("mover-stayer", False, level, 137, 900, moved)
+    bounded = FoundObserver("transitions", None, True, min(budget, 0.4), 120, 110, moved)
+    other = FoundObserver("mover-stayer", None, False, level, 137, 900, moved)
     history = found(bounded, other)
     stated = told(history, budget)
     assert failures(stated, history, budget) == []
@@ -81,7 +82,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_another_figure_of_an_observer_is_noticed(name: str) -> None:
     history = found(
-        FoundObserver("transitions", True, 0.4, 120, 110, 0.6), FoundObserver("mover-stayer", False, 0.8, 137, 900, 0.9)
+        FoundObserver("transitions", None, True, 0.4, 120, 110, 0.6),
+        FoundObserver("mover-stayer", None, False, 0.8, 137, 900, 0.9),
     )
     stated = told(history, 0.5)
     assert failures(stated, history, 0.5) == []
@@ -92,7 +94,7 @@ def test_another_figure_of_an_observer_is_noticed(name: str) -> None:
 
 
 def test_where_nobody_is_outside_one_step_is_told() -> None:
-    history = found(FoundObserver("transitions", True, 0.4, 0, 0, None))
+    history = found(FoundObserver("transitions", None, True, 0.4, 0, 0, None))
     stated = told(history, 0.5)
     assert stated["observers"][0]["outside_at_most"] == STEP
     moved = found(replace(history.observers[0], moved=1, outside=1, moved_level=0.5000001))

@@ -62,6 +62,7 @@ def _observer(
     )
     return HistoryObserver(
         observer=found.observer,
+        secret_of=found.secret_of,
         bounded=found.bounded,
         level=level,
         level_of_all=of_all,

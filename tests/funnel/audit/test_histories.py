@@ -169,13 +169,25 @@ def asked_for(*observers: str) -> Callable[[Evidence], Evidence]:
     return changed
 
 
+def of_secrets(asked: str) -> Callable[[Evidence], Evidence]:
+    """Evidence whose spec asks for the secrets of other versions."""
+
+    def changed(evidence: Evidence) -> Evidence:
+        assert evidence.spec.history is not None
+        history = evidence.spec.history.model_copy(update={"secrets": asked})
+        return replace(evidence, spec=evidence.spec.model_copy(update={"history": history}))
+
+    return changed
+
+
 STATED = {
     "level for an observer": (first_observer(level=0.1), "the level for transitions"),
     "people moved for an observer": (first_observer(moved=1), "moved for transitions"),
     "people outside for an observer": (first_observer(outside=1), "outside for transitions"),
     "level of the moved for an observer": (first_observer(moved_level=7.5), "the level of the moved for transitions"),
-    "whom it is bounded for": (first_observer(bounded=False), "other observers were stated"),
-    "no observers": (other("findings", observers=()), "other observers were stated"),
+    "whom it is bounded for": (first_observer(bounded=False), "other observers and secrets were stated"),
+    "secrets of the spec": (of_secrets("current"), "and the spec asks for current"),
+    "no observers": (other("findings", observers=()), "other observers and secrets were stated"),
     "observers of the spec": (asked_for("mover-stayer"), "and the spec asks for mover-stayer"),
     "level of the record": (other("record", level=0.1), "another one was stated"),
     "level of the findings": (other("findings", level=0.1), "another one was stated"),

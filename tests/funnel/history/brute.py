@@ -74,22 +74,25 @@ class Observer:
         allowed = {cell: p for cell, p in self.law(version).items() if cell[0] in known}
         return {cell: p / sum(allowed.values()) for cell, p in allowed.items()}
 
-    def before(self, history: list[tuple[int, dict[int, Fraction]]], version: int) -> Law:
+    def before(self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None) -> Law:
         """P(s, x | h) before a version: histories as (version, probability of what was published by input).
 
-        Sums over every trajectory through the cells of all versions of the history.
+        Sums over every trajectory through the cells of all versions of the history; s is the secret at the end of it,
+        or in the version of the history with the place ``secret_of``.
         """
-        if not history:
-            return self.law(version)
-        paths: list[tuple[Cell, Fraction]] = [(cell, p) for cell, p in self.law(history[0][0]).items()]
+        paths = [((cell,), p) for cell, p in self.law(history[0][0] if history else version).items()]
         for place, (number, given) in enumerate(history):
-            told = [(cell, p * given.get(cell[1], Fraction(0))) for cell, p in paths]
+            told = [(path, p * given.get(path[-1][1], Fraction(0))) for path, p in paths]
             following = history[place + 1][0] if place + 1 < len(history) else version
             paths = [
-                (after, p * q) for cell, p in told if p for after, q in self.change(number, following, cell).items()
+                ((*path, after), p * q)
+                for path, p in told
+                if p
+                for after, q in self.change(number, following, path[-1]).items()
             ]
         total: Law = {}
-        for cell, p in paths:
+        for path, p in paths:
+            cell = path[-1 if secret_of is None else secret_of][0], path[-1][1]
             total[cell] = total.get(cell, Fraction(0)) + p
         mass = sum(total.values())
         return {cell: p / mass for cell, p in total.items()}

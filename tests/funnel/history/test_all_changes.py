@@ -16,7 +16,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
 from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import allowed_by, require_posterior
-from funnel.history.following import cone_over
+from funnel.history.beliefs import cone_over
 from funnel.joint import FloatArray, Joint
 from funnel.register.truth import reader
 from funnel.solver.optimum import optimal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,13 @@ def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> flo
         for x in range(a):
             equal.append(np.isin(number.ravel(), number[k, :, x]).astype(float))
             wanted.append(1.0)
-        prior = standing.priors[standing.prior_of[k]] / standing.priors[standing.prior_of[k]].sum()
-        for y in range(a):
-            for s in range(c):
-                for sign in (1, -1):
-                    row = np.zeros((h, a, a))
-                    row[k, y] = sign * (laws[k, s] - most**sign * prior[s] * laws[k].sum(axis=0))
-                    below.append(row.ravel())
+    # Every history was in the version before, and has its secret then and its secret now.
+    for one in standing.everybody:
+        for k, y, s, sign in product(range(h), range(a), range(c), (1, -1)):
+            law, prior = one.laws.values[k], one.priors[one.prior_of[k]] / one.priors[one.prior_of[k]].sum()
+            row = np.zeros((h, a, a))
+            row[k, y] = sign * (law[s] - most**sign * prior[s] * law.sum(axis=0))
+            below.append(row.ravel())
     for y in range(a):
         row = np.zeros((h, a, a))
         row[:, y] = share * p

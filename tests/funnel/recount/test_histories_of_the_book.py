@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -14,10 +14,10 @@ import funnel
 from funnel.errors import DataError
 from funnel.history import Changes, Past
 from funnel.recount.chapters import Chapter, Rows, State, Tree
-from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history, level_above, sides_of
+from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, level_above, sides_of
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, told_apart
-from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
-from funnel.recount.promise import read_promise
+from funnel.recount.path_laws import ExactDistributions, PathDistributions
+from funnel.recount.promise import Promise, read_promise
 from tests.funnel.recount.test_histories import COMING, LEAVING
 from tests.plain_registers import Wave, waves
 from tests.sabotage.patching import Patch, patched
@@ -108,7 +108,8 @@ class Found:
     used_up: int
 
 
-def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[Found]:
+def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[dict[str | None, Found]]:
+    """By version: what is found of the secret of each version so far; None is for its own."""
     tree = tree_of(book.past)
     if observer == MOVER_STAYER:
         tree = told_apart(tree.chapters)
@@ -122,27 +123,43 @@ def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[Found]:
         people: dict[int, int] = {}
         for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):
             people[node] = people.get(node, 0) + records
-        findings: dict[int, HistoryFinding] = {}
+        by_secret: dict[int | None, dict[int, HistoryFinding]] = {of: {} for of in (None, *range(chapter.ordinal))}
         for law in laws:
-            rows, shares = chapter.channels[chapter.followed[law.node]], chapter.shares(law.earlier)
+            begun = chapter.ordinal if law.secret_of is None else law.secret_of
+            shares = tree.chapters[begun].shares(tree.origin(tree.until(law.node, begun), begun))
+            rows, findings = chapter.channels[chapter.followed[law.node]], by_secret[law.secret_of]
             try:
                 findings[law.node] = judge_history(sides, inner, law, rows, shares)
             except Undecided:
-                cells = exact.law(law.node, chapter.ordinal)
+                cells = exact.law(law.node, chapter.ordinal, law.secret_of)
                 common = math.lcm(*(cell.denominator for cell in cells))
-                whole = HistoryDistribution(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+                whole = replace(law, cells=[int(cell * common) for cell in cells], excess=0)
                 findings[law.node] = judge_history(sides, inner, whole, rows, shares)
-        inside = [one for one in findings.values() if not one.moved]
         results.append(
-            Found(
-                level=max((level_above(promise, sides, one.worst) for one in inside), default=0.0),
-                moved=sum(people[node] for node, one in findings.items() if one.moved),
-                outside=sum(people[node] for node, one in findings.items() if one.moved and one.outside),
-                broken=sum(not one.holds for one in findings.values()),
-                used_up=sum(not one.reserved for one in findings.values()),
-            )
+            {
+                None if of is None else tree.chapters[of].name: _found(promise, sides, findings, people)
+                for of, findings in by_secret.items()
+            }
         )
     return results
+
+
+def all_in(book: funnel.History, observer: str = TRANSITIONS) -> list[Found]:
+    """The same in one list."""
+    return [found for of_version in found_in(book, observer) for found in of_version.values()]
+
+
+def _found(
+    promise: Promise, sides: Sequence[Side], findings: Mapping[int, HistoryFinding], people: Mapping[int, int]
+) -> Found:
+    inside = [one for one in findings.values() if not one.moved]
+    return Found(
+        level=max((level_above(promise, sides, one.worst) for one in inside), default=0.0),
+        moved=sum(people[node] for node, one in findings.items() if one.moved),
+        outside=sum(people[node] for node, one in findings.items() if one.moved and one.outside),
+        broken=sum(not one.holds for one in findings.values()),
+        used_up=sum(not one.reserved for one in findings.values()),
+    )
 
 
 @pytest.mark.parametrize("people", [CHANGING, COMING, LEAVING, GONE], ids=["changing", "coming", "leaving", "gone"])
@@ -152,21 +169,23 @@ def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[Found]:
 )
 def test_the_book_is_believed(guarantee: str, reserve: float, people: list[Wave]) -> None:
     book = published(guarantee, people, reserve)
-    for place, observer in enumerate(BOTH):
-        for step, found in zip(book.steps, found_in(book, observer), strict=True):
-            told = step.by_observer[place]
-            assert told.observer == observer
-            assert found.level == pytest.approx(told.level, abs=1e-9)
-            assert (found.moved, found.outside) == (told.moved, told.outside)
-            assert not found.broken
-            assert not found.used_up
+    for observer in BOTH:
+        for step, of_version in zip(book.steps, found_in(book, observer), strict=True):
+            told_of = {one.secret_of: one for one in step.by_observer if one.observer == observer}
+            assert list(told_of) == list(of_version)
+            for of, found in of_version.items():
+                told = told_of[of]
+                assert found.level == pytest.approx(told.level, abs=1e-9)
+                assert (found.moved, found.outside) == (told.moved, told.outside)
+                assert not found.broken
+                assert not found.used_up
 
 
 LINES = {
     "answers forgotten": (
         "funnel.history.distributions",
-        "values = laws.values[places] * rows[:, None, :]",
-        "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
+        "values = (by_cell * rows[:, None, None, :])",
+        "values = (by_cell * np.ones_like(rows)[:, None, None, :])",
         CHANGING,
     ),
     "changes the other way round": (
@@ -183,8 +202,8 @@ LINES = {
     ),
     "nothing for what nobody in both had": (
         "funnel.history.distributions",
-        "return np.asarray(following + unseen[:, None] * self._otherwise)",
-        "return np.asarray(following + 0 * unseen[:, None] * self._otherwise)",
+        "+ unseen[:, None] * self._otherwise",
+        "+ 0 * unseen[:, None] * self._otherwise",
         GONE,
     ),
     "prior of all people": (
@@ -202,13 +221,15 @@ LINES = {
 }
 
 
-def is_noticed(book: funnel.History, place: int, observer: str) -> bool:
+def is_noticed(book: funnel.History, observer: str) -> bool:
     """Whether the recount finds a history that breaks the bound, or other figures than the book has."""
-    for step, found in zip(book.steps, found_in(book, observer), strict=True):
-        told = step.by_observer[place]
-        same = (told.moved, told.outside) == (found.moved, found.outside) and abs(told.level - found.level) <= 1e-7
-        if found.broken or not same:
-            return True
+    for step, of_version in zip(book.steps, found_in(book, observer), strict=True):
+        for told in step.by_observer:
+            if told.observer == observer:
+                found = of_version[told.secret_of]
+                same = (told.moved, told.outside) == (found.moved, found.outside)
+                if found.broken or not same or abs(told.level - found.level) > 1e-7:
+                    return True
     return False
 
 
@@ -221,7 +242,7 @@ def test_a_changed_line_of_the_book_is_noticed(name: str) -> None:
         except DataError:
             # What the other observer concludes is computed as well, and wrong beliefs can rule out what was drawn.
             return
-    assert any(found.broken for found in found_in(book))
+    assert any(found.broken for found in all_in(book))
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -234,20 +255,20 @@ def test_a_changed_line_is_noticed_where_both_observers_are_bounded(name: str) -
         except DataError:
             # Beliefs of the second observer that are wrong can rule out what was drawn.
             return
-    assert any(is_noticed(book, place, observer) for place, observer in enumerate(BOTH))
+    assert any(is_noticed(book, observer) for observer in BOTH)
 
 
 def test_a_bound_for_one_observer_is_none_for_the_other() -> None:
     waves_ = waves(2_000, 3, seed=4, moving=0.1)
     alone = published("lip:0.5", waves_, observers=[TRANSITIONS])
-    assert not any(found.broken for found in found_in(alone))
-    assert any(found.broken for found in found_in(alone, MOVER_STAYER))
+    assert not any(found.broken for found in all_in(alone))
+    assert any(found.broken for found in all_in(alone, MOVER_STAYER))
 
 
 def test_a_reserve_that_is_used_up_is_noticed() -> None:
     old = "declared.with_budget(declared.budget * reserve * (1 - _INSIDE))"
     with patched(Patch("funnel.history.following", old, old.replace("* reserve * ", "* "))):
-        found = found_in(published("lip:0.5", CHANGING, reserve=0.8))
+        found = all_in(published("lip:0.5", CHANGING, reserve=0.8))
     assert any(one.used_up for one in found)
     assert not any(one.broken for one in found)
 
@@ -255,12 +276,12 @@ def test_a_reserve_that_is_used_up_is_noticed() -> None:
 def test_the_reserve_is_kept_for_both_observers() -> None:
     # The first observer's reserve is kept, and the other one's is used up.
     alone = published("lip:0.5", waves(2_000, 3, seed=4, moving=0.1), reserve=0.9, observers=[TRANSITIONS])
-    assert not any(one.used_up for one in found_in(alone))
-    assert any(one.used_up or one.broken for one in found_in(alone, MOVER_STAYER))
+    assert not any(one.used_up for one in all_in(alone))
+    assert any(one.used_up or one.broken for one in all_in(alone, MOVER_STAYER))
 
 
 def test_people_who_are_moved_are_counted_and_not_their_histories() -> None:
     old = "observed.people(people[these].sum())"
     with patched(Patch("funnel.history.reached", old, "int(these.sum())")):
         book = published("lip:0.1", CHANGING)
-    assert [one.moved for one in found_in(book)] != [step.by_observer[0].moved for step in book.steps]
+    assert [one[None].moved for one in found_in(book)] != [step.by_observer[0].moved for step in book.steps]

@@ -55,8 +55,8 @@ FOUND = FoundHistory(
     bound=0.7876543,
     entropy=0.8765432,
     observers=(
-        FoundObserver("transitions", True, 0.41234567, 120, 110, 0.71234567),
-        FoundObserver("mover-stayer", True, 0.49876543, 137, 133, None),
+        FoundObserver("transitions", None, True, 0.41234567, 120, 110, 0.71234567),
+        FoundObserver("mover-stayer", None, True, 0.49876543, 137, 133, None),
     ),
 )
 WAVES = waves(8, 3, 70)
@@ -136,7 +136,7 @@ def test_no_count_of_people_or_histories_is_public(same: ReportContent, read_pag
         assert exact not in page
     history = json.loads(told)["figures"]["history"]
     assert set(history) == {"versions", "share_alone", "outside_at_most", "observers"}
-    names = {"observer", "bounded", "level", "level_of_all", "outside_at_most"}
+    names = {"observer", "secret_of", "bounded", "level", "level_of_all", "outside_at_most"}
     assert [set(one) for one in history["observers"]] == [names] * 2
 
 
@@ -153,15 +153,15 @@ def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: Re
     )
     assert first.outside_at_most == pytest.approx(math.ceil(110 / JOINT.n / step) * step)
     text = public_text(same, read_page)
-    assert "how common every change is yes 0.5 0.75 at most 0.9 %" in text
-    assert "among people who never did yes 0.5 infinite at most 1.1 %" in text
+    assert "how common every change is this version yes 0.5 0.75 at most 0.9 %" in text
+    assert "among people who never did this version yes 0.5 infinite at most 1.1 %" in text
     assert "proves nothing for that observer" not in text
     # Who is left out is told of as such, with a level beyond the bound; who is outside then was not moved.
-    left_out = FoundObserver("mover-stayer", False, 0.81234567, 137, 900, 0.9)
+    left_out = FoundObserver("mover-stayer", None, False, 0.81234567, 137, 900, 0.9)
     content = audited_again(same, history=replace(FOUND, observers=(FOUND.observers[0], left_out)))
     text = public_text(content, read_page)
     outside = number_texts.percent_at_most(public_report(content).figures.history.observers[1].outside_at_most)
-    assert f"among people who never did no 0.85 0.9 at most {' '.join(outside.split())}" in text
+    assert f"among people who never did this version no 0.85 0.9 at most {' '.join(outside.split())}" in text
     assert "at most 0.9 % of the people beyond the bound before" in text
     # Nothing is known of the second one: that is told too.
     alone = audited_again(same, history=replace(FOUND, observers=FOUND.observers[:1]))
