@@ -371,7 +371,9 @@ class FinishedFolder:
                 one.secret_of,
                 one.bounded,
                 one.level,
-                None if one.moved and one.moved_level is None else max(one.level or 0.0, one.moved_level or 0.0),
+                None
+                if one.level is None or (one.moved and one.moved_level is None)
+                else max(one.level, one.moved_level or 0.0),
                 one.outside / people,
             )
             for one in found.observers

@@ -131,8 +131,8 @@ def _complaints(
     place = found.entries.index(entry)
     for said in observer_complaints(found.entries[: place + 1], None if settings is None else settings.observers):
         yield f"its entry {said}"
-    asked = None if robust is None else robust.secrets
-    for said in secret_complaints(entry, asked, robust is not None and robust.robust):
+    asked = None if settings is None else settings.secrets
+    for said in secret_complaints(entry, asked, evidence.spec.is_robust_over_versions):
         yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.guarantees.base import PosteriorGuarantee
+from funnel.history.allowed import Kept, nominal_of
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
 from funnel.joint import FloatArray, IntArray
@@ -38,7 +38,7 @@ class Beliefs:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, standing: Standing, inner: PosteriorGuarantee) -> Beliefs:
+    def of(cls, standing: Standing, inner: Kept) -> Beliefs:
         """Those of all observers and secrets that are bounded, under a guarantee."""
         every = standing.everybody
         sizes = tuple(one.laws.values.shape[1] for one in every)
@@ -63,10 +63,10 @@ class Beliefs:
         return cls(laws, np.asarray(cone_of.reshape(-1), dtype=np.int64), tuple(cones), sizes)
 
 
-def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
+def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
-    rows = inner.posterior_cone(prior[seen] / prior.sum())
+    rows = nominal_of(inner).posterior_cone(prior[seen] / prior.sum())
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone

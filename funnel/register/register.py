@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -18,7 +19,6 @@ from filelock import FileLock, Timeout
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
-from funnel.history.observed import Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected

@@ -92,7 +92,7 @@ def _keys(spec: ReleaseSpec) -> Iterator[str]:
     if spec.is_robust_over_versions and spec.history is not None and spec.history.secrets == "all":
         yield (
             '[history] secrets = "all" bounds what later versions tell of the secret of an earlier one, which cannot '
-            "be proven yet for all that noise, or a sample, leaves open; write secrets = \"current\", or take out robust "
+            'be proven yet for all that noise, or a sample, leaves open; write secrets = "current", or take out robust '
             "in [history] and name a guarantee that is not robust"
         )
     if spec.asks_for_movers and (spec.frequencies.kind.is_noisy or spec.unit is not None):

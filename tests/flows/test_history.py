@@ -249,7 +249,9 @@ def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(
         told = run(spec)
     found = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).history
     assert found is not None
-    assert [one.observer for one in found.observers] == ["transitions", "mover-stayer"]
+    secrets = [None, "panel/1.0.0", "panel/1.1.0"]
+    stated = [(one.observer, one.secret_of, one.bounded) for one in found.observers]
+    assert stated == [(name, of, True) for name in ("transitions", "mover-stayer") for of in secrets]
     assert found.level == max(one.level for one in found.observers)
     assert found.moved == max(one.moved for one in found.observers)
     page = (ReleaseFolder(Path(told["folder"])).internal_report).read_text()
@@ -262,20 +264,42 @@ def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(
     folder = ReleaseFolder(Path(told["folder"]))
     found = FindingsDocument.read(folder.findings).history
     public = json.loads(folder.numbers.read_bytes())["figures"]["history"]["observers"]
+    secrets.append("panel/1.2.0")
     for stated in ([asdict(one) for one in found.observers], public):
-        assert [(one["observer"], one["bounded"]) for one in stated] == [("transitions", True), ("mover-stayer", False)]
-    assert found.observers[1].outside > found.observers[1].moved
-    assert public[1]["outside_at_most"] >= found.observers[1].outside / told["rows"] > public[0]["outside_at_most"]
-    level = found.observers[1].level
-    assert public[1]["level"] == "infinite" if level is None else public[1]["level"] >= level > public[0]["level"]
+        assert [(one["observer"], one["secret_of"], one["bounded"]) for one in stated] == [
+            (name, of, name == "transitions") for name in ("transitions", "mover-stayer") for of in secrets
+        ]
+    left_out, of_public = found.observers[len(secrets)], public[len(secrets)]
+    assert left_out.outside > left_out.moved
+    assert of_public["outside_at_most"] >= left_out.outside / told["rows"] > public[0]["outside_at_most"]
+    level = left_out.level
+    assert of_public["level"] == "infinite" if level is None else of_public["level"] >= level > public[0]["level"]
     assert [len(entry.observers) for entry in register(alone).entries] == [2, 2, 2, 1]
     assert register(alone).observers(None) == ("transitions", "mover-stayer")
+    assert histories_check(told).state is State.PASSED
+
+
+def test_only_the_current_secret_is_bounded_where_the_spec_says_so(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC + 'secrets = "current"\n')
+    for year in WAVES[:2]:
+        put(tmp_path, year)
+        told = run(spec)
+    folder = ReleaseFolder(Path(told["folder"]))
+    found = FindingsDocument.read(folder.findings).history
+    assert found is not None
+    assert {one.secret_of for one in found.observers if one.bounded} == {None}
+    assert {one.secret_of for one in found.observers if not one.bounded} == {"panel/1.0.0"}
+    privacy = json.loads(folder.package.read_bytes())["funnel:privacy"]
+    assert privacy["secrets"] == "current"
+    assert "as it is when it is published" in privacy["scope"]
+    assert "as it is when a version is published" in " ".join(folder.report.read_text().split())
     assert histories_check(told).state is State.PASSED
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
+        ('robust = true\nsecrets = "all"\n[frequencies]\nprotection = "noise"\n', 'write secrets = "current"'),
         ('observers = ["mover-stayer"]\n', "must list"),
         ('observers = ["transitions", "transitions"]\n', "must list"),
         ('observers = ["transitions", "mover-stayer"]\n[frequencies]\nprotection = "noise"\n', "with noise"),
@@ -284,7 +308,7 @@ def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(
 )
 def test_observers_for_whom_nothing_can_be_proven_are_refused(tmp_path: Path, settings: str, why: str) -> None:
     text = SPEC + settings
-    if why == "with noise":
+    if 'protection = "noise"' in settings:
         text = text.replace('frequencies.protection = "none"\n', "")
     if why == "rows of a unit":
         text = text.replace('record_key = ["id"]', 'unit = ["id"]')
