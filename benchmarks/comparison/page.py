@@ -268,8 +268,8 @@ def _section(rows: list[Row], findings: str) -> list[str]:
     seconds = last.get("seconds of everything", math.nan)
     return [
         *lines,
-        f"Versions: {versions}. All of it took about {seconds / 60:.1f} minutes of processor time (rows kept from several "
-        "runs).",
+        f"Versions: {versions}. All of it took about {seconds / 60:.1f} minutes of processor time (rows kept "
+        "from several runs).",
         "",
     ]
 
