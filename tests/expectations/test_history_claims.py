@@ -185,8 +185,8 @@ def test_another_figure_of_an_observer_is_told(made: Made) -> None:
         ({"moved": first["moved"] + 1}, "are moved for transitions"),
         ({"outside": first["outside"] + 1}, "are outside for transitions"),
         ({"moved_level": 9.0}, "the level of the moved for transitions"),
-        ({"observer": "stayers"}, "other observers were stated"),
-        ({"bounded": False}, "other observers were stated"),
+        ({"observer": "stayers"}, "other observers and secrets were stated"),
+        ({"bounded": False}, "other observers and secrets were stated"),
     ):
         evidence = replace(made.evidence, stated={**stated, "observers": [{**first, **change}, *others]})
         assert complaint in failures(evidence)["findings"]

@@ -63,7 +63,8 @@ def test_three_waves_are_right_on_average_and_pass_their_audits(tmp_path: Path, 
     for place, folder in enumerate(folders):
         unchanged = PublicReport.read(folder.numbers).unchanged
         assert unchanged is not None
-        assert unchanged.share > 0.7
+        # The secret of every version is bounded, which costs some of what the newest alone would leave as it is.
+        assert unchanged.share > 0.6
         text = folder.readme.read_text(encoding="utf-8")
         assert ("to within a record each" in text) is (place > 0)
         assert "`means`" not in text

@@ -189,7 +189,7 @@ def begun(brute: Brute, number: int, before: Expected | None = None) -> tuple[At
     attending = before.attending(tree, arrived, sum(brute.chapters[number].counts))
     for chapter, laws in PathDistributions(tree).versions():
         for law in laws:
-            if chapter.ordinal == number:
+            if chapter.ordinal == number and law.secret_of is None:
                 attending.add(law, chapter)
     return attending, before, brute.chapters[number]
 

@@ -265,10 +265,10 @@ def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: 
     assert "89 different channels" in text
     assert "137 people were moved" in text
     # Both observers, and a level without limit.
-    assert "transitions how common every change is yes 0.412346 120 of" in text
+    assert "transitions how common every change is this version yes 0.412346 120 of" in text
     assert (
-        "mover-stayer besides, how common it is among people who ever changed, and among people who never did yes"
-        in text
+        "mover-stayer besides, how common it is among people who ever changed, and among people who never did "
+        "this version yes" in text
     )
     assert "0.498765 137 of" in text
     assert "133 ∞" in text
