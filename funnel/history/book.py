@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
@@ -79,7 +80,8 @@ class History:
         names those that it is for.
     secrets : "all" or "current"
         What is bounded for them: the secrets that a person had in all versions so far (METHOD section 13), or the
-        secret of each version once it is published, and nothing of what later versions tell of it.
+        secret of each version once it is published, and nothing of what later versions tell of it. By default all,
+        and under a robust guarantee the current ones, which are all that it can be kept for.
 
     Attributes
     ----------
@@ -110,16 +112,22 @@ class History:
         budget_fraction: float = 1.0,
         read_alone: bool = False,
         observers: Sequence[str] | None = None,
-        secrets: Secrets = "all",
+        secrets: Secrets | None = None,
     ) -> None:
         self.guarantee = require_posterior(guarantee)
         if not 0 < budget_fraction <= 1:
             raise SpecError(f"budget_fraction is a share of the budget above 0 and at most 1, not {budget_fraction!r}")
         self.budget_fraction, self.read_alone = budget_fraction, read_alone
         self.observers = None if observers is None else checked_observers(observers)
-        if secrets not in ("all", "current"):
+        if secrets not in (None, "all", "current"):
             raise SpecError(f'secrets are "all", of every version, or "current", and not {secrets!r}')
-        self.secrets: Secrets = secrets
+        is_robust = isinstance(self.guarantee, RobustRatio)
+        if is_robust and secrets == "all":
+            raise SpecError(
+                f"{self.guarantee} cannot be proven yet for the secrets of earlier versions, under all that a sample "
+                'leaves open; choose secrets="current", or a guarantee that is not robust'
+            )
+        self.secrets: Secrets = secrets or ("current" if is_robust else "all")
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
         self._people = _People()

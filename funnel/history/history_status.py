@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from funnel.errors import DataError
 from funnel.history.allowed import Allowed, lifts_of
 from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, BoolArray, Laws, secrets_of
@@ -108,7 +109,8 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     Raises
     ------
     DataError
-        If changes from the last version of some history are missing.
+        If changes from the last version of some history are missing, or earlier secrets are to be bounded under all
+        that noise, or a sample, leaves open.
 
     Notes
     -----
@@ -125,6 +127,8 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
         for observer in observers_of(past, observed)
         for secret in secrets
     )
+    if possible is not None and any(one.bounded and one.secret_of is not None for one in others):
+        raise DataError("secrets of earlier versions are not bounded under all that noise, or a sample, leaves open")
     return replace(
         first,
         others=tuple(one for one in others if one.bounded),

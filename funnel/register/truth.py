@@ -119,7 +119,7 @@ def reader(past: Past, step: Step, people: Observed) -> Reader:
     """
     guarantee = step.guarantee
     allowed = allowed_by(guarantee)
-    standing = stand(past, people, allowed)
+    standing = stand(past, replace(people, secrets="current"), allowed)
     channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
     level, beyond, outside = 0.0, 0.0, 0
     for place, channel in enumerate(channels.tolist()):

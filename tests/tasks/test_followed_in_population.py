@@ -48,7 +48,7 @@ def test_both_computations_find_the_bound_in_later_versions(
     made: tuple[Path, list[ReleaseFolder]],
 ) -> None:
     for one in made[1]:
-        found = FindingsDocument.read(one.findings).found_history
+        found = FindingsDocument.read(one.findings).history
         assert found is not None
         assert found.share > 0.1
         assert [check for check in recheck(one) if check.failed] == []

@@ -169,7 +169,9 @@ def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: P
     assert (second.observer, second.secret_of) == ("mover-stayer", None)
     assert second.level > GUARANTEE.epsilon
     assert second.outside > second.moved
-    assert found.versions[-1].outside < second.outside
+    first = next(one for one in found.versions[-1].observers if one.secret_of is None)
+    assert (first.observer, first.bounded) == ("transitions", True)
+    assert first.outside < second.outside
     assert list(observer_complaints(found.entries, None))
     assert not list(observer_complaints(found.entries, ["transitions"]))
     # Whatever it was bounded for, who changed is kept: it can be for both from the next version on.
