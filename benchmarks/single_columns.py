@@ -73,7 +73,7 @@ def kept(composition: Composition, knowing: float | None) -> float:
 
 
 def outside(joint: Joint, composition: Composition, budget: float) -> float:
-    """The share of people whose class tells more of the secret than a budget, beside one of their values."""
+    """The share of people whose class tells more of the secret than a budget, given one of their values."""
     people = composition.people
     given = people / people.sum(axis=0)
     known = composition.counts.sum(axis=0)
