@@ -14,7 +14,7 @@ from benchmarks.rows import Row, table
 TABLES = ("adult", "census")
 # Those of an attacker who is not told which record is the target's.
 SEARCHES = ("table", "nearest", "classifier")
-_TEXT = """# Risk and usefulness beside other methods
+_TEXT = """# Risk and usefulness compared with other methods
 
 {intro}
 
