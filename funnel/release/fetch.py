@@ -92,7 +92,7 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
             f"there is no release at {url}; name the URL of a version, or of a series with {LATEST!r} in it"
         )
     local.package.write_bytes(package)
-    documents = {path.name for path in (local.protocol, local.numbers, local.report, local.signature)}
+    documents = {path.name for path in (local.protocol, local.numbers, local.report, local.annex, local.signature)}
     documents |= {
         local.readme.name,
         local.citation.name,

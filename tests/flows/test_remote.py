@@ -101,6 +101,7 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
         "protocol.json",
         "report.json",
         "report.html",
+        "annex.html",
         "datapackage.json",
         "signature.json",
         "README.md",

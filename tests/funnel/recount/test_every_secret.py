@@ -100,9 +100,9 @@ NOTICED = {
         "np.eye(c)[None, ::-1, :, None]",
     ),
     "the entry says that more is bounded": (
-        "funnel.register.register",
-        "                secrets=secrets,",
-        '                secrets="all" if secrets == "current" else "current",',
+        "funnel.register.preparing",
+        "guarantee=chapter.guarantee,",
+        'guarantee=chapter.guarantee, secrets="all" if terms.secrets == "current" else "current",',
     ),
 }
 

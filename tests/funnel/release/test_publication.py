@@ -227,7 +227,7 @@ def whole(series: Series) -> None:
     folder = series.folder(version)
     files = series.record(version).files
     documents = {"protocol.json", "report.json", "report.html", "datapackage.json", "signature.json"}
-    documents |= {"README.md", "CITATION.cff", "dcat.jsonld"}
+    documents |= {"README.md", "CITATION.cff", "dcat.jsonld", "annex.html"}
     public = {"data/records.parquet"} | documents
     tables = {"data/records.csv", "protocol.csv", "estimator.csv"}
     assert set(files) == public | (tables if folder.csv.exists() else set())
