@@ -131,6 +131,8 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
     privacy = package["funnel:privacy"]
     promise, inputs, explained = document.guarantee, document.inputs.columns, document.utility.explained
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
+    # A release has one licence, and one contact at most.
+    given |= {key: given[key][:1] for key in ("licenses", "contributors") if isinstance(given.get(key), list)}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
     texts = columns.texts

@@ -128,3 +128,10 @@ def test_numbers_beyond_all_releases_neither_fail_an_audit_nor_keep_it_busy(
         folder.frequencies.write_bytes(dump(content))
         Forger(folder).sign()
         assert audited(folder) is State.FAILED
+
+
+def test_a_release_has_one_licence(honest: ReleaseFolder, tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path / "1.0.0")
+    shutil.copytree(honest.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    Forger(folder).package(lambda content: content.update(licenses=2 * content["licenses"]))
+    assert audited(folder) is State.FAILED
