@@ -23,7 +23,6 @@ import funnel
 from benchmarks.rows import RESULTS, Row, save
 from funnel import ALIP, LIP, Joint
 from funnel.confidence import confidence_set
-from funnel.measures import robust_lifts
 
 HERE = Path(__file__).parent
 CASES = (
@@ -43,23 +42,19 @@ def population_of(data: Path, secret: str, published: str) -> Joint:
     return Joint.from_table(pq.read_table(data), secret, published)
 
 
-def measured(population: Joint, n: int, seed: int, robust: bool) -> Row:
-    """One sample: the optimum's levels under it and under the population, and what F says about it."""
+def measured(population: Joint, n: int, seed: int) -> Row:
+    """One sample: the optimum's levels under it and under the population, and whether F holds that."""
     counts = np.random.default_rng(seed).multinomial(n, population.p.ravel()).reshape(population.counts.shape)
     sample = Joint.from_counts(counts, population.secret, population.inputs)
     found = funnel.optimal(sample, GUARANTEE, gap=1e-3, time_limit=60.0)
     weights = found.protocol.weights_for(population.inputs)
-    row: Row = {
+    return {
         "sample": GUARANTEE.level_for(sample, weights).value,
         "population": _finite(GUARANTEE.level_for(population, weights).value),
         "upper": _finite(ALIP(math.inf, 1.0).level_for(population, weights).value),
         "doubtful": confidence_set(sample).doubtful,
         "covered": _covered(sample, population),
     }
-    # F sets no bound on what could be said about a secret that was never seen.
-    if robust and counts.any(axis=1).all():
-        row["robust"] = _finite(robust_lifts(sample, found.protocol).level_of(GUARANTEE))
-    return row
 
 
 def _covered(sample: Joint, population: Joint) -> bool:
@@ -75,7 +70,7 @@ def _finite(level: float | None) -> float | None:
     return None if level is None or math.isinf(level) else level
 
 
-def run(data: Path, repeats: int, robust: int, path: Path) -> list[Row]:
+def run(data: Path, repeats: int, path: Path) -> list[Row]:
     """All rows, those that are there already included."""
     rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
     done = {(row["secret"], row["published"], row["n"], row["repeat"]) for row in rows}
@@ -86,7 +81,7 @@ def run(data: Path, repeats: int, robust: int, path: Path) -> list[Row]:
                 if (secret, published, n, repeat) in done:
                     continue
                 seed = zlib.crc32(f"{secret}|{published}|{n}|{repeat}".encode())
-                found = measured(population, n, seed, repeat < robust)
+                found = measured(population, n, seed)
                 rows.append({"secret": secret, "published": published, "n": n, "repeat": repeat, **found})
                 save(rows, path)
     return rows
@@ -99,12 +94,12 @@ def table(rows: Iterable[Row]) -> str:
         "# What a sample hides",
         "",
         "Adult, all 48,842 records, as the population. The optimum for LIP 1 is made from a sample: its level is 1",
-        "there. Levels are in nats, medians over the samples, in brackets the largest; the level over F, the",
-        "confidence set of the sample at α = 0.05, is that of a few of them.",
+        "there. Levels are in nats, medians over the samples, in brackets the largest; F is the confidence set of the",
+        "sample at α = 0.05.",
         "",
         "| secret given published | sample | samples | level in the population | of them above 1 | infinite "
-        "| level over F | F holds the population | F says that it is doubtful |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| F holds the population | F says that it is doubtful |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for secret, published in CASES:
         for n in SIZES:
@@ -112,12 +107,10 @@ def table(rows: Iterable[Row]) -> str:
             if not here:
                 continue
             levels = [math.inf if row["population"] is None else row["population"] for row in here]
-            robust = [math.inf if row["robust"] is None else row["robust"] for row in here if "robust" in row]
             above = sum(level > OUTSIDE for level in levels) / len(here)
             parts.append(
                 f"| {secret} given {published} | {n:,} | {len(here)} | {_nats(median(levels))} ({_nats(max(levels))}) "
                 f"| {above:.0%} | {sum(map(math.isinf, levels)) / len(here):.0%} "
-                f"| {_nats(median(robust)) if robust else '–'} "
                 f"| {sum(row['covered'] for row in here) / len(here):.0%} "
                 f"| {sum(row['doubtful'] for row in here) / len(here):.0%} |"
             )
@@ -132,9 +125,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=HERE.parent / "data" / "adult.parquet", type=Path)
     parser.add_argument("--repeats", default=50, type=int, help="samples of each size")
-    parser.add_argument("--robust", default=5, type=int, help="of these, with the level over F")
     arguments = parser.parse_args()
-    rows = run(arguments.data, arguments.repeats, arguments.robust, RESULTS / "population.json")
+    rows = run(arguments.data, arguments.repeats, RESULTS / "population.json")
     (RESULTS / "population.md").write_text(table(rows))
 
 

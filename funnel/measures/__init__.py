@@ -44,7 +44,6 @@ from funnel.measures.lifts import (
     min_lift,
 )
 from funnel.measures.orders import arimoto_information, sibson_information
-from funnel.measures.robust_lifts import RobustLifts, robust_lifts
 from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import Estimation, Information, Utility, Variance
 
@@ -53,7 +52,6 @@ __all__ = [
     "Counted",
     "Estimation",
     "Information",
-    "RobustLifts",
     "Unchanged",
     "Utility",
     "Variance",
@@ -79,7 +77,6 @@ __all__ = [
     "normalised_mutual_information",
     "posterior",
     "record_output_distribution",
-    "robust_lifts",
     "secret_information",
     "secret_output_distribution",
     "sibson_information",
