@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
 
-from funnel.errors import SolverError
+from funnel.errors import SolverError, Terminated
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.levels import LevelPriced, LevelPricer
 from funnel.solver.lp import MasterProgramme
-from funnel.solver.mixture import PROOF_SHARE, STILL, UNCHANGED, Mixture, MixtureSearch, Trace
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
-from funnel.solver.split import Split
+from funnel.solver.split import Mixture, Split, Trace
 from funnel.solver.threshold_pricing import ThresholdPricer
 
+# The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
+_PROOF_SHARE = 0.9
+# Exchanges of prices in a row that may change neither value nor bound by this share of the gap: what doubles can do.
+_STILL, _UNCHANGED = 60, 1e-3
+# Nats that doubles can keep open in a thin region. A search that does not move with more than this open gave up.
+_DOUBLES = 1e-3
 # Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.
 _LEAST_TARGET = 0.05
 _STARTS = 48
@@ -32,8 +38,11 @@ _WORTHWHILE = 0.02
 _AnyPricer = Pricer | LevelPricer | PartsPricer
 
 
-class ColumnGeneration(MixtureSearch):
-    """Column generation at the prices of the best mixture of the columns so far.
+class ColumnGeneration:
+    """A search for the best mixture of posteriors of one region, with a bound on every mixture.
+
+    For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; whoever bounds the second term has a bound, so
+    the smallest such sum so far is one at any moment. Prices are those of the best mixture of the columns so far.
 
     Parameters
     ----------
@@ -45,7 +54,12 @@ class ColumnGeneration(MixtureSearch):
     """
 
     def __init__(self, region: Region, budget: Budget | None = None, pricer: _AnyPricer | None = None) -> None:
-        super().__init__(region, budget)
+        self.region = region
+        self._budget = Budget.of(budget)
+        # Only where to start looking: the outcome is certified, and the same in every run.
+        self._random = np.random.default_rng(0)
+        self._bound = region.goal.most(region.counts(region.law))
+        self._boxes = 0
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
         # Where a pricer bounds more than there is, prices for bounds are those of a mixture of all that it bounds.
@@ -57,17 +71,22 @@ class ColumnGeneration(MixtureSearch):
         self.prices = np.zeros(region.inputs)
 
     def start_from(self, posteriors: FloatArray) -> None:
-        """Take posteriors as first columns; see `MixtureSearch`."""
+        """Take posteriors (k, a) of the region as first columns, such as those of a protocol that is known to be good.
+
+        If p_X is a mixture of them, nothing found later is worse than that mixture.
+        """
         for posterior, gain in zip(posteriors, self.region.gains(posteriors), strict=True):
             self._take(posterior, float(gain))
 
     def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
-        """Add columns until the bound is near enough; see `MixtureSearch`.
+        """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
 
         Parameters
         ----------
         gap : float
+            Requested bound - value, nats.
         trace : callable, optional
+            Told (value, bound) as they improve.
         proving : bool
             False ends it where climbing gains little: the bound is then one that costs nothing, far above.
         """
@@ -85,7 +104,7 @@ class ColumnGeneration(MixtureSearch):
         # Prices at which no posterior has a positive g - λ·v: the first bound costs nothing.
         first = self.region.goal.first_prices(pricer.reach)
         self._prove(float(self.region.counts(self.region.law) @ first), first)
-        target = PROOF_SHARE * gap
+        target = _PROOF_SHARE * gap
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
         centre: FloatArray | None = None
         while True:
@@ -100,11 +119,11 @@ class ColumnGeneration(MixtureSearch):
                 trace(value, self._bound)
             if self._budget.expired:
                 return False
-            moved = value > best + UNCHANGED * gap or self._bound < least - UNCHANGED * gap
+            moved = value > best + _UNCHANGED * gap or self._bound < least - _UNCHANGED * gap
             best, least, still = max(best, value), min(least, self._bound), 0 if moved else still + 1
             near = self._is_near(value, gap)
             # Far from the gap it may take more exchanges before anything moves, one for every input.
-            patience = STILL + (0 if near else self.region.inputs)
+            patience = _STILL + (0 if near else self.region.inputs)
             if still > 2 * patience:
                 return near
             starts = _STARTS if proving else _STARTS_OF_ROUNDS
@@ -134,6 +153,31 @@ class ColumnGeneration(MixtureSearch):
                 if trace is not None:
                     trace(value, self._bound)
                 return self._is_near(value, gap)
+
+    def _to_its_end(self, search: Callable[[], bool]) -> bool:
+        """Whether a search came to its end; not where the budget is spent or the user interrupts."""
+        try:
+            with self._budget.interruptible():
+                return not self._budget.expired and search()
+        except Terminated:
+            # SIGTERM asks for nothing but an end.
+            raise
+        except KeyboardInterrupt:
+            # What was found so far is feasible and its bound true: that is what an interrupt asks for.
+            self._budget.interrupt()
+            return False
+
+    def _prove(self, bound: float, prices: FloatArray) -> bool:
+        """Take a bound that was evaluated at these prices; whether it is the least so far."""
+        size = float(np.abs(prices).max())
+        bound += 2.0**-50 * (self.region.inputs + 8) * (size + 1.0)
+        lower = bound < self._bound
+        self._bound = min(self._bound, bound)
+        return lower
+
+    def _is_near(self, value: float, gap: float) -> bool:
+        """Whether no more than the gap, or than doubles can keep open, is between a value and the bound."""
+        return self._bound - value <= max(gap, _DOUBLES)
 
     def _add(self, pricer: _AnyPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):

@@ -20,10 +20,9 @@ from funnel.solver.cuts import Cuts, Flags
 from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
-from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
-from funnel.solver.split import Split, value_of
+from funnel.solver.split import Split, Trace, value_of
 from funnel.solver.work import Deciding, levels_work
 
 Places = npt.NDArray[np.intp]

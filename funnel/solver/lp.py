@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
@@ -18,10 +17,6 @@ _TOLERANCE = 1e-9
 _PROGRAMME, _ITERATION, _ENTRY = 20 * CALL, 3 * CALL, 2.0
 # The same for sparse programmes, where an iteration touches rows, columns and entries.
 _SPARSE_PROGRAMME, _SPARSE_ENTRY = 400 * CALL, 1.0
-# The same where p_X need not be met: of an iteration, by its columns and rows, and of a new column.
-_BY_COLUMN, _BY_ROW, _BY_NEW = 14.0, 20.0, 100_000.0
-# The number of the primal simplex method.
-_PRIMAL = 4
 # Iterations that the solver can count.
 _MOST = 1e9
 
@@ -42,8 +37,8 @@ def quiet_solver() -> highspy.Highs:
     return solver
 
 
-class _MixtureProgramme:
-    """Columns v_i with their g_i, of which mixtures Σ α_i v_i are to be p_X; more are added as they are found.
+class MasterProgramme:
+    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0; more columns v_i with their g_i are added as they are found.
 
     Parameters
     ----------
@@ -56,6 +51,8 @@ class _MixtureProgramme:
     def __init__(self, law: FloatArray, budget: Budget) -> None:
         self._law, self._budget, self._solver = law, budget, quiet_solver()
         self._columns: list[FloatArray] = []
+        self._gains: list[float] = []
+        self._entries = 0
         # Rows are divided by p_x, so that the solver's tolerances are relative for rare inputs too.
         for _ in law:
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -63,36 +60,13 @@ class _MixtureProgramme:
     def __len__(self) -> int:
         return len(self._columns)
 
-    def _take(self, posterior: FloatArray, used: npt.NDArray[np.int32], gain: float) -> None:
-        """A further column (a,), by its places that are used."""
-        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
-        self._columns.append(posterior)
-
-    def _run(self) -> int:
-        """Solve it from where it is; how many iterations that took."""
-        self._solver.run()
-        return max(0, int(self._solver.getInfo().simplex_iteration_count))
-
-    def _solution(self) -> tuple[FloatArray, FloatArray]:
-        """Amounts of all columns of the solver, and prices λ, shape (a,)."""
-        solution = self._solver.getSolution()
-        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
-
-
-class MasterProgramme(_MixtureProgramme):
-    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0."""
-
-    def __init__(self, law: FloatArray, budget: Budget) -> None:
-        super().__init__(law, budget)
-        self._gains: list[float] = []
-        self._entries = 0
-
     def add(self, posterior: FloatArray, gain: float) -> None:
         """A further column v (a,) with its g."""
         used = np.flatnonzero(posterior).astype(np.int32)
-        self._take(posterior, used, gain)
+        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
         self._entries += len(used)
         self._budget.spend(4 * CALL)
+        self._columns.append(posterior)
         self._gains.append(gain)
 
     @property
@@ -125,9 +99,9 @@ class MasterProgramme(_MixtureProgramme):
         for tolerance in (_TOLERANCE, 1e-7, 1e-6):
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
             self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
-            iterations = self._run()
-            self._budget.spend(_PROGRAMME + _ENTRY * self._entries)
-            self._budget.spend(iterations * each)
+            self._solver.run()
+            iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+            self._budget.spend(_PROGRAMME + _ENTRY * self._entries + iterations * each)
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kIterationLimit:
                 # What is left is less than an iteration.
@@ -138,78 +112,8 @@ class MasterProgramme(_MixtureProgramme):
             self._solver.clearSolver()
         else:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
-        return self._solution()
-
-
-class PenalisedProgramme(_MixtureProgramme):
-    """The same over mixtures that need not be p_X: what is missing or too much of an input has a price.
-
-    So prices stay within a distance of those that they are thought to be, and columns are of use before they add up to
-    p_X.
-
-    Attributes
-    ----------
-    value : float
-        What the last mixture is worth, with what is missing or too much at its price.
-    """
-
-    def __init__(self, law: FloatArray, budget: Budget) -> None:
-        super().__init__(law, budget)
-        # Columns and costs change, so the last mixture stays one.
-        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
-        a = len(law)
-        places = np.arange(a, dtype=np.int32)
-        for sign in (1.0, -1.0):
-            none, most = np.zeros(a), np.full(a, _INFINITY)
-            self._solver.addCols(a, none, none, most, a, places, places, np.full(a, sign))
-        self._known: set[bytes] = set()
-        self.value = -np.inf
-
-    def think(self, prices: FloatArray, off: float) -> None:
-        """What is missing costs that much less than these prices, and what is too much that much more."""
-        costs = np.concatenate([-(prices - off) * self._law, (prices + off) * self._law])
-        self._solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
-
-    def add(self, posteriors: FloatArray, gains: FloatArray) -> npt.NDArray[np.intp]:
-        """Further columns (k, a) with their g (k,); the places of those that are new."""
-        new = []
-        for place, (posterior, gain) in enumerate(zip(posteriors, gains, strict=True)):
-            used = np.flatnonzero(posterior).astype(np.int32)
-            key = used.tobytes() + np.round(posterior[used], 9).tobytes()
-            if key not in self._known:
-                self._known.add(key)
-                self._take(posterior, used, gain)
-                new.append(place)
-        self._budget.spend(_BY_NEW * len(new))
-        return np.array(new, dtype=np.intp)
-
-    def posteriors(self, places: npt.NDArray[np.intp]) -> FloatArray:
-        """The columns at these places (k,), as (k, a)."""
-        return np.array([self._columns[place] for place in places]).reshape(len(places), len(self._law))
-
-    def solve(self) -> tuple[FloatArray, FloatArray, float]:
-        """Masses α, prices λ, and how much of p_X is missing or too much.
-
-        Raises
-        ------
-        SolverError
-            If the solver fails.
-        """
-        iterations = 0
-        for _ in range(2):
-            iterations += self._run()
-            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                break
-            # Once more without the basis there was.
-            self._solver.clearSolver()
-        a = len(self._law)
-        self._budget.spend(_PROGRAMME + iterations * (_ITERATION + _BY_COLUMN * len(self) + _BY_ROW * a))
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"the linear programme over {len(self)} columns and what is missing failed")
-        amounts, prices = self._solution()
-        wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
-        self.value = -float(self._solver.getInfo().objective_function_value)
-        return amounts[2 * a :], prices, wrong
+        solution = self._solver.getSolution()
+        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
 
 
 class Prices(NamedTuple):

@@ -10,17 +10,15 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.central import central_mixture
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.input_groups import GroupedBound
-from funnel.solver.mixture import Mixture, MixtureSearch, Trace
 from funnel.solver.problem import Problem
-from funnel.solver.split import Split, best_split
+from funnel.solver.split import Mixture, Split, Trace, best_split
 
 # The share of a budget for a bound by a few groups, and of what is left then for the mixture.
 _BEGINNING, _MIXING = 0.25, 0.6
 # Of what is left after it, for finer groups before all inputs: of a hundred, and of fewer, which boxes close.
-_FINER, _FINER_OF_FEW = 0.9, 0.25
-# From so many inputs on prices are kept near those of the best bound, and boxes are tightened.
-HUNDRED = 100
+_FINER, _FINER_OF_FEW, _HUNDRED = 0.9, 0.25, 100
 # What a bound over groups may leave: of the requested gap at least, of H(X) and of what is open at most.
 _LEFT, _LEFT_OF_ALL, _LEFT_OPEN = 0.15, 0.01, 0.25
 # A mixture that rises by less than this share of the gap in a few rounds is at its end.
@@ -32,7 +30,7 @@ def mixture_of_many(
     starts: list[FloatArray],
     gap: float,
     budget: Budget,
-    search: MixtureSearch,
+    search: ColumnGeneration,
     trace: Trace | None = None,
 ) -> Mixture:
     """`best_mixture` for many inputs, by a goal that is the entropy and protocols that read X alone.
@@ -48,7 +46,7 @@ def mixture_of_many(
     except SolverError:
         # Nearly parallel columns: p_X alone is a mixture that says nothing.
         split = Split(law[None], np.ones(1), -entropy, grouped.bound)
-    refining = budget.part(_FINER if len(problem.law) >= HUNDRED else _FINER_OF_FEW)
+    refining = budget.part(_FINER if len(problem.law) >= _HUNDRED else _FINER_OF_FEW)
     while True:
         if trace is not None:
             trace(split.value, grouped.bound)

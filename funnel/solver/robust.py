@@ -20,12 +20,11 @@ from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY, Entropy, Goal
-from funnel.solver.mixture import Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_disclosed
 from funnel.solver.robust_search import searchable, searched
-from funnel.solver.split import Split, channel_of, value_of
+from funnel.solver.split import Split, Trace, channel_of, value_of
 from funnel.solver.work import Deciding
 
 Places = npt.NDArray[np.intp]

@@ -16,10 +16,10 @@ from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Flags
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
-from funnel.solver.mixture import Trace
 from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
+from funnel.solver.split import Trace
 
 # Values of one secret beyond which corners are too many, and budgets (nats) beyond which they are known too roughly.
 _LARGEST_PART, _LARGEST_SPAN = 5, 3.0

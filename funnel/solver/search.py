@@ -11,11 +11,10 @@ from funnel.solver.central import central_mixture
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.goal import ENTROPY
 from funnel.solver.levels import LevelCone, LevelPricer
-from funnel.solver.many import HUNDRED, mixture_of_many
-from funnel.solver.mixture import Mixture, MixtureSearch, Trace
+from funnel.solver.many import mixture_of_many
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
-from funnel.solver.stabilised import StabilisedColumns
+from funnel.solver.split import Mixture, Trace
 
 # Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
 _MANY_PARTS, _MANY_INPUTS = 4, 16
@@ -23,12 +22,6 @@ _MANY_PARTS, _MANY_INPUTS = 4, 16
 _NEIGHBOURS, MANY = 24, 64
 # The share of a budget for that start of fewer inputs.
 _STARTING = 0.25
-
-
-def search_of(region: Region, budget: Budget) -> MixtureSearch:
-    """The search for the best mixture in a region whose pricing is by boxes of posteriors."""
-    plain = region.inputs < HUNDRED or region.image is not None or region.goal is not ENTROPY
-    return ColumnGeneration(region, budget) if plain else StabilisedColumns(region, budget)
 
 
 def best_mixture(
@@ -48,7 +41,7 @@ def best_mixture(
         Told (value, bound) as they improve.
     """
     plain = problem.region.goal is ENTROPY and not problem.reads_secret
-    search = search_of(problem.priced, budget)
+    search = ColumnGeneration(problem.priced, budget)
     if plain and len(problem.law) >= MANY:
         return mixture_of_many(problem, starts, gap, budget, search, trace)
     if plain and len(problem.law) >= _NEIGHBOURS:
@@ -95,7 +88,7 @@ def optimal_over_cone(
     budget, region = Budget.of(time_limit), Region.of(rows / law, law, image)
     if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
         return ColumnGeneration(region, budget, LevelPricer.of(levels, budget)).run(gap, trace)
-    return search_of(region, budget).run(gap, trace)
+    return ColumnGeneration(region, budget).run(gap, trace)
 
 
 METHODS = ("auto", "vertices", "columns")

@@ -1,4 +1,4 @@
-"""Split: a way to write p_X as a mixture of posteriors, its channel, and the best one of given posteriors."""
+"""Split: a way to write p_X as a mixture of posteriors, what a search for the best one found, and its channel."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from funnel.solver.budget import CALL, Budget
 from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lp import MasterProgramme
 
+Trace = Callable[[float, float], None]
 # Columns taken into the linear programme at a time; a list of all vertices is far longer than what is used of it.
 _AT_ONCE = 200
 _IMPROVES = 1e-12
@@ -46,6 +47,26 @@ class Split:
     mass: FloatArray
     value: float
     bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """What a search found.
+
+    Attributes
+    ----------
+    split : Split
+        Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
+    finished : bool
+        False if the budget ended it, or if it gave up: nothing moved, or a programme failed, far from the gap.
+    columns, boxes : int
+        Columns in the last mixture programme, boxes bounded.
+    """
+
+    split: Split
+    finished: bool
+    columns: int
+    boxes: int
 
 
 def channel_of(posteriors: FloatArray, mass: FloatArray, law: FloatArray, seen: npt.NDArray[np.bool_]) -> FloatArray:

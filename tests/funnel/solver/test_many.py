@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import funnel
 from funnel.solver import central, input_groups
 from funnel.solver.budget import Budget
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.input_groups import GroupedBound, grouped
 from funnel.solver.many import mixture_of_many
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
-from funnel.solver.search import search_of
 from funnel.solver.split import best_split
 from tests.strategies import joints
 
@@ -144,7 +144,7 @@ def test_what_a_search_starts_from_is_not_lost_when_the_budget_ends_at_once() ->
     start = problem.posteriors(known.weights)
     value = float(problem.region.gains(start) @ (known.weights / known.denominator @ joint.p_input))
     budget = Budget.of(1e-6)
-    found = mixture_of_many(problem, [start], 1e-3, budget, search_of(problem.priced, budget))
+    found = mixture_of_many(problem, [start], 1e-3, budget, ColumnGeneration(problem.priced, budget))
     assert found.split.value >= value - 1e-9
     assert found.split.bound >= value
     assert not found.finished
