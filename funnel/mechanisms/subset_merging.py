@@ -7,9 +7,10 @@ from typing import ClassVar
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.family import Fitted, Mechanism
-from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
+from funnel.mechanisms.merging import merged_weights, symbol_risks
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
+from funnel.solver.merging import merged_subsets
 
 
 class SubsetMerging(Mechanism):

@@ -16,13 +16,14 @@ from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import merging_for
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
-from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
+from funnel.mechanisms.merging import merged_weights, symbol_risks
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, silence_unseen
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.greedy import Subsets
+from funnel.solver.merging import merged_subsets
 from funnel.solver.polish import polish
 from funnel.solver.split import Split
 from funnel.solver.work import decision_work

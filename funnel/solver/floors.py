@@ -12,11 +12,10 @@ import numpy.typing as npt
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
-from funnel.rounding import rounded_weights
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY
 from funnel.solver.greedy import greedy_weights, partition_weights
-from funnel.solver.merging import merged_split
+from funnel.solver.merging import SymbolRisks, merged_subsets
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution
 from funnel.solver.search import MANY
@@ -25,8 +24,8 @@ from funnel.solver.work import Deciding
 # Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
 # that it may take whatever the limit.
 _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.1, 0.05, 0.5
-# The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
-_GREEDY, _CLASSES = 0.8, 0.8
+# The share of that for the greedy way; and of the rest for finding subsets, what is left being for deciding them.
+_GREEDY, _SUBSETS = 0.8, 0.8
 # Of what the greedy way leaves, for columns of X as they are.
 _COLUMNS = 0.25
 # Columns of X that are published as they are, at most.
@@ -165,14 +164,11 @@ def propose_merged(request: Request, problem: Problem, best: Best, budget: Budge
     if not _starts_greedily(problem):
         best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
         propose_columns(request, best, budget.part(_COLUMNS))
-    # Inputs that presolve makes one may as well be in different classes.
-    ways = [(whole, risks) for whole in (problem, problem.unmerged) for risks in (whole.risks, None)]
-    for left, (whole, risks) in zip(range(len(ways), 0, -1), ways, strict=True):
-        part = budget.part(1 / left)
-        split = merged_split(whole.region, part.part(_CLASSES), risks)
-        deciding = Deciding(whole.read, problem.guarantee, part)
-        if len(split.mass) > 1 and deciding.holds(weights := rounded_weights(whole.read, whole.channel(split))):
-            best.propose(weights)
+    # Inputs that presolve makes one may as well be in different subsets.
+    subsets = merged_subsets(SymbolRisks(problem.joint, problem.guarantee, budget.part(_SUBSETS)))
+    deciding = Deciding(problem.read, problem.guarantee, budget)
+    if len(subsets) > 1 and deciding.holds(weights := partition_weights(problem.joint, subsets)):
+        best.propose(weights)
 
 
 def _starts_greedily(problem: Problem) -> bool:

@@ -1,119 +1,147 @@
-"""Merging: a protocol that takes milliseconds, which no search that was stopped falls below."""
+"""Merging: which inputs a guarantee lets through as they are, and how the others are merged until it lets them too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.joint import FloatArray
-from funnel.solver.budget import CALL, Budget
-from funnel.solver.region import Region
-from funnel.solver.split import Split
+from funnel.guarantees.base import OutputGuarantee
+from funnel.joint import FloatArray, Joint
+from funnel.solver.budget import Budget
+from funnel.solver.greedy import Subsets
+from funnel.solver.work import levels_work
 
-# A class this close to the boundary counts as outside: the exact decision afterwards must not fail.
-_HAIR = 1e-11
-
-# Rows T of a channel, shape (k, a), to how much each tells, shape (k,).
-Risks = Callable[[FloatArray], FloatArray]
+# Float levels this close to the budget count as above it: the exact decision afterwards must not fail.
+_HAIR = 1e-12
 
 
-def merged_split(region: Region, budget: Budget, risks: Risks | None = None) -> Split:
-    """Publish the class that an input is in: inputs outside the region are merged until their classes are inside.
-
-    ALIP algorithm 1 on the conditions of any cone: of the inputs outside the riskiest begins a class, which takes in
-    the one that leaves it least risky until it is inside. The last class, which may not be, takes in other classes,
-    then inputs that are inside alone.
+@dataclass(frozen=True, eq=False)
+class SymbolRisks:
+    """The inputs of a joint law as a guarantee sees subsets of them published as one symbol.
 
     Parameters
     ----------
-    region : Region
+    joint : Joint
+    guarantee : OutputGuarantee
     budget : Budget
-        When it is spent, what is left to merge is one class.
-    risks : callable, optional
-        What riskiest means; by default, how far outside the region.
-
-    Returns
-    -------
-    Split
-        Its bound is that of g.
-
-    Notes
-    -----
-    O(a²) risks, each O(m) for m conditions by default.
+        Charged for every subset that is looked at.
     """
-    law = region.law
-    classes = _Merging(region, budget, risks).classes()
-    mass = np.array([law[group].sum() for group in classes])
-    posteriors = np.zeros((len(classes), len(law)))
-    for row, group, whole in zip(posteriors, classes, mass, strict=True):
-        row[group] = law[group] / whole
-    value = float(region.gains(posteriors) @ mass)
-    return Split(posteriors, mass, value, region.goal.most(region.counts(law)))
+
+    joint: Joint
+    guarantee: OutputGuarantee
+    budget: Budget
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """Inputs that occur."""
+        return tuple(int(x) for x in np.flatnonzero(self.joint.counts.any(axis=0)))
+
+    def meets(self, subset: tuple[int, ...]) -> bool:
+        """Whether a subset, published as one symbol, meets the guarantee for certain."""
+        return bool(self._levels(self._rows((subset,)))[0] <= self._limit)
+
+    def riskiest(self, inputs: tuple[int, ...]) -> int:
+        """The place of the input with the largest risk ω by itself (ALIP algorithm 1)."""
+        return int(self._risks(self._joined((), inputs)).argmax())
+
+    def least_risky(self, subset: tuple[int, ...], others: tuple[int, ...]) -> int:
+        """The place of the input that leaves the smallest risk ω once it is merged into the subset."""
+        return int(self._risks(self._joined(subset, others)).argmin())
+
+    def least_risky_union(self, subset: tuple[int, ...], others: Subsets) -> int:
+        """The place of the subset that leaves the smallest risk ω once it is merged with the given one."""
+        return int(self._risks(self._rows(tuple(subset + other for other in others))).argmin())
+
+    def high_risk(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Inputs that may be published as they are, and those that may not (ALIP equations (6), (7) and (37))."""
+        seen = self.seen
+        meets = self._levels(self._joined((), seen)) <= self._limit
+        low = tuple(x for x, fine in zip(seen, meets, strict=True) if fine)
+        return low, tuple(x for x, fine in zip(seen, meets, strict=True) if not fine)
+
+    def enlarged(self, subset: tuple[int, ...], low: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """A subset that meets the guarantee, with as many low-risk inputs merged into it as that takes.
+
+        The merged high-risk inputs can still break the bound (METHOD section 4, watchdog). Each step merges the input
+        that leaves the smallest level; all inputs together tell nothing, so there is an end. When the budget is spent,
+        twice as many are merged each time, as they come.
+        """
+        number = 1
+        while subset and low and not self.meets(subset):
+            if self.budget.expired:
+                subset, low, number = subset + low[:number], low[number:], 2 * number
+                continue
+            best = int(self._levels(self._joined(subset, low)).argmin())
+            subset, low = (*subset, low[best]), low[:best] + low[best + 1 :]
+        return subset, low
+
+    @property
+    def _limit(self) -> float:
+        return self.guarantee.budget * (1 - _HAIR)
+
+    def _levels(self, rows: FloatArray) -> FloatArray:
+        self.budget.spend(levels_work(self.joint, self.guarantee, len(rows)))
+        return self.guarantee.output_levels(self.joint, rows)
+
+    def _risks(self, rows: FloatArray) -> FloatArray:
+        self.budget.spend(levels_work(self.joint, self.guarantee, len(rows)))
+        return self.guarantee.risks(self.joint, rows)
+
+    def _rows(self, subsets: Subsets) -> FloatArray:
+        """The row of a channel for each subset, as `partition_weights` makes it."""
+        rows = np.zeros((len(subsets), self.joint.counts.shape[1]))
+        for row, subset in zip(rows, subsets, strict=True):
+            row[list(subset)] = 1.0
+        return self._with_unseen(rows)
+
+    def _joined(self, subset: tuple[int, ...], others: tuple[int, ...]) -> FloatArray:
+        """A row for each input that is merged into the subset."""
+        rows = np.repeat(self._rows((subset,)), len(others), axis=0)
+        rows[np.arange(len(others)), list(others)] = 1.0
+        return self._with_unseen(rows)
+
+    def _with_unseen(self, rows: FloatArray) -> FloatArray:
+        """Rows with the marginal for inputs that never occurred: over a set of laws somebody may have them."""
+        unseen = self.joint.counts.sum(axis=0) == 0
+        rows[:, unseen] = (rows @ self.joint.p_input)[:, None]
+        return rows
 
 
-class _Merging:
-    """Classes of inputs, and how far they are outside the region: their conditions add up."""
+def merged_subsets(risks: SymbolRisks) -> Subsets:
+    """A partition of the inputs that occur, low-risk ones alone, each part of which meets the guarantee.
 
-    def __init__(self, region: Region, budget: Budget, risks: Risks | None) -> None:
-        self._law = region.law
-        # G v <= 0 and, where that is a condition, least Σv - G v <= 0; as sums over the inputs of a class.
-        bounded = region.least > region.rows.min(axis=1, initial=0.0)
-        both = np.vstack([region.rows, region.least[bounded, None] - region.rows[bounded]])
-        self._terms = both * region.law
-        self._budget = budget
-        self._risks = risks
+    ALIP algorithm 1 in the reading that reproduces the paper (METHOD section 4): every high-risk input is put into
+    some subset, each begun with the riskiest input left and enlarged by the one that leaves the smallest risk until it
+    meets the bound; the last one, which may not, takes in other subsets. What the paper leaves out: if all high-risk
+    inputs together still break the bound, low-risk ones are merged in.
 
-    def classes(self) -> list[list[int]]:
-        """A partition of the inputs into classes inside the region; one class where there is no other."""
-        every = list(range(len(self._law)))
-        low = [x for x in every if self._inside([x])]
-        rest = [x for x in every if x not in set(low)]
-        found: list[list[int]] = []
-        while rest:
-            riskiest = rest.pop(int(self._order([], [[x] for x in rest]).argmax()))
-            found.append(self._enlarged([riskiest], rest))
-            if self._budget.expired and not self._inside(found[-1]):
-                return [every]
-        while len(found) > 1 and not self._inside(found[-1]):
-            last = found.pop()
-            least = int(np.argmin([self._order(last, [other])[0] for other in found]))
-            # What took in another class is the last one now: it is what may be outside.
-            found.append(last + found.pop(least))
-        if found:
-            found[-1] = self._enlarged(found[-1], low)
-            if not self._inside(found[-1]):
-                return [every]
-        return [*([x] for x in low), *found]
-
-    def _enlarged(self, group: list[int], others: list[int]) -> list[int]:
-        """A class that takes in others (which it removes) until it is inside or none is left."""
-        while others and not self._inside(group):
-            if self._budget.expired:
-                group, others[:] = group + others, []
-            else:
-                group = [*group, others.pop(int(self._order(group, [[x] for x in others]).argmin()))]
-        return group
-
-    def _order(self, group: list[int], others: list[list[int]]) -> FloatArray:
-        """How risky a class would be with each of these classes besides."""
-        if self._risks is None:
-            sums = self._terms[:, group].sum(axis=1, keepdims=True)
-            mass = float(self._law[group].sum())
-            places = np.fromiter((x for other in others for x in other), dtype=np.intp)
-            self._budget.spend(12 * CALL + len(self._terms) * (20.0 * len(group) + 20.0 * len(places)))
-            starts = np.cumsum([0, *(len(other) for other in others[:-1])])
-            more = np.add.reduceat(self._terms[:, places], starts, axis=1)
-            heavier = np.add.reduceat(self._law[places], starts)
-            return np.asarray(((sums + more) / (mass + heavier)).max(axis=0, initial=-1.0))
-        rows = np.zeros((len(others), len(self._law)))
-        rows[:, group] = 1.0
-        for row, other in zip(rows, others, strict=True):
-            row[other] = 1.0
-        self._budget.spend(40 * CALL + 0.3 * CALL * len(others) + 20.0 * rows.size)
-        return self._risks(rows)
-
-    def _inside(self, group: list[int]) -> bool:
-        self._budget.spend(4 * CALL + 2.0 * len(self._terms) * len(group))
-        distance = self._terms[:, group].sum(axis=1) / self._law[group].sum()
-        return bool(distance.max(initial=-1.0) <= -_HAIR)
+    When the budget is spent, whatever is left to merge becomes one subset, which takes in as many others as it needs,
+    twice as many each time.
+    """
+    low, rest = risks.high_risk()
+    subsets: list[tuple[int, ...]] = []
+    while rest:
+        riskiest = risks.riskiest(rest)
+        subset: tuple[int, ...] = (rest[riskiest],)
+        rest = rest[:riskiest] + rest[riskiest + 1 :]
+        while rest and not risks.meets(subset):
+            if risks.budget.expired:
+                subset, rest = subset + rest, ()
+                break
+            best = risks.least_risky(subset, rest)
+            subset, rest = (*subset, rest[best]), rest[:best] + rest[best + 1 :]
+        subsets.append(subset)
+    number = 1
+    while len(subsets) > 1 and not risks.meets(subsets[-1]):
+        if risks.budget.expired:
+            together = tuple(x for subset in subsets[-1 - number :] for x in subset)
+            subsets, number = [*subsets[: -1 - number], together], 2 * number
+            continue
+        last = subsets.pop()
+        best = risks.least_risky_union(last, tuple(subsets))
+        # What took in another subset is the last one now: it is what may break the bound.
+        subsets.append(last + subsets.pop(best))
+    if subsets:
+        subsets[-1], low = risks.enlarged(subsets[-1], low)
+    return tuple(sorted(((x,) for x in low), key=min)) + tuple(tuple(sorted(subset)) for subset in subsets)

@@ -98,11 +98,6 @@ class Problem:
         return self.merged.joint.p_input
 
     @cached_property
-    def unmerged(self) -> Problem:
-        """The same without presolve, for a channel that reads X only."""
-        return Problem.of(self.joint, self.guarantee, False, False, self.utility)
-
-    @cached_property
     def priced(self) -> Region:
         """The region, by the conditions that pricing takes: those with a level, if they are fewer."""
         if not isinstance(self.guarantee, PosteriorGuarantee):
@@ -117,14 +112,6 @@ class Problem:
     def tightened(self, margin: float) -> FloatArray:
         """`rows` for a budget smaller by a relative margin."""
         return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.law)
-
-    def risks(self, rows: FloatArray) -> FloatArray:
-        """How much rows T (k, merged inputs) of a channel tell, as the guarantee orders them; shape (k,)."""
-        if isinstance(self.guarantee, PosteriorGuarantee):
-            return self.guarantee.risks(self.merged.joint, rows)
-        whole = np.zeros((len(rows), len(self.read.inputs)))
-        whole[:, [group[0] for group in self.merged.members]] = rows
-        return self.guarantee.risks(self.read, whole)
 
     def lifted(self, weights: WeightArray) -> WeightArray:
         """Weights (b, a) that read X only, as they read (S, X) too: the same law of the output given every secret."""

@@ -15,10 +15,11 @@ from funnel.measures import mutual_information
 from funnel.measures.information import information_of
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.family import calibrate
-from funnel.mechanisms.merging import partition_weights, symbol_risks
+from funnel.mechanisms.merging import symbol_risks
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights, marginal_weights
 from funnel.solver.budget import Budget
+from funnel.solver.greedy import partition_weights
 
 
 def two_columns() -> Joint:

@@ -17,8 +17,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.measures import mutual_information
 from funnel.solver.budget import Budget
 from funnel.solver.floors import Best, propose_columns
-from funnel.solver.merging import merged_split
-from funnel.solver.region import Region
+from funnel.solver.greedy import partition_weights
+from funnel.solver.merging import SymbolRisks, merged_subsets
 from funnel.solver.request import Request
 from funnel.solver.wide import columns_as_they_are
 from tests.strategies import joints
@@ -157,12 +157,13 @@ def test_merging_is_the_floor_at_once(joint: Joint, kind: type[funnel.Guarantee]
     guarantee = kind(epsilon)
     stopped = funnel.optimal(joint, guarantee, method="columns", time_limit=1e-9)
     assert guarantee.holds(joint, stopped.protocol)
-    region = Region.of(guarantee.cone(joint)[:, joint.p_input > 0] / joint.p_input[joint.p_input > 0],
-                       joint.p_input[joint.p_input > 0])  # fmt: skip
-    split = merged_split(region, Budget.of(None))
-    assert (split.posteriors @ region.rows.T).max(initial=0.0) <= 1e-12
-    assert split.mass @ split.posteriors == pytest.approx(region.law, abs=1e-12)
-    assert ((split.posteriors > 0).sum(axis=0) == 1).all()
+    subsets = merged_subsets(SymbolRisks(joint, guarantee, Budget.of(None)))
+    assert sorted(x for subset in subsets for x in subset) == np.flatnonzero(joint.p_input > 0).tolist()
+    weights = partition_weights(joint, subsets)
+    assert len(subsets) == 1 or guarantee.holds_for(joint, weights)
+    # Once the budget is spent what is left is one subset, which meets the guarantee all the same.
+    at_once = merged_subsets(SymbolRisks(joint, guarantee, Budget.of(1e-9)))
+    assert guarantee.holds_for(joint, partition_weights(joint, at_once))
 
 
 def test_a_list_of_vertices_that_the_budget_does_not_allow_is_not_begun() -> None:
