@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from funnel.guarantees.chi2_ball import extreme_distribution
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.rldp import secret_by_input
-from funnel.guarantees.worst_case import Neighbourhood
-from funnel.joint import FloatArray, Joint
-from funnel.solver.cuts import Flags
+from funnel.guarantees.reading import reads_secret
+from funnel.joint import FloatArray
+from funnel.solver.cuts import SetProblem
 
 
 class BallCuts:
@@ -17,24 +18,16 @@ class BallCuts:
 
     Parameters
     ----------
-    read : Joint
-        The joint law (c, a) over what the channel reads.
-    near : Neighbourhood
-    seen : ndarray of bool, shape (a,)
-        The inputs that rows are over; all others get the average row.
+    problem : SetProblem
+        Over F.
     """
 
-    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags) -> None:
-        counts, self._reads_secret = secret_by_input(read)
-        self._shape = counts.shape
-        self._seen = np.flatnonzero(seen)
-        self._law = read.p_input
+    def __init__(self, problem: SetProblem) -> None:
+        self._problem = problem
         self._pairs: list[tuple[FloatArray, FloatArray]] = []
-        c = counts.shape[0]
-        for s in range(c):
-            for t in range(c):
-                if s != t:
-                    self.add(s, t, near.law[s], near.law[t])
+        law = problem.near.law
+        for s, t in itertools.permutations(range(len(law)), 2):
+            self.add(s, t, law[s], law[t])
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -49,16 +42,13 @@ class BallCuts:
         return np.asarray(first - capped_exp(epsilon) * second)
 
     def _functional(self, secret: int, law: FloatArray) -> FloatArray:
-        c, u = self._shape
-        full = np.zeros(len(self._law))
-        if self._reads_secret:
-            full.reshape(c, u)[secret] = law
+        problem = self._problem
+        full = np.zeros(len(problem.seen))
+        if reads_secret(problem.read):
+            full.reshape(problem.near.law.shape)[secret] = law
         else:
             full[:] = law
-        # An input that never occurred gets the marginal: its share of the law goes to the average row.
-        unseen = np.ones(len(full), dtype=bool)
-        unseen[self._seen] = False
-        return np.asarray(full[self._seen] + full[unseen].sum() * self._law[self._seen])
+        return np.asarray(problem.on_seen(full[None])[0])
 
 
 # Laws are drawn in until rounding is no doubt, by halves, as often.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.guarantees.over_distributions import SetGuarantee
+from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.solver.budget import Budget
 from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
-from funnel.solver.split import Split, channel_of
+from funnel.solver.split import Split, channel_of, value_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -30,45 +35,99 @@ _WORST = 3
 _FAR = 1e6
 
 
-class Cuts(ABC):
-    """Half-spaces that hold for every row that meets a guarantee over a set of laws; more are added as rows break them.
+@dataclass(frozen=True, eq=False)
+class SetProblem:
+    """The best channel under a guarantee over a set of laws.
 
-    Rows T are over the inputs that occur. An input that never occurred gets the marginal, so that it reveals nothing:
-    its share of a law goes to the average row.
-
-    Parameters
+    Attributes
     ----------
     read : Joint
         The joint law (c, a) over what the channel reads.
     guarantee : SetGuarantee
-    image : ndarray, shape (d, inputs that occur), optional
-        What the utility counts of a posterior.
-    seen : ndarray of bool, shape (a,), optional
-        The inputs that are told apart, by default those that occur; all others get the marginal of these.
+    seen : ndarray of bool, shape (a,)
+        The inputs that are told apart; all others get the marginal of these, so that they reveal nothing.
+    image : ndarray, shape (d, inputs that are told apart), optional
+        What the utility counts of a posterior, if not all of it.
     goal : Goal
         The convex function of what is counted.
     """
 
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: SetGuarantee,
-        image: FloatArray | None,
-        seen: Flags | None = None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        self.read, self.guarantee, self.image, self.goal = read, guarantee, image, goal
-        self.seen: Flags = np.asarray(read.p_input > 0) if seen is None else seen
-        law = read.p_input[self.seen]
-        self.law: FloatArray = law / law.sum()
+    read: Joint
+    guarantee: SetGuarantee
+    seen: Flags
+    image: FloatArray | None = None
+    goal: Goal = ENTROPY
+
+    @classmethod
+    def of(cls, read: Joint, guarantee: SetGuarantee, goal: Goal = ENTROPY) -> SetProblem:
+        """Telling all inputs apart that occur, and counting them as they are."""
+        return cls(read, guarantee, np.asarray(read.p_input > 0), None, goal)
+
+    @cached_property
+    def law(self) -> FloatArray:
+        """What posteriors over the inputs that are told apart average to."""
+        law = self.read.p_input[self.seen]
+        return np.asarray(law / law.sum())
+
+    @cached_property
+    def near(self) -> Neighbourhood:
+        """F around the counts, where the guarantee is over F."""
+        assert isinstance(self.guarantee, RLDP)
+        return self.guarantee.neighbourhood(self.read)
+
+    def counts(self, posteriors: FloatArray) -> FloatArray:
+        """What the utility counts of posteriors (k, seen); shape (k, d)."""
+        return posteriors if self.image is None else np.asarray(posteriors @ self.image.T)
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, seen); shape (k,)."""
+        return self.goal.gains(self.counts(posteriors))
+
+    def region(self, rows: FloatArray) -> Region:
+        """The posteriors of rows T (k, seen) of a channel with ``rows T <= 0``."""
+        return Region.of(rows / self.law, self.law, self.image, self.goal)
+
+    def channel(self, split: Split) -> FloatArray:
+        """The channel (b, a) of a split over the inputs that are told apart."""
+        return channel_of(split.posteriors, split.mass, self.law, self.seen)
+
+    def value_of(self, weights: WeightArray) -> float:
+        """``Σ P(y) g(v_y)`` of weights (b, a)."""
+        return value_of(weights, self.read.p_input, self.seen, self.gains)
+
+    def posteriors(self, weights: WeightArray) -> FloatArray:
+        """Posteriors (b, seen) of the outputs of weights (b, a)."""
+        masses = (weights / np.float64(DENOMINATOR))[:, self.seen] * self.law
+        masses = masses[masses.any(axis=1)]
+        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+    def on_seen(self, spaces: FloatArray) -> FloatArray:
+        """Half-spaces (m, a) as they are on rows over the inputs that are told apart: (m, seen)."""
+        rest = spaces[:, ~self.seen].sum(axis=1, keepdims=True)
+        return np.asarray(spaces[:, self.seen] + rest * self.law)
+
+    def whole(self, rows: FloatArray) -> FloatArray:
+        """Rows (k, seen) over all inputs: (k, a)."""
+        full = np.empty((len(rows), len(self.seen)))
+        full[:, self.seen] = rows
+        full[:, ~self.seen] = (rows @ self.law)[:, None]
+        return full
+
+
+class Cuts(ABC):
+    """Half-spaces that hold for every row that meets a guarantee over a set of laws; more are added as rows break them.
+
+    Parameters
+    ----------
+    problem : SetProblem
+    """
+
+    def __init__(self, problem: SetProblem) -> None:
+        self.problem = problem
 
     @abstractmethod
     def __len__(self) -> int:
         """How many there are."""
-
-    def gains(self, posteriors: FloatArray) -> FloatArray:
-        """g of posteriors (k, seen); shape (k,)."""
-        return self.goal.gains(posteriors if self.image is None else posteriors @ self.image.T)
 
     @abstractmethod
     def pricer(self, budget: Budget) -> Pricer | PartsPricer:
@@ -87,26 +146,11 @@ class Cuts(ABC):
         margin : float
             The half-spaces are those of a budget that is smaller by this share.
         """
-        guarantee = self.guarantee.tightened(margin) if margin else self.guarantee
-        spaces, of, by = guarantee.half_spaces(self.read, self.whole(rows))
+        problem = self.problem
+        guarantee = problem.guarantee.tightened(margin) if margin else problem.guarantee
+        spaces, of, by = guarantee.half_spaces(problem.read, problem.whole(rows))
         apart = by > SPACED
-        return self.on_seen(spaces[apart]), of[apart], by[apart]
-
-    def channel(self, split: Split) -> FloatArray:
-        """The channel (b, a) of a split over the inputs that are told apart."""
-        return channel_of(split.posteriors, split.mass, self.law, self.seen)
-
-    def whole(self, rows: FloatArray) -> FloatArray:
-        """Rows over all inputs: (k, a)."""
-        full = np.empty((len(rows), len(self.seen)))
-        full[:, self.seen] = rows
-        full[:, ~self.seen] = (rows @ self.law)[:, None]
-        return full
-
-    def on_seen(self, spaces: FloatArray) -> FloatArray:
-        """Half-spaces (m, a) as they are on rows over the inputs that occur: (m, seen)."""
-        rest = spaces[:, ~self.seen].sum(axis=1, keepdims=True)
-        return np.asarray(spaces[:, self.seen] + rest * self.law)
+        return problem.on_seen(spaces[apart]), of[apart], by[apart]
 
     def inside(self, posteriors: FloatArray) -> FloatArray:
         """Posteriors (k, seen) moved towards p_X until they meet the guarantee, not further; (k', seen), k' <= k.
@@ -114,35 +158,28 @@ class Cuts(ABC):
         A half-space G of any law takes the same value at the average row, so ``(1 - t) T + t`` meets it from
         ``t = G T / (G T - G 1)`` on, and the law that is worst for T stays the worst.
         """
-        moved = posteriors
+        moved, law = posteriors, self.problem.law
         for _ in range(_SHRINKINGS):
-            spaces, of, by = self.broken(moved / self.law)
+            spaces, of, by = self.broken(moved / law)
             if not len(of):
                 return moved
-            over, average = (spaces * (moved / self.law)[of]).sum(axis=1), spaces.sum(axis=1)
+            over, average = (spaces * (moved / law)[of]).sum(axis=1), spaces.sum(axis=1)
             # Over counts the worst law is not always found: what floats bound is taken for what it would break.
             over = np.where(over > 0, over, (1 - average) * np.minimum(by, _FAR))
             share = np.zeros(len(moved))
             np.maximum.at(share, of, np.where(average < 0, over / np.maximum(over - average, 1e-300), 1.0))
             share = np.where(share > 0, np.minimum(share + _INSIDE, 1.0), 0.0)[:, None]
-            moved = (1 - share) * moved + share * self.law
-        _, of, _ = self.broken(moved / self.law)
+            moved = (1 - share) * moved + share * law
+        _, of, _ = self.broken(moved / law)
         return np.asarray(np.delete(moved, np.unique(of), axis=0))
 
 
 class PlainCuts(Cuts):
     """Cuts as half-spaces on rows, whatever the guarantee."""
 
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: SetGuarantee,
-        image: FloatArray | None,
-        seen: Flags | None = None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        super().__init__(read, guarantee, image, seen, goal)
-        self._spaces = self.on_seen(guarantee.starting_cone(read))
+    def __init__(self, problem: SetProblem) -> None:
+        super().__init__(problem)
+        self._spaces = problem.on_seen(problem.guarantee.starting_cone(problem.read))
 
     def __len__(self) -> int:
         return len(self._spaces)
@@ -150,7 +187,7 @@ class PlainCuts(Cuts):
     @property
     def region(self) -> Region:
         """The posteriors that these cuts allow."""
-        return Region.of(self._spaces / self.law, self.law, self.image, self.goal)
+        return self.problem.region(self._spaces)
 
     def pricer(self, budget: Budget) -> Pricer:
         """Of one region."""

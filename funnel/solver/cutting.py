@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees.over_distributions import SetGuarantee
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.cuts import Cuts, Flags
-from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.cuts import Cuts, SetProblem
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
-from funnel.solver.split import Split, Trace, value_of
+from funnel.solver.split import Split, Trace
 from funnel.solver.work import Deciding, levels_work
-
-Places = npt.NDArray[np.intp]
 
 # The share of the budget that climbing may take before the first proof, and that moving inside is given.
 _CLIMBING, _FINISHING = 0.6, 0.1
@@ -46,15 +40,7 @@ _UNUSED = 1e-13
 
 
 def optimum_over_distributions(
-    read: Joint,
-    guarantee: SetGuarantee,
-    gap: float,
-    budget: Budget,
-    image: Callable[[Places], FloatArray | None],
-    trace: Trace | None = None,
-    start: WeightArray | None = None,
-    seen: Flags | None = None,
-    goal: Callable[[Places], Goal] | None = None,
+    problem: SetProblem, gap: float, budget: Budget, trace: Trace | None = None, start: WeightArray | None = None
 ) -> RobustOptimum:
     """Maximise the utility over all channels that meet a guarantee under every law of a set.
 
@@ -65,23 +51,16 @@ def optimum_over_distributions(
 
     Parameters
     ----------
-    read : Joint
-        The joint law (c, a) over what the channel reads.
-    guarantee : SetGuarantee
+    problem : SetProblem
+        The value and the bound are of the law of the inputs that it tells apart.
     gap : float
         Requested bound - value, nats.
     budget : Budget
         Ends the rounds; a part is set aside for moving the protocol inside.
-    image : callable
-        The inputs that occur (k,) to what the utility counts of a posterior, or None for all of it.
     trace : callable, optional
         Told (value, bound) as they improve; the value is that of protocols that hold.
     start : ndarray of uint64, shape (b, a), optional
         Weights of a protocol that meets the guarantee, to start from.
-    seen : ndarray of bool, shape (a,), optional
-        The inputs that are told apart, by default those that occur; the value and the bound are of the law of these.
-    goal : callable, optional
-        These inputs (k,) to the convex function whose average is the utility; by default entropy.
 
     Raises
     ------
@@ -89,21 +68,12 @@ def optimum_over_distributions(
         If a linear programme fails.
     """
     finishing = budget.reserve(_FINISHING)
-    found = _searched(read, guarantee, gap, budget, image, trace, start, seen, goal)
+    found = _searched(problem, gap, budget, trace, start)
     weights = _weights(found.cuts, found.split, found.inside, gap, finishing)
     return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, len(found.cuts))
 
 
-def bound_over_distributions(
-    read: Joint,
-    guarantee: SetGuarantee,
-    gap: float,
-    budget: Budget,
-    image: Callable[[Places], FloatArray | None],
-    start: WeightArray,
-    seen: Flags,
-    goal: Callable[[Places], Goal] | None = None,
-) -> tuple[float, bool]:
+def bound_over_distributions(problem: SetProblem, gap: float, budget: Budget, start: WeightArray) -> tuple[float, bool]:
     """The bound of `optimum_over_distributions` alone, and whether it is as close as was asked for: no weights are
     made.
 
@@ -112,7 +82,7 @@ def bound_over_distributions(
     SolverError
         If a linear programme fails.
     """
-    found = _searched(read, guarantee, gap, budget, image, None, start, seen, goal)
+    found = _searched(problem, gap, budget, None, start)
     return found.bound, found.finished
 
 
@@ -127,23 +97,13 @@ class _Found(NamedTuple):
 
 
 def _searched(
-    read: Joint,
-    guarantee: SetGuarantee,
-    gap: float,
-    budget: Budget,
-    image: Callable[[Places], FloatArray | None],
-    trace: Trace | None,
-    start: WeightArray | None,
-    seen: Flags | None,
-    goal: Callable[[Places], Goal] | None,
+    problem: SetProblem, gap: float, budget: Budget, trace: Trace | None, start: WeightArray | None
 ) -> _Found:
     """Climb, cut and prove, round by round."""
-    apart_from = np.asarray(read.p_input > 0) if seen is None else seen
-    places = np.flatnonzero(apart_from)
-    cuts = cuts_for(read, guarantee, image(places), apart_from, ENTROPY if goal is None else goal(places))
+    cuts = cuts_for(problem)
     inside = _Inside(cuts, budget)
     if start is not None:
-        inside.take(_posteriors(start, cuts))
+        inside.take(problem.posteriors(start))
     climbing = budget.part(_CLIMBING)
     bound, best, still, rounds = inside.most, np.inf, 0, 0
     proving = finished = False
@@ -162,8 +122,8 @@ def _searched(
         before = apart
         inside.take(split.posteriors)
         best = split.value
-        budget.spend(100 * CALL + 2 * levels_work(read, guarantee, len(split.mass)))
-        added = cuts.add(split.posteriors / cuts.law)
+        budget.spend(100 * CALL + 2 * levels_work(problem.read, problem.guarantee, len(split.mass)))
+        added = cuts.add(split.posteriors / problem.law)
         if trace is not None:
             trace(inside.value, bound)
         apart = best - inside.value
@@ -185,15 +145,16 @@ class _Inside:
 
     def __init__(self, cuts: Cuts, budget: Budget) -> None:
         self._cuts = cuts
-        self._master = MasterProgramme(cuts.law, budget)
+        law = cuts.problem.law
+        self._master = MasterProgramme(law, budget)
         self._mass = np.ones(1)
         self.value = 0.0
-        self.most = cuts.goal.most(cuts.law if cuts.image is None else cuts.image @ cuts.law)
-        self._add(cuts.law[None])
+        self.most = cuts.problem.goal.most(cuts.problem.counts(law))
+        self._add(law[None])
         self._solve()
 
     def _add(self, posteriors: FloatArray) -> None:
-        for posterior, gain in zip(posteriors, self._cuts.gains(posteriors), strict=True):
+        for posterior, gain in zip(posteriors, self._cuts.problem.gains(posteriors), strict=True):
             self._master.add(posterior, float(gain))
 
     def take(self, posteriors: FloatArray) -> None:
@@ -219,22 +180,20 @@ class _Inside:
 
 def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budget) -> WeightArray:
     """The outputs of the relaxation moved inside by linear programmes, zeros kept, or those inside if more useful."""
-    read, guarantee = cuts.read, cuts.guarantee
+    problem = cuts.problem
+    read, guarantee = problem.read, problem.guarantee
     deciding = Deciding(read, guarantee, budget)
     weights = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
     # What is inside may be decided exactly whatever the moving takes.
     mixing = budget.part(_MIXING)
     with suppress(InfeasibleGuarantee):
         deciding_these = Deciding(read, guarantee, mixing)
-        weights = proven_weights(read, guarantee, cuts.channel(inside.split), 1.0, deciding_these.holds)
-
-    def utility_of(found: WeightArray) -> float:
-        return value_of(found, read.p_input, cuts.seen, cuts.gains)
+        weights = proven_weights(read, guarantee, problem.channel(inside.split), 1.0, deciding_these.holds)
 
     for margin in _MARGINS:
         moved = _moved(cuts, split, margin, budget)
         if moved is not None and deciding.holds(moved):
-            return moved if utility_of(moved) >= utility_of(weights) - _ZEROS * gap else weights
+            return moved if problem.value_of(moved) >= problem.value_of(weights) - _ZEROS * gap else weights
     return weights
 
 
@@ -246,26 +205,20 @@ def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArr
     """
     if len(split.mass) < 2:
         return None
-    spaces, of = np.zeros((0, len(cuts.law))), np.zeros(0, dtype=np.int64)
+    problem = cuts.problem
+    spaces, of = np.zeros((0, len(problem.law))), np.zeros(0, dtype=np.int64)
     moved = split
     for _ in range(_MOVES):
-        work = 200 * CALL + 2 * levels_work(cuts.read, cuts.guarantee, len(split.mass))
+        work = 200 * CALL + 2 * levels_work(problem.read, problem.guarantee, len(split.mass))
         if not budget.allows(work):
             return None
         budget.spend(work)
-        new, which, _ = cuts.broken(moved.posteriors / cuts.law, margin)
+        new, which, _ = cuts.broken(moved.posteriors / problem.law, margin)
         if not len(new):
-            return rounded_weights(cuts.read, cuts.channel(moved))
+            return rounded_weights(problem.read, problem.channel(moved))
         spaces, of = np.vstack([spaces, new]), np.concatenate([of, which])
-        found = repaired(split, cuts.law, spaces / cuts.law, cuts.image, budget, of, cuts.goal)
+        found = repaired(split, problem.law, spaces / problem.law, problem.image, budget, of, problem.goal)
         if found is None or len(found.mass) < len(split.mass):
             return None
         moved = found
     return None
-
-
-def _posteriors(weights: WeightArray, cuts: Cuts) -> FloatArray:
-    """Posteriors (b, inputs that occur) of the outputs of a protocol."""
-    masses = (weights / np.float64(DENOMINATOR))[:, cuts.seen] * cuts.law
-    masses = masses[masses.any(axis=1)]
-    return np.asarray(masses / masses.sum(axis=1, keepdims=True))

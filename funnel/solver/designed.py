@@ -18,7 +18,7 @@ from funnel.measures.utilities import INFORMATION
 from funnel.protocol import WeightArray
 from funnel.rounding import LARGEST_REPAIR, proven_weights
 from funnel.solver.budget import Budget
-from funnel.solver.cuts import PlainCuts
+from funnel.solver.cuts import PlainCuts, SetProblem
 from funnel.solver.design import Design, Trace, optimal_design
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution
@@ -144,10 +144,10 @@ def _over_set(
     joint: Joint, guarantee: SetGuarantee, wanted: FloatArray, gap: float, budget: Budget, trace: Trace
 ) -> Design:
     """A design over half-spaces, more of which are added as its rows break the guarantee; nothing is proven of it."""
-    cuts = PlainCuts(joint, guarantee, None)
+    cuts = PlainCuts(SetProblem.of(joint, guarantee))
     for left in range(_ROUNDS, 0, -1):
         found = optimal_design(cuts.region, wanted, gap, budget.part(1 / left), None, trace)
-        if budget.expired or not cuts.add(found.posteriors * found.mass[:, np.newaxis] / cuts.law):
+        if budget.expired or not cuts.add(found.posteriors * found.mass[:, np.newaxis] / cuts.problem.law):
             break
     return found
 

@@ -12,11 +12,11 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.over_distributions import RatioGuarantee
 from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret, stacked
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.cuts import SPACED, Cuts, Flags
+from funnel.solver.cuts import SPACED, Cuts, SetProblem
 from funnel.solver.filling_cells import Limits
-from funnel.solver.goal import ENTROPY, Entropy, Goal
+from funnel.solver.goal import Entropy
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
@@ -37,21 +37,15 @@ class DistributionCuts(Cuts):
     hi and lo have these as levels, so that a law of one secret is one condition, not one with every law of every other.
     """
 
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: RatioGuarantee,
-        image: FloatArray | None,
-        seen: Flags | None = None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        super().__init__(read, guarantee, image, seen, goal)
-        self._laws = guarantee.distributions(read)
+    def __init__(self, problem: SetProblem, guarantee: RatioGuarantee) -> None:
+        super().__init__(problem)
+        self._law = problem.law
+        self._laws = guarantee.distributions(problem.read)
         self._secrets = np.flatnonzero(self._laws.possible)
         self._high: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
         self._low: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
         # Some law of each to begin with: those of a row that says nothing.
-        average = np.ones((1, len(self.law)))
+        average = np.ones((1, len(self._law)))
         for s in self._secrets.tolist():
             self._add(self._high[s], average, s, True)
             self._add(self._low[s], average, s, False)
@@ -61,10 +55,10 @@ class DistributionCuts(Cuts):
 
     @cached_property
     def _widest(self) -> tuple[int, Limits] | None:
-        return widest(self.read, self._laws, self.seen, self.goal)
+        return widest(self.problem, self._laws)
 
     def _stacked(self, rows: FloatArray) -> FloatArray:
-        return stacked(self.read, self.whole(rows))
+        return stacked(self.problem.read, self.problem.whole(rows))
 
     def _add(self, known: list[FloatArray], row: FloatArray, secret: int, upward: bool) -> int:
         law = self._laws.given_distributions(self._stacked(row), np.array([secret]), upward)[0][0]
@@ -72,22 +66,23 @@ class DistributionCuts(Cuts):
 
     def _add_distribution(self, known: list[FloatArray], law: FloatArray, secret: int) -> int:
         """Whether a law p(x|s), shape (u,), was new."""
-        full = np.zeros(len(self.seen))
-        if reads_secret(self.read):
+        full = np.zeros(len(self.problem.seen))
+        if reads_secret(self.problem.read):
             full.reshape(self._laws.shape)[secret] = law
         else:
             full[:] = law
-        new = self.on_seen(full[None])[0]
+        new = self.problem.on_seen(full[None])[0]
         if any(float(np.abs(new - old).max()) < _SAME for old in known):
             return 0
         known.append(new)
         return 1
 
 
-def widest(read: Joint, laws: DistributionSet, seen: Flags, goal: Goal) -> tuple[int, Limits] | None:
+def widest(problem: SetProblem, laws: DistributionSet) -> tuple[int, Limits] | None:
     """The secret whose limits leave most open, and these; None where rows are searched by boxes of posteriors."""
     # Thresholds bound the entropy; the square of a mean has a search of its own.
-    if not isinstance(laws, DistributionBox) or not isinstance(goal, Entropy) or reads_secret(read):
+    seen = problem.seen
+    if not isinstance(laws, DistributionBox) or not isinstance(problem.goal, Entropy) or reads_secret(problem.read):
         return None
     if seen.sum() < _MANY_INPUTS:
         return None
@@ -110,15 +105,8 @@ class LevelCuts(DistributionCuts):
     A secret whose laws are all laws of another one never has a lo below that one's: it needs no region.
     """
 
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: RatioGuarantee,
-        image: FloatArray | None,
-        seen: Flags | None = None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        super().__init__(read, guarantee, image, seen, goal)
+    def __init__(self, problem: SetProblem, guarantee: RatioGuarantee) -> None:
+        super().__init__(problem, guarantee)
         self._limit = capped_exp(guarantee.sides.pairs)
         self._pricer: PartsPricer | None = None
 
@@ -145,7 +133,7 @@ class LevelCuts(DistributionCuts):
     def least(self) -> list[int]:
         """The secrets that may have the least lo: all but those whose laws another one has too."""
         secrets = self._secrets.tolist()
-        if reads_secret(self.read):
+        if reads_secret(self.problem.read):
             # Each secret has entries of its own then.
             return secrets
         wider = self._laws.wider
@@ -162,11 +150,11 @@ class LevelCuts(DistributionCuts):
             if s == but:
                 continue
             for law in self._high[s]:
-                rows.append(np.concatenate([law / self.law, self._levels(s == least, -self._limit)]))
+                rows.append(np.concatenate([law / self._law, self._levels(s == least, -self._limit)]))
             for law in self._low[s]:
-                rows.append(np.concatenate([-law / self.law, self._levels(s != least, 1.0)]))
-        rows.append(np.concatenate([np.zeros(len(self.law)), [1.0, -self._limit]]))
-        return Region.with_levels(np.array(rows), self.law, 2, self.image, self.goal)
+                rows.append(np.concatenate([-law / self._law, self._levels(s != least, 1.0)]))
+        rows.append(np.concatenate([np.zeros(len(self._law)), [1.0, -self._limit]]))
+        return Region.with_levels(np.array(rows), self._law, 2, self.problem.image, self.problem.goal)
 
     def _levels(self, second: bool, by: float) -> FloatArray:
         return np.array([0.0, by * self._limit] if second else [by, 0.0])

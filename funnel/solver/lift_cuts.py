@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee
-from funnel.joint import FloatArray, Joint
+from funnel.guarantees.over_distributions import RatioGuarantee
+from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.cuts import SPACED, Cuts, Flags, PlainCuts
+from funnel.solver.cuts import SPACED, Cuts, PlainCuts, SetProblem
 from funnel.solver.distribution_cuts import DistributionCuts, LevelCuts, widest
 from funnel.solver.filling_cells import Limits
-from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.pricing import Pricer
 from funnel.solver.threshold_pricing import ThresholdPricer
 
@@ -41,27 +40,20 @@ class LiftCuts(DistributionCuts):
 
     Parameters
     ----------
-    read, guarantee, seen, goal :
-        See `Cuts`.
+    problem : SetProblem
+    guarantee : RatioGuarantee
     widest : tuple of int and Limits
         The secret whose limits leave most open, and these.
     """
 
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: RatioGuarantee,
-        widest: tuple[int, Limits],
-        seen: Flags | None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        super().__init__(read, guarantee, None, seen, goal)
+    def __init__(self, problem: SetProblem, guarantee: RatioGuarantee, widest: tuple[int, Limits]) -> None:
+        super().__init__(problem, guarantee)
         self._up, self._down = capped_exp(guarantee.sides.up), capped_exp(guarantee.sides.down)
         self._secret, self._limits = widest
-        self._plain = PlainCuts(read, guarantee, None, seen, goal)
+        self._plain = PlainCuts(problem)
         # Conditions on all hi, then all lo.
         self._averages: list[FloatArray] = []
-        average = self._stacked(np.ones((1, len(self.law))))
+        average = self._stacked(np.ones((1, len(self._law))))
         for s in self._secrets.tolist():
             for upward in (True, False):
                 self._add_prior(s, upward, self._laws.lift_distributions(average, np.array([s]), upward).prior[0])
@@ -76,13 +68,13 @@ class LiftCuts(DistributionCuts):
     @property
     def _conditions(self) -> FloatArray:
         """What `CellProgramme` takes: on hi and lo of the secret whose law leaves most open, posteriors, and levels."""
-        a, c = len(self.law), self._laws.shape[0]
+        a, c = len(self._law), self._laws.shape[0]
         rows = []
         for sign, first, known in ((1.0, a, self._high), (-1.0, a + c, self._low)):
             for s in self._secrets.tolist():
                 # Of that secret, hi and lo are those of all laws.
                 for law in known[s] if s != self._secret else ():
-                    rows.append(np.concatenate([sign * law / self.law, np.zeros(2 * c)]))
+                    rows.append(np.concatenate([sign * law / self._law, np.zeros(2 * c)]))
                     rows[-1][first + s] = -sign
         rows.extend(np.concatenate([np.zeros(a), average]) for average in self._averages)
         exact = [a + self._secret, a + c + self._secret]
@@ -96,7 +88,7 @@ class LiftCuts(DistributionCuts):
     @cached_property
     def _most(self) -> FloatArray:
         """What hi of each secret is at most, (c,), where P(y) is 1: it is convex, so that of some input alone."""
-        high, _ = self._laws.given(self._stacked(np.diag(1 / self.law)))
+        high, _ = self._laws.given(self._stacked(np.diag(1 / self._law)))
         return np.asarray(high.max(axis=0) * (1 + _SPARE))
 
     def _add_prior(self, secret: int, upward: bool, prior: FloatArray) -> int:
@@ -138,7 +130,7 @@ class LiftCuts(DistributionCuts):
         self, row: FloatArray, laws: FloatArray, prior: FloatArray, secret: int, upward: bool
     ) -> int:
         """Those of the laws p(x|s), shape (c, u), that matter for how far the bound on a lift is exceeded."""
-        whole = self.whole(row[None])[0]
+        whole = self.problem.whole(row[None])[0]
         given = laws @ whole
         average = float(prior @ given)
         limit, own = (self._up, 1.0) if upward else (self._down, self._down)
@@ -157,22 +149,16 @@ class LiftCuts(DistributionCuts):
         return added
 
 
-def cuts_for(
-    read: Joint,
-    guarantee: SetGuarantee,
-    image: FloatArray | None,
-    seen: Flags | None = None,
-    goal: Goal = ENTROPY,
-) -> Cuts:
+def cuts_for(problem: SetProblem) -> Cuts:
     """Law by law where pairs of secrets are compared, or lifts and a law leaves much open; else as half-spaces."""
+    guarantee = problem.guarantee
     if not isinstance(guarantee, RatioGuarantee):
-        return PlainCuts(read, guarantee, image, seen, goal)
+        return PlainCuts(problem)
     sides = guarantee.sides
     if sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf:
-        return LevelCuts(read, guarantee, image, seen, goal)
-    if sides.pairs == np.inf and 0 < sides.up < np.inf and 0 < sides.down < np.inf and image is None:
-        apart = np.asarray(read.p_input > 0) if seen is None else seen
-        most_open = widest(read, guarantee.distributions(read), apart, goal)
+        return LevelCuts(problem, guarantee)
+    if sides.pairs == np.inf and 0 < sides.up < np.inf and 0 < sides.down < np.inf and problem.image is None:
+        most_open = widest(problem, guarantee.distributions(problem.read))
         if most_open is not None:
-            return LiftCuts(read, guarantee, most_open, seen, goal)
-    return PlainCuts(read, guarantee, image, seen, goal)
+            return LiftCuts(problem, guarantee, most_open)
+    return PlainCuts(problem)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.guarantees.known_inputs import limited
+from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
+from funnel.solver.cuts import Flags, SetProblem
 from funnel.solver.cutting import bound_over_distributions, optimum_over_distributions
 from funnel.solver.floors import Best, propose_columns, set_aside
-from funnel.solver.goal import Goal, goal_of
+from funnel.solver.goal import goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.over_cone import BLIND
 from funnel.solver.request import Request, Solution, rounding_of
@@ -43,17 +44,7 @@ def set_optimum(request: Request) -> Solution:
     """
     joint, read, guarantee = request.joint, request.read, request.guarantee
     gap, budget = request.gap, request.budget
-    a, entropy = joint.counts.shape[1], request.most
-
-    def image(inputs: npt.NDArray[np.intp]) -> FloatArray | None:
-        if not request.reads_secret or request.counts_all or not request.informs:
-            return None
-        seen = np.flatnonzero(joint.counts.any(axis=0))
-        return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
-
-    def goal(inputs: npt.NDArray[np.intp]) -> Goal:
-        law = read.p_input[inputs]
-        return goal_of(request.utility, joint, inputs % a, law / law.sum())
+    entropy = request.most
 
     seen = None if request.reads_secret or not request.informs else _expected(joint)
     # Of the information: what the protocol leaves to the other inputs is in the bound alone.
@@ -68,11 +59,9 @@ def set_optimum(request: Request) -> Solution:
     def trace(value: float, bound: float) -> None:
         request.report(share * (apart + value), most_with(bound))
 
-    def silent(value: float, _: float) -> None:
-        trace(value, np.inf)
-
     floor = set_aside(budget, len(joint.inputs))
     over = over_set(guarantee, read)
+    told_apart = read.p_input > 0 if seen is None else seen
     blind: WeightArray | None = None
     finding = budget
     if over is not None:
@@ -82,23 +71,25 @@ def set_optimum(request: Request) -> Solution:
             # Combinations that never occurred may occur under some law: they too get what their input gets.
             lifted = np.tile(set_optimum(without).protocol.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
-        told_apart = read.p_input > 0 if seen is None else seen
+        problem = _problem(request, over, told_apart)
         asked = limited(over, read, told_apart)
         if asked is over:
-            found = optimum_over_distributions(read, over, gap / share, budget, image, trace, blind, told_apart, goal)
+            found = optimum_over_distributions(problem, gap / share, budget, trace, blind)
         else:
             # The best of those protocols that give the other inputs the marginal; then what no protocol exceeds.
             finding = budget.part(_FINDING)
-            found = optimum_over_distributions(read, over, gap / share, finding, image, silent, blind, told_apart, goal)
+            found = optimum_over_distributions(
+                problem, gap / share, finding, lambda value, _: trace(value, np.inf), blind
+            )
             most, finished = np.inf, found.finished
             if asked is not None:
                 most, proven = bound_over_distributions(
-                    read, asked, _PROVING * gap / share, budget, image, found.weights, told_apart, goal
+                    replace(problem, guarantee=asked), _PROVING * gap / share, budget, found.weights
                 )
                 finished = finished and proven
             found = replace(found, bound=most, finished=finished)
     elif isinstance(guarantee, RLDP):
-        found = robust_weights(read, guarantee, gap, budget, image, trace, goal)
+        found = robust_weights(_problem(request, guarantee, told_apart), gap, budget, trace)
     else:
         raise SpecError(f"{guarantee.title} is no guarantee over a set of laws")
     best = Best(request, found.weights)
@@ -115,7 +106,19 @@ def set_optimum(request: Request) -> Solution:
     return request.answer(best.protocol, best.utility, bound, found.cuts, "cutting planes", found.finished, ended)
 
 
-def _expected(joint: Joint) -> npt.NDArray[np.bool_] | None:
+def _problem(request: Request, guarantee: SetGuarantee, told_apart: Flags) -> SetProblem:
+    """What is maximised: of a channel that reads the secret, what it tells of X, unless the utility counts all."""
+    joint, places = request.joint, np.flatnonzero(told_apart)
+    law, inputs = request.read.p_input[places], places % joint.counts.shape[1]
+    image: FloatArray | None = None
+    if request.reads_secret and not request.counts_all and request.informs:
+        seen = np.flatnonzero(joint.counts.any(axis=0))
+        image = np.asarray(seen[:, None] == inputs, dtype=np.float64)
+    goal = goal_of(request.utility, joint, inputs, law / law.sum())
+    return SetProblem(request.read, guarantee, told_apart, image, goal)
+
+
+def _expected(joint: Joint) -> Flags | None:
     """The inputs, shape (a,), that some people have whatever the noise was; None where all are told apart.
 
     Noise makes people up: of combinations that nobody has, about half seem to have some. To tell them apart helps
@@ -130,7 +133,7 @@ def _expected(joint: Joint) -> npt.NDArray[np.bool_] | None:
     return seen if others > _FEW_MADE_UP and made_up <= _MADE_UP * joint.n and seen.any() else None
 
 
-def _entropy_of(joint: Joint, seen: npt.NDArray[np.bool_]) -> float:
+def _entropy_of(joint: Joint, seen: Flags) -> float:
     """H(X) given that X is one of these, nats."""
     law = joint.p_input[seen] / joint.p_input[seen].sum()
     return float(-(law * np.log(law)).sum())

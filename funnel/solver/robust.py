@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
-from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
-from funnel.joint import FloatArray, Joint
+from funnel.guarantees.reading import reads_secret, rows_by_secret
+from funnel.guarantees.worst_case import pair_ratios, refined
+from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.ball_cuts import BallCuts, worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.cuts import Flags
-from funnel.solver.goal import ENTROPY, Entropy, Goal
+from funnel.solver.cuts import SetProblem
+from funnel.solver.goal import Entropy
 from funnel.solver.polish import repaired
-from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_disclosed
 from funnel.solver.robust_search import searchable, searched
-from funnel.solver.split import Split, Trace, channel_of, value_of
+from funnel.solver.split import Split, Trace
 from funnel.solver.work import Deciding
-
-Places = npt.NDArray[np.intp]
 
 # Rounds until the worst case is this close to the budget, relatively; the rest is moved inside at the end.
 _CLOSE = 1e-5
@@ -73,15 +68,7 @@ class RobustOptimum:
     cuts: int
 
 
-def robust_weights(
-    read: Joint,
-    guarantee: RLDP,
-    gap: float,
-    budget: Budget,
-    image: Callable[[Places], FloatArray | None],
-    trace: Trace | None = None,
-    goal: Callable[[Places], Goal] | None = None,
-) -> RobustOptimum:
+def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace | None = None) -> RobustOptimum:
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
     A channel that reads secrets of few values is searched for by levels (`robust_search`). Else: F gives every row of a
@@ -92,19 +79,14 @@ def robust_weights(
 
     Parameters
     ----------
-    read : Joint
-        The joint law (c, a) over what the channel reads.
-    guarantee : RLDP
+    problem : SetProblem
+        Over F, telling all inputs apart that occur.
     gap : float
         Requested bound - value, nats.
     budget : Budget
         Ends the rounds; a part is set aside for moving the protocol inside.
-    image : callable
-        The inputs that occur (a,) to what the utility counts of a posterior, or None for all of it.
     trace : callable, optional
         Told (value, bound) as they improve; the value is that of a relaxation until the end.
-    goal : callable, optional
-        These inputs (a,) to the convex function whose average is the utility; by default entropy.
 
     Raises
     ------
@@ -114,34 +96,26 @@ def robust_weights(
         If a linear programme fails.
     """
     finishing = budget.reserve(_FINISHING)
-    near = guarantee.neighbourhood(read)
-    seen = read.p_input > 0
-    law = read.p_input[seen]
-    counted = image(np.flatnonzero(seen))
-    maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
-    limit = capped_exp(guarantee.epsilon)
-
-    def cone_of(charged: Budget) -> RobustCone:
-        return RobustCone(read, near, seen, limit, charged, goal=maximised, image=counted)
-
-    cone = cone_of(budget)
+    near, law, epsilon = problem.near, problem.law, problem.guarantee.budget
+    limit = capped_exp(epsilon)
+    cone = RobustCone(problem, budget)
     kept, bound, rounds = nothing_disclosed(cone), np.inf, 0
-    told_apart = secret_by_input(read)[1] and counted is None and isinstance(maximised, Entropy)
-    if told_apart and searchable(near, guarantee.epsilon):
-        found = searched(read, near, seen, guarantee.epsilon, limit, _SEARCHED * gap, budget, trace)
+    told_apart = reads_secret(problem.read) and problem.image is None and isinstance(problem.goal, Entropy)
+    if told_apart and searchable(near, epsilon):
+        found = searched(problem, _SEARCHED * gap, budget, trace)
         kept, bound = found.kept, found.bound
         # Where the search came to its end without the gap, cutting planes may bound closer what levels cannot.
         if not found.finished or bound - kept.value <= gap:
-            weights = _proven(guarantee, cone_of(finishing), kept)
+            weights = _proven(RobustCone(problem, finishing), kept)
             return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.cuts)
-    cuts = BallCuts(read, near, seen)
+    cuts = BallCuts(problem)
     worst, columns, finished = np.inf, np.zeros((0, len(law))), False
     value, still, ended = np.inf, 0, False
     while True:
         if rounds and (budget.expired or rounds == _ROUNDS):
             break
         rounds += 1
-        region = Region.of(cuts.rows(guarantee.epsilon) / law, law, counted, maximised)
+        region = problem.region(cuts.rows(epsilon))
         search = ColumnGeneration(region, budget)
         inside = (columns @ region.rows.T <= 1e-9).all(axis=1) & (columns @ region.rows.T >= region.least - 1e-9).all(1)
         search.start_from(columns[inside])
@@ -154,7 +128,7 @@ def robust_weights(
             trace(split.value, bound)
         columns = split.posteriors
         budget.spend(100 * CALL + _BY_ROW * split.posteriors.size * len(near.law))
-        added, worst = _cut(cuts, read, near, channel_of(split.posteriors, split.mass, law, seen), limit)
+        added, worst = _cut(cuts, problem, problem.channel(split), limit)
         # Half-spaces of outputs that are too rare to be told from rounding change nothing.
         still = still + 1 if abs(split.value - value) < _UNCHANGED * gap else 0
         value = split.value
@@ -165,17 +139,17 @@ def robust_weights(
         # At rounds that do not depend on the budget, so that a larger one never finds less.
         if rounds in _ASCENTS and len(law) <= _FEW_INPUTS and not budget.expired:
             kept = ascended(cone, columns, kept, budget)
-    told = [_proven(guarantee, cone_of(finishing), kept)] if len(kept.mass) > 1 else []
+    told = [_proven(RobustCone(problem, finishing), kept)] if len(kept.mass) > 1 else []
     # What a search that was stopped is moved to is not what a longer one would pass by.
     if ended or not told:
-        told.append(_moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised))
-    weights = max(told, key=lambda one: value_of(one, read.p_input, seen, cone.gains))
+        told.append(_moved_inside(problem, cuts, split, finishing))
+    weights = max(told, key=problem.value_of)
     return RobustOptimum(weights, bound, finished, finishing.fell_short, len(cuts))
 
 
-def _cut(cuts: BallCuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
+def _cut(cuts: BallCuts, problem: SetProblem, matrix: FloatArray, limit: float) -> tuple[int, float]:
     """Add the half-spaces that the worst laws for each output give; how many, and the largest ratio there was."""
-    rows = rows_by_secret(read, matrix)
+    rows, near = rows_by_secret(problem.read, matrix), problem.near
     pairs = pair_ratios(rows, near)
     # What is found on the grid of θ is a little less than the worst: search the worst pairs of every output closely.
     order = np.argsort(-pairs.found.reshape(len(rows), -1), axis=1, kind="stable")[:, :_PAIRS]
@@ -195,50 +169,39 @@ def _cut(cuts: BallCuts, read: Joint, near: Neighbourhood, matrix: FloatArray, l
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 
-def _proven(guarantee: RLDP, cone: RobustCone, kept: Kept) -> WeightArray:
+def _proven(cone: RobustCone, kept: Kept) -> WeightArray:
     """Integer weights of a mixture inside, for which the exact worst case agrees; the cone's budget is charged."""
     inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
     found = best_mixture(cone, inner, cone.gains(inner)) or nothing_disclosed(cone)
-    channel = channel_of(found.posteriors, found.mass, cone.law, cone.seen)
-    return _decided(cone.read, guarantee, channel, cone.budget)
+    return _decided(cone.problem, Split(found.posteriors, found.mass, found.value, np.inf), cone.budget)
 
 
-def _moved_inside(
-    read: Joint,
-    guarantee: RLDP,
-    near: Neighbourhood,
-    cuts: BallCuts,
-    split: Split,
-    law: FloatArray,
-    seen: Flags,
-    counted: FloatArray | None,
-    budget: Budget,
-    goal: Goal,
-) -> WeightArray:
+def _moved_inside(problem: SetProblem, cuts: BallCuts, split: Split, budget: Budget) -> WeightArray:
     # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
-    margin = _MARGIN
-    for _ in range(_MOVES if guarantee.epsilon > 0 else 0):
+    margin, law, guarantee = _MARGIN, problem.law, problem.guarantee
+    for _ in range(_MOVES if guarantee.budget > 0 else 0):
         if not budget.allows(0.0):
             break
-        budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(near.law))
-        smaller = guarantee.tightened(margin)
-        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted, budget, goal=goal)
+        budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(problem.near.law))
+        smaller = guarantee.tightened(margin).budget
+        moved = repaired(split, law, cuts.rows(smaller) / law, problem.image, budget, goal=problem.goal)
         if moved is None:
             break
-        matrix = channel_of(moved.posteriors, moved.mass, law, seen)
-        weights = rounded_weights(read, matrix)
-        if guarantee.holds_for(read, weights):
+        matrix = problem.channel(moved)
+        weights = rounded_weights(problem.read, matrix)
+        if guarantee.holds_for(problem.read, weights):
             return weights
-        added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
+        added, _ = _cut(cuts, problem, matrix, capped_exp(smaller))
         margin = margin if added else 4 * margin
-    return _decided(read, guarantee, channel_of(split.posteriors, split.mass, law, seen), budget)
+    return _decided(problem, split, budget)
 
 
-def _decided(read: Joint, guarantee: RLDP, channel: FloatArray, budget: Budget) -> WeightArray:
-    """The weights of a channel (b, a), mixed with the marginal until the exact worst case agrees."""
+def _decided(problem: SetProblem, split: Split, budget: Budget) -> WeightArray:
+    """The weights of a split, mixed with the marginal until the exact worst case agrees."""
+    read, guarantee = problem.read, problem.guarantee
     deciding = Deciding(read, guarantee, budget)
     try:
-        weights = proven_weights(read, guarantee, channel, 1.0, deciding.holds)
+        weights = proven_weights(read, guarantee, problem.channel(split), 1.0, deciding.holds)
     except InfeasibleGuarantee:
         # The budget does not allow to decide anything.
         return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)

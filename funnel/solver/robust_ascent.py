@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.guarantees.chi2_ball import attaining, tilt
-from funnel.guarantees.reading import rows_by_secret, secret_by_input
-from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
-from funnel.joint import FloatArray, Joint
+from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.reading import reads_secret, rows_by_secret
+from funnel.guarantees.worst_case import pair_ratios, refined
+from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.cuts import Flags
-from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.cuts import SetProblem
 from funnel.solver.lp import MasterProgramme, sparse_programme
 
 Places = npt.NDArray[np.intp]
@@ -68,59 +68,32 @@ class RobustCone:
 
     Parameters
     ----------
-    read : Joint
-    near : Neighbourhood
-    seen : ndarray of bool, shape (a,)
-        Inputs that occur; the others get the average row.
-    limit : float
-        e^ε.
+    problem : SetProblem
+        Over F.
     budget : Budget
         Charged.
     angles : int
         Shares of the deviation that are looked at. What shares between them break is lost at the end.
-    goal : Goal
-        What is maximised.
-    image : ndarray, shape (d, seen), optional
-        What that counts of a posterior, if not all of it.
     """
 
-    def __init__(
-        self,
-        read: Joint,
-        near: Neighbourhood,
-        seen: Flags,
-        limit: float,
-        budget: Budget,
-        angles: int = _ANGLES,
-        goal: Goal = ENTROPY,
-        image: FloatArray | None = None,
-    ) -> None:
-        self.read, self.near, self.seen, self.budget = read, near, seen, budget
-        self._goal, self._image = goal, image
-        self.law = read.p_input[seen]
-        self._limit = limit * (1 - _MARGIN)
-        self._reads_secret = secret_by_input(read)[1]
+    def __init__(self, problem: SetProblem, budget: Budget, angles: int = _ANGLES) -> None:
+        self.problem, self.near, self.law, self.budget = problem, problem.near, problem.law, budget
+        self.gains = problem.gains
+        self._limit = capped_exp(problem.guarantee.budget) * (1 - _MARGIN)
         shares = np.sin(np.linspace(0.0, np.pi / 2, angles)) ** 2
-        rate = near.deviation / near.prior[:, None]
+        rate = self.near.deviation / self.near.prior[:, None]
         self._above, self._below = (1 + shares * rate) ** 2, (1 + (1 - shares) * rate) ** 2
-
-    def _counts(self, posteriors: FloatArray) -> FloatArray:
-        return posteriors if self._image is None else np.asarray(posteriors @ self._image.T)
-
-    def gains(self, posteriors: FloatArray) -> FloatArray:
-        """g of posteriors (k, seen); shape (k,)."""
-        return self._goal.gains(self._counts(posteriors))
 
     def slopes(self, posteriors: FloatArray) -> FloatArray:
         """Slopes of ``P(y) g(v_y)`` in the masses of each output at posteriors (k, seen); the same shape."""
-        slopes = self._goal.slopes(self._counts(posteriors))
-        return slopes if self._image is None else np.asarray(slopes @ self._image)
+        slopes = self.problem.goal.slopes(self.problem.counts(posteriors))
+        return slopes if self.problem.image is None else np.asarray(slopes @ self.problem.image)
 
     def rows(self, posteriors: FloatArray) -> FloatArray:
         """T over (s, u) of posteriors (k, seen), shape (k, c, u); the average row is 1."""
-        whole = np.ones((len(posteriors), len(self.seen)))
-        whole[:, self.seen] = posteriors / self.law
-        return rows_by_secret(self.read, whole)
+        whole = np.ones((len(posteriors), len(self.problem.seen)))
+        whole[:, self.problem.seen] = posteriors / self.law
+        return rows_by_secret(self.problem.read, whole)
 
     def looked_at(self, posteriors: FloatArray) -> _Looked:
         """The largest and least P(y|s) of posteriors (k, seen) over the balls of every share."""
@@ -190,20 +163,16 @@ class RobustCone:
         law, rows = self.near.law, looked.rows
         one = attaining(looked.upward[y, s, share], rows[y, s], law[s], self._above[s, share])
         two = attaining(looked.downward[y, t, share], -rows[y, t], law[t], self._below[t, share])
-        self.budget.spend(100 * CALL + 20.0 * len(y) * len(self.seen))
+        self.budget.spend(100 * CALL + 20.0 * len(y) * len(self.problem.seen))
         return (self._functionals(s, one) - self._limit * self._functionals(t, two)) / self.law, y
 
     def _functionals(self, secrets: Places, laws: FloatArray) -> FloatArray:
         """What each law (m, u) gives to the average of its secret's row, shape (m, seen)."""
-        c, u = self.near.law.shape
-        number = len(secrets)
-        full = np.zeros((number, c, u) if self._reads_secret else (number, u))
-        if self._reads_secret:
+        number, both = len(secrets), reads_secret(self.problem.read)
+        full = np.zeros((number, *self.near.law.shape)) if both else laws
+        if both:
             full[np.arange(number), secrets] = laws
-        else:
-            full[:] = laws
-        full = full.reshape(number, len(self.seen))
-        return np.asarray(full[:, self.seen] + full[:, ~self.seen].sum(axis=1, keepdims=True) * self.law)
+        return self.problem.on_seen(full.reshape(number, -1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,14 +9,13 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.guarantees.worst_case import Neighbourhood
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray
 from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.cuts import Flags
+from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
-from funnel.solver.region import Region
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
 from funnel.solver.split import Trace
@@ -77,37 +76,23 @@ class Searched:
     cuts: int
 
 
-def searched(
-    read: Joint,
-    near: Neighbourhood,
-    seen: Flags,
-    epsilon: float,
-    limit: float,
-    gap: float,
-    budget: Budget,
-    trace: Trace | None = None,
-) -> Searched:
+def searched(problem: SetProblem, gap: float, budget: Budget, trace: Trace | None = None) -> Searched:
     """Maximise what is told of (S, X) over protocols that are robust over F, with a bound.
 
     What is done, and in which order, does not depend on the budget, only how much of it: a larger one never finds less.
 
     Parameters
     ----------
-    read : Joint
-        Over (S, X).
-    near : Neighbourhood
-        For which `searchable`.
-    seen : ndarray of bool, shape (a,)
-    epsilon, limit : float
-        ε and e^ε.
+    problem : SetProblem
+        Over F and (S, X), counting both, for which `searchable`.
     gap : float
         Requested bound - value, nats.
     budget : Budget
     trace : callable, optional
         Told (value, bound) as they improve.
     """
-    law = read.p_input[seen]
-    cone = RobustCone(read, near, seen, limit, budget, _ANGLES)
+    law, near, epsilon = problem.law, problem.near, problem.guarantee.budget
+    cone = RobustCone(problem, budget, _ANGLES)
     wide = near.deviation > _WIDE * float(near.prior.min())
     closely = _CLOSELY if wide else _CLOSELY_OF_LITTLE
     pricer = RobustPricer(near, epsilon, _SHARE if wide else _SHARE_OF_LITTLE, budget)
@@ -119,7 +104,7 @@ def searched(
         width, splits, at_once, first = _WIDTH, 0, 0, [share * np.log(law) for share in _FIRST]
     else:
         # Without a deviation prices of the estimate would be the best ones, and its outputs nearly what can be told.
-        estimated = ColumnGeneration(Region.of(BallCuts(read, near, seen).rows(epsilon) / law, law), budget)
+        estimated = ColumnGeneration(problem.region(BallCuts(problem).rows(epsilon)), budget)
         recent.append(estimated.run(_CLIMBED, proving=False).split.posteriors)
         ascents.append(ascended(cone, recent[0], nothing, budget))
         best = max(best, ascents[0], key=lambda one: one.value)

@@ -20,6 +20,7 @@ from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver import cuts as cutting
 from funnel.solver import distribution_cuts, lift_cuts
 from funnel.solver.budget import Budget
+from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import negative_entropy
 from tests.strategies import joints
 
@@ -214,12 +215,12 @@ def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
     high, low = laws.given(np.random.default_rng(0).random((50, 1, 3)))
     assert (high[:, [1]] >= high).all()
     assert (low[:, [1]] <= low).all()
-    cuts = lift_cuts.cuts_for(joint, guarantee, None)
+    cuts = lift_cuts.cuts_for(SetProblem.of(joint, guarantee))
     assert isinstance(cuts, distribution_cuts.LevelCuts)
     assert cuts.least == [1]
     # Where the protocol reads the secret, each one has entries of its own.
     read = joint.with_secret()
-    apart = lift_cuts.cuts_for(read, guarantee, None)
+    apart = lift_cuts.cuts_for(SetProblem.of(read, guarantee))
     assert isinstance(apart, distribution_cuts.LevelCuts)
     assert apart.least == [0, 1, 2]
 
@@ -238,7 +239,7 @@ def test_one_region_bounds_what_pair_by_pair_does(monkeypatch: pytest.MonkeyPatc
 def test_outputs_moved_inside_meet_the_guarantee_and_stop_at_its_edge() -> None:
     joint = Joint.from_counts([[60, 25, 15], [20, 30, 50], [9, 9, 40]])
     guarantee = funnel.RLIP(0.8, 0.05)
-    known = lift_cuts.cuts_for(joint, guarantee, None)
+    known = lift_cuts.cuts_for(SetProblem.of(joint, guarantee))
     inside = known.inside(np.eye(3))
     levels = guarantee.output_levels(joint, inside / joint.p_input)
     assert levels == pytest.approx(np.full(3, 0.8), rel=1e-6)

@@ -9,13 +9,13 @@ import pytest
 
 import funnel
 from funnel import RLDP, Joint, SolverError
-from funnel.guarantees.rldp import neighbourhood_of
 from funnel.guarantees.worst_case import pair_ratios, worst_pair
 from funnel.joint import FloatArray
 from funnel.measures.information import information_of
 from funnel.mechanisms import mechanism
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import ENTROPY
 from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
@@ -28,9 +28,7 @@ LARGER = Joint.from_counts(np.array([[90, 320, 20, 44], [212, 37, 61, 3], [94, 1
 
 
 def cone_of(joint: Joint, epsilon: float) -> RobustCone:
-    read = joint.with_secret()
-    near = RLDP(epsilon, set="chi2").neighbourhood(read)
-    return RobustCone(read, near, np.asarray(read.p_input > 0), float(np.exp(epsilon)), Budget.of(None))
+    return RobustCone(SetProblem.of(joint.with_secret(), RLDP(epsilon, set="chi2")), Budget.of(None))
 
 
 def pricer_of(joint: Joint, epsilon: float, share: float = 0.35) -> RobustPricer:
@@ -106,8 +104,8 @@ def test_where_the_data_leave_nothing_open_it_is_plain_ldp() -> None:
     """With so many records that F is nearly a point; one brute force of it lists all vertices."""
     many = Joint.from_counts(SMALL.counts * 10**6)
     read = many.with_secret()
-    near = neighbourhood_of(many.counts, 0.05, read)
-    found = searched(read, near, np.ones(6, dtype=bool), 1.0, float(np.exp(1.0)), 1e-3, Budget.of(2.5))
+    problem = SetProblem.of(read, RLDP(1.0, set="chi2"))
+    found, near = searched(problem, 1e-3, Budget.of(2.5)), problem.near
     rows = np.zeros((2, 2, 3))
     for s in range(2):
         rows[s, s], rows[s, 1 - s] = near.law[s], -np.exp(1.0) * near.law[1 - s]
@@ -120,8 +118,7 @@ def test_where_the_data_leave_little_open_it_begins_at_the_optimum_of_the_estima
     """From shares of ln p nothing is found yet after so much work, and the bound is 1.97 nats."""
     joint = Joint.from_counts(LARGER.counts * 100)
     read = joint.with_secret()
-    near = RLDP(1.0, set="chi2").neighbourhood(read)
-    found = searched(read, near, np.asarray(read.p_input > 0), 1.0, float(np.exp(1.0)), 1e-3, Budget.of(0.7))
+    found = searched(SetProblem.of(read, RLDP(1.0, set="chi2")), 1e-3, Budget.of(0.7))
     kept, bound = found.kept.value + read.entropy, found.bound + read.entropy
     assert 0 < kept <= bound <= 1.1 * kept
 

@@ -16,6 +16,7 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Variance
 from funnel.solver.budget import Budget
+from funnel.solver.cuts import SetProblem
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import ENTROPY, Entropy, SquaredMean
 from funnel.solver.lift_cuts import cuts_for
@@ -177,7 +178,7 @@ def test_laws_that_leave_much_open_are_priced_for_the_goal() -> None:
     goal = SquaredMean.of(np.arange(40.0), joint.p_input)
     kinds = {}
     for what in (ENTROPY, goal):
-        parts = cuts_for(joint, guarantee, None, None, what).pricer(Budget.of(None))
+        parts = cuts_for(SetProblem.of(joint, guarantee, what)).pricer(Budget.of(None))
         assert isinstance(parts, PartsPricer)
         kinds[what] = {type(one) for one in parts._pricers}
     assert kinds[goal] == {SlopePricer}
