@@ -3,7 +3,7 @@
 It is read in the order in which a request is answered.
 
 1. *The entry* is `optimum`: a request (`request`) goes to the one programme that answers it, `unchanged`, `over_cone`,
-   `over_laws`, `wide` or `designed`. `problem` is what is optimised over: the joint law after `presolve`, and the
+   `over_distributions`, `wide` or `designed`. `problem` is what is optimised over: the joint law after `presolve`, and the
    `region` of its posteriors, with the `goal` that is maximised.
 2. *A search* writes p_X as a mixture of posteriors (`mixture`, `split`): over all `vertices` where they are few
    (`choice`), else by `columns`, `stabilised` for a hundred inputs, `many` for hundreds (`search`), `pairs` for two

@@ -4,9 +4,9 @@ Whatever is asked for, the answer is a protocol of integer weights that were dec
 utility, and a bound. Which programme is solved depends on the request:
 
 - the channel that leaves most records unchanged and every table right on average (`invariant`);
-- X as it is, where the guarantee allows that (`unchanged`);
+- X as it is, where the guarantee allows that (`as_it_is`);
 - for estimates, a design over the rows of a cone (`designed`);
-- over a set of laws, cutting planes or a search by levels (`over_laws`);
+- over a set of laws, cutting planes or a search by levels (`over_distributions`);
 - in wide tables, the optimum over the distinct posteriors of the secret (`wide`);
 - else the best mixture of posteriors in the region of a cone (`over_cone`).
 """
