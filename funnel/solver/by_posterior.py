@@ -17,6 +17,7 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.exchange import Exchanged
+from funnel.solver.interior_steps import next_point, over
 from funnel.solver.presolve import laid_along
 
 Mask = npt.NDArray[np.bool_]
@@ -30,9 +31,8 @@ _FEATURE, _ALIKE = 1e-11, 12
 # Where the method starts: the share that stays, and the least slack, of that of a constant row; the first gap; the same
 # where a solution is known.
 _STAYS, _SLACK, _FIRST, _LEAST_STAYS, _AGAIN = 0.3, 0.1, 0.3, 0.05, 0.05
-# How near to the edge a step goes; how much further a correction reaches out, and how much further it has to get; how
-# far products may be from their goal; corrections of a step; what steps have to be longer than.
-_NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS, _SHORT = 0.99, 0.3, 0.03, 10.0, 2, 1e-6
+# Corrections of a step, and what steps have to be longer than.
+_CORRECTIONS, _SHORT = 2, 1e-6
 # Steps at most, and usually; how far equations may be from what they have to be; how often solutions are refined.
 _STEPS, _USUAL_STEPS, _OFF, _REFINED = 150, 45, 1e-6, 2
 # What is added to the diagonal of a matrix that rounding has left without an inverse, relatively.
@@ -58,13 +58,7 @@ class Parts(NamedTuple):
 
     def over(self, other: Parts) -> Parts:
         """Quotients; zero where the other is, as it is for pairs that are left out."""
-        return Parts(*(np.divide(a, b, out=np.zeros_like(b), where=b != 0) for a, b in zip(self, other, strict=True)))
-
-    def clipped(self, least: float, most: float) -> Parts:
-        return Parts(*(np.clip(one, least, most) for one in self))
-
-    def total(self) -> float:
-        return float(sum(one.sum() for one in self))
+        return Parts(*(over(one, two) for one, two in zip(self, other, strict=True)))
 
 
 class Prices(NamedTuple):
@@ -83,6 +77,11 @@ class _Point(NamedTuple):
     variables: Parts
     spare: Parts
     prices: Prices
+
+    @property
+    def duals(self) -> Parts:
+        """The prices of variables."""
+        return self.spare
 
     def moved(self, change: _Point, primal: float, dual: float) -> _Point:
         return _Point(
@@ -264,7 +263,7 @@ def _largest(values: FloatArray, number: int, axis: int) -> Mask:
 
 
 class _Step:
-    """One step of Mehrotra's method with corrections by Gondzio (1996)."""
+    """The equations of one step."""
 
     def __init__(self, programme: PosteriorProgramme, point: _Point) -> None:
         self._programme, self._point = programme, point
@@ -305,32 +304,7 @@ class _Step:
 
     def taken(self) -> _Point | None:
         """Where the step leads; None where it leads nowhere."""
-        point = self._point
-        number = sum(int(np.count_nonzero(one)) for one in point.variables)
-        product = point.variables.times(point.spare).total() / number
-        change = self._change(point.spare.times(Parts(*(np.full(1, -1.0),) * 3)), 1.0)
-        ahead = point.moved(change, *self._lengths(change))
-        goal = (ahead.variables.times(ahead.spare).total() / number / product) ** 3 * product
-        wanted = Parts(*(np.where(one != 0, goal, 0.0) for one in point.variables))
-        wanted = wanted.plus(change.variables.times(change.spare), -1.0)
-        change = self._change(wanted.over(point.variables).plus(point.spare, -1.0), 1.0)
-        lengths = self._lengths(change)
-        for _ in range(_CORRECTIONS):
-            reached = point.moved(change, *(min(1.0, length + _REACH) for length in lengths))
-            products = reached.variables.times(reached.spare)
-            lacking = products.clipped(goal / _SPREAD, goal * _SPREAD).plus(products, -1.0)
-            lacking = lacking.clipped(-goal * _SPREAD, np.inf).over(point.variables)
-            corrected = change.moved(self._change(lacking, 0.0), 1.0, 1.0)
-            further = self._lengths(corrected)
-            if sum(further) < sum(lengths) + _GAIN:
-                break
-            change, lengths = corrected, further
-        primal, dual = (min(1.0, _NEARLY * length) for length in lengths)
-        return point.moved(change, primal, dual) if max(primal, dual) > _SHORT else None
-
-    def _lengths(self, change: _Point) -> tuple[float, float]:
-        """How far variables, and prices, can go until one of them is zero; at most 1."""
-        return _length(self._point.variables, change.variables), _length(self._point.spare, change.spare)
+        return next_point(self._point, lambda goals, off: self._change(Parts(*goals), off), _CORRECTIONS, _SHORT)
 
     def _change(self, goals: Parts, off: float) -> _Point:
         """The change by which a price changes by its goal where its variable stays, and what is off by ``-off``."""
@@ -371,8 +345,3 @@ def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
         except np.linalg.LinAlgError:
             continue
     raise SolverError("rounding leaves a step of interior points without a solution; change epsilon slightly")
-
-
-def _length(values: Parts, changes: Parts) -> float:
-    fastest = min(float(ratio.min(initial=0.0)) for ratio in changes.over(values))
-    return 1.0 if fastest >= -1.0 else -1.0 / fastest

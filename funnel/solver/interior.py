@@ -12,20 +12,18 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.exchange import Exchanged, proven_bound
 from funnel.solver.hinges import Hinges, NewtonHinges, State
+from funnel.solver.interior_steps import next_point
 
 # Units of work of a step: for each entry of the matrices of all outputs, of what a condition adds to one, and of a row.
 _CUBE, _SQUARE, _ENTRY = 0.4, 0.1, 0.25
 # The first product of a variable and its price, by the number of pairs; steps at most.
 _FIRST, _STEPS = 30.0, 80
-# How near to the edge a step goes; how much further a correction reaches out, and how much further it has to get;
-# how far products may be from their goal; corrections of a step.
-_NEARLY, _REACH, _GAIN, _SPREAD, _CORRECTIONS = 0.99, 0.3, 0.03, 10.0, 3
+# Corrections of a step, and what steps have to be longer than.
+_CORRECTIONS, _SHORT = 3, 1e-4
 # What a cone leaves a constant row open at the least.
 _LEAST_SLACK = 1e-12
 # The price of a family that counts, as a share of the largest of its row.
 _LOOSE = 1e-4
-# Steps shorter than that get nowhere.
-_SHORT = 1e-4
 # Rows may be out of balance, and families unlike their slack, by that much; solutions are refined that often.
 _OFF, _REFINED = 1e-6, 2
 
@@ -64,7 +62,7 @@ class _Point(NamedTuple):
         return self.rows, self.slack, self.families.slack, self.families.hinge, self.families.distance
 
     @property
-    def prices(self) -> tuple[FloatArray, ...]:
+    def duals(self) -> tuple[FloatArray, ...]:
         """The price of each of them."""
         return self.spare, self.load, self.families.price, self.families.room, self.families.load
 
@@ -192,7 +190,7 @@ class InteriorProgramme:
     def _again(self, hinges: Hinges, last: _Point) -> _Point:
         """Between the last solution and a constant channel; further families are met as far as they can be there."""
         start = self._start(hinges)
-        pairs = zip(last.variables, last.prices, strict=True)
+        pairs = zip(last.variables, last.duals, strict=True)
         product = _AGAIN * sum(float((one * two).sum()) for one, two in pairs) / sum(x.size for x in last.variables)
         rows = _between(last.rows, start.rows)
         further = hinges.around(np.column_stack([rows, np.ones(len(rows))]), product)
@@ -244,7 +242,7 @@ def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point
 
 
 class _Step:
-    """One step of Mehrotra's method with corrections by Gondzio (1996)."""
+    """The equations of one step."""
 
     def __init__(self, programme: InteriorProgramme, hinges: Hinges, point: _Point) -> None:
         self._law, self._point, self._cone = programme.law, point, programme.cone
@@ -288,41 +286,7 @@ class _Step:
 
     def taken(self) -> _Point | None:
         """Where the step leads; None where it leads nowhere."""
-        point = self._point
-        pairs = list(zip(point.variables, point.prices, strict=True))
-        number = sum(one.size for one, _ in pairs)
-        product = sum(float((one * two).sum()) for one, two in pairs) / number
-        change = self._change([-two for _, two in pairs], 1.0)
-        lengths = self._lengths(change)
-        ahead = self._products(change, *lengths)
-        goal = (sum(float(one.sum()) for one in ahead) / number / product) ** 3 * product
-        changes = zip(change.variables, change.prices, strict=True)
-        goals = [(goal - by * to) / one - two for (one, two), (by, to) in zip(pairs, changes, strict=True)]
-        change = self._change(goals, 1.0)
-        lengths = self._lengths(change)
-        for _ in range(_CORRECTIONS):
-            reach = [min(1.0, length + _REACH) for length in lengths]
-            ahead = self._products(change, *reach)
-            goals = [
-                np.maximum(np.clip(one, goal / _SPREAD, goal * _SPREAD) - one, -goal * _SPREAD) / first
-                for one, first in zip(ahead, point.variables, strict=True)
-            ]
-            corrected = change.moved(self._change(goals, 0.0), 1.0, 1.0)
-            further = self._lengths(corrected)
-            if sum(further) < sum(lengths) + _GAIN:
-                break
-            change, lengths = corrected, further
-        primal, dual = (min(1.0, _NEARLY * length) for length in lengths)
-        return None if not max(primal, dual) > _SHORT else point.moved(change, primal, dual)
-
-    def _products(self, change: _Point, primal: float, dual: float) -> list[FloatArray]:
-        after = self._point.moved(change, primal, dual)
-        return [one * two for one, two in zip(after.variables, after.prices, strict=True)]
-
-    def _lengths(self, change: _Point) -> tuple[float, float]:
-        """How far variables, and prices, can go until one of them is zero; at most 1."""
-        point = self._point
-        return _length(point.variables, change.variables), _length(point.prices, change.prices)
+        return next_point(self._point, self._change, _CORRECTIONS, _SHORT)
 
     def _change(self, goals: list[FloatArray], off: float) -> _Point:
         """The change by which every price changes by its goal where its variable stays, and what is off by ``-off``."""
@@ -371,8 +335,3 @@ class _Step:
 def _products(matrices: FloatArray, rows: FloatArray) -> FloatArray:
     """Of every matrix (n, n, n) by its row (n, n)."""
     return np.asarray((matrices @ rows[:, :, None])[:, :, 0])
-
-
-def _length(values: tuple[FloatArray, ...], changes: tuple[FloatArray, ...]) -> float:
-    fastest = min(float((change / value).min(initial=0.0)) for value, change in zip(values, changes, strict=True))
-    return 1.0 if fastest >= -1.0 else -1.0 / fastest

@@ -172,7 +172,7 @@ class RobustCone:
         full = np.zeros((number, *self.near.law.shape)) if both else laws
         if both:
             full[np.arange(number), secrets] = laws
-        return self.problem.on_seen(full.reshape(number, -1))
+        return self.problem.on_seen(full.reshape(number, len(self.problem.seen)))
 
 
 @dataclass(frozen=True, eq=False)
