@@ -99,7 +99,7 @@ class Attribute(SRLIP):
             "values change by at most this factor, whatever the observer believed before."
         )
 
-    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The larger of both for each row."""
-        levels = super().output_levels(joint, rows)
+        levels = super().counted_levels(joint, rows)
         return np.maximum(levels, label_levels(all_labels(joint), rows)) if reads_secret(joint) else levels

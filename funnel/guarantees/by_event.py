@@ -18,8 +18,8 @@ from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.families import Families
 from funnel.guarantees.known_columns import Event, known_events
 from funnel.guarantees.label_ratios import all_labels, label_half_spaces, label_levels, label_rows, worst_label
-from funnel.guarantees.lip import posterior_range
-from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.lift_guarantee import posterior_range
+from funnel.guarantees.over_distributions import OfBase, RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
@@ -213,7 +213,7 @@ def _widened(spaces: FloatArray, event: Event) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class OverKnown(ByEvent):
+class OverKnown(OfBase, ByEvent):
     """A bound for observers who know some columns, over every table of counts that noise does not rule out.
 
     Parameters
@@ -230,15 +230,6 @@ class OverKnown(ByEvent):
         return self.base
 
     @property
-    def budget(self) -> float:
-        """That of the base."""
-        return self.base.budget
-
-    def with_budget(self, budget: float) -> Self:
-        """With the base of another budget."""
-        return type(self)(self.base.with_budget(budget))
-
-    @property
     def covers_noise(self) -> bool:
         """That is what it is."""
         return True
@@ -248,6 +239,3 @@ class OverKnown(ByEvent):
         for event in known_events(joint, self.base.every_set(joint)):
             if event.occurs:
                 yield event, LIPOver(self.budget, event.counts)
-
-    def __str__(self) -> str:
-        return str(self.base)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.guarantees.by_event import ByEvent, Part, SideChannels
-from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.over_distributions import OfBase, RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.possible_distributions import DistributionSet
 from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
-class KnownInputs(RatioGuarantee):
+class KnownInputs(OfBase, RatioGuarantee):
     """What a guarantee asks of the rows of a channel at some inputs, whatever it does with the others.
 
     A channel that meets the guarantee under every law of a set does so under those laws under which nobody has the
@@ -36,27 +35,9 @@ class KnownInputs(RatioGuarantee):
     known: npt.NDArray[np.bool_]
 
     @property
-    def budget(self) -> float:
-        """That of the base."""
-        return self.base.budget
-
-    def with_budget(self, budget: float) -> Self:
-        """With the base of another budget."""
-        return type(self)(self.base.with_budget(budget), self.known)
-
-    @property
     def sides(self) -> Sides:
         """Those of the base."""
         return self.base.sides
-
-    def as_level(self, nats: float, budget: float) -> float:
-        """As the base has it."""
-        return self.base.as_level(nats, budget)
-
-    @property
-    def is_perfect(self) -> bool:
-        """As the base has it."""
-        return self.base.is_perfect
 
     def distributions(self, joint: Joint) -> DistributionSet:
         """Those of the base under which nobody has another input.
@@ -84,12 +65,9 @@ class KnownInputs(RatioGuarantee):
         """None to begin with: the counts themselves may have other inputs."""
         return np.zeros((0, len(joint.inputs)))
 
-    def __str__(self) -> str:
-        return str(self.base)
-
 
 @dataclass(frozen=True, eq=False)
-class KnownInputsByEvent(ByEvent):
+class KnownInputsByEvent(OfBase, ByEvent):
     """The same of a guarantee that is asked for event by event.
 
     Parameters
@@ -107,15 +85,6 @@ class KnownInputsByEvent(ByEvent):
         """As the base has it."""
         return self.base.bounded
 
-    @property
-    def budget(self) -> float:
-        """That of the base."""
-        return self.base.budget
-
-    def with_budget(self, budget: float) -> Self:
-        """With the base of another budget."""
-        return type(self)(self.base.with_budget(budget), self.known)
-
     def parts(self, joint: Joint) -> Iterator[Part]:
         """Those events that some distribution has without the other inputs."""
         for event, part in self.base.parts(joint):
@@ -127,9 +96,6 @@ class KnownInputsByEvent(ByEvent):
         """Those that are looked at."""
         labels = self.base.label_inputs(joint)
         return None if labels is None else labels & self.known.reshape(labels.shape)
-
-    def __str__(self) -> str:
-        return str(self.base)
 
 
 def limited(guarantee: SetGuarantee, joint: Joint, known: npt.NDArray[np.bool_]) -> SetGuarantee | None:

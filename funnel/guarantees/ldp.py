@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, Witness
+from funnel.guarantees.base import Witness
 from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.events import CLOSE, probability, secret_comparisons
-from funnel.guarantees.exact import capped_exp, exp_below, log_level
-from funnel.guarantees.lip import log_lifts
+from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.lift_guarantee import log_lifts
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
@@ -100,15 +100,6 @@ class LDP(OneBudget, Sided):
             if best.ratio is None or ratio > best.ratio:
                 best = Witness(int(y), high, low, ratio, True)
         return best
-
-    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the worst ratio, rounded up."""
-        return log_level(self.worst(joint, weights))
-
-    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
-        """Whether the worst ratio is at most a rational just below e^ε."""
-        ratio = self.worst(joint, weights).ratio
-        return ratio is not None and ratio <= exp_below(self.epsilon)
 
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """ln Γ = ln Λ - ln Ψ of each row."""

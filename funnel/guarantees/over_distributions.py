@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from funnel.guarantees.base import Level, OutputGuarantee, Witness
-from funnel.guarantees.exact import capped_exp, exp_below, log_above
+from funnel.guarantees.base import Guarantee, Level, OutputGuarantee, Witness
+from funnel.guarantees.exact import capped_exp, exp_below, log_above, scaled_up
 from funnel.guarantees.families import Families, share_of
 from funnel.guarantees.greedy import Places
 from funnel.guarantees.possible_distributions import DistributionSet, Extreme
@@ -114,6 +114,30 @@ class SetGuarantee(OutputGuarantee):
         return Families.alone(of, share_of((spaces * rows[of]).sum(axis=1), spaces.sum(axis=1)), spaces)
 
 
+@dataclass(frozen=True)
+class OfBase(SetGuarantee):
+    """What another guarantee is over some set of distributions; its budget and its text are those of that one."""
+
+    base: Guarantee
+
+    @property
+    def budget(self) -> float:
+        """That of the base."""
+        return self.base.budget
+
+    def with_budget(self, budget: float) -> Self:
+        """With the base of another budget."""
+        return replace(self, base=self.base.with_budget(budget))
+
+    @property
+    def is_perfect(self) -> bool:
+        """As the base has it."""
+        return self.base.is_perfect
+
+    def __str__(self) -> str:
+        return str(self.base)
+
+
 class RatioGuarantee(SetGuarantee):
     """LDP, LIP, ALIP or PML for every distribution of one set (`DistributionSet`)."""
 
@@ -134,7 +158,7 @@ class RatioGuarantee(SetGuarantee):
 
     def as_level(self, nats: float, budget: float) -> float:
         """What a leakage of so many nats on a side with this budget is as a level, rounded up."""
-        return nats
+        return scaled_up(nats, budget, self.budget)
 
     def starting_cone(self, joint: Joint) -> FloatArray:
         """Those of the counts themselves."""

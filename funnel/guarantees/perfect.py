@@ -9,9 +9,9 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level, PosteriorGuarantee
-from funnel.guarantees.exact import log_level
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.lip import log_lifts, posterior_range, worst_lift
+from funnel.guarantees.lift_guarantee import posterior_range
+from funnel.guarantees.lip import LIP
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -56,12 +56,11 @@ class PerfectPrivacy(PosteriorGuarantee):
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= 1`` and ``π_s/p_s >= 1`` for a posterior π summing to 1, shape (2c, c)."""
-        lifts = np.diag(1 / prior)
-        return np.vstack([lifts - 1, 1 - lifts])
+        return LIP(0.0).posterior_cone(prior)
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """The level of LIP: 0 if and only if every ratio is exactly 1."""
-        return log_level(worst_lift(joint, weights))
+        return LIP(0.0).counted_level(joint, weights)
 
     @property
     def meaning(self) -> str:
@@ -70,7 +69,7 @@ class PerfectPrivacy(PosteriorGuarantee):
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """max(ln Λ, |ln Ψ|) of each row; floats see zero only up to rounding."""
-        levels = np.abs(log_lifts(joint, rows)).max(axis=0)
+        levels = LIP(0.0).counted_levels(joint, rows)
         return np.where(levels < 1e-12, 0.0, levels)
 
     @property

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from funnel.guarantees.alip import ALIP
-from funnel.guarantees.base import Level
 from funnel.guarantees.budgets import OneBudget
+from funnel.guarantees.lift_guarantee import LiftGuarantee
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.guarantees.sided import Sided
-from funnel.joint import FloatArray, Joint
-from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class PML(OneBudget, Sided):
+class PML(OneBudget, LiftGuarantee):
     """ε-pointwise maximal leakage from S to Y (Saeidian, Cervia, Oechtering, Skoglund 2023, theorem 1).
 
     ``P(y|s) <= e^ε P(y)`` for every output y and every secret s that occurs: the most that an output tells, in the
@@ -48,43 +43,9 @@ class PML(OneBudget, Sided):
     example: ClassVar[str] = "pml:1.0"
 
     @property
-    def _alip(self) -> ALIP:
-        return ALIP(math.inf, self.epsilon)
-
-    @property
     def sides(self) -> Sides:
         """Lifts."""
         return Sides(up=self.epsilon)
-
-    @property
-    def lift_limits(self) -> tuple[float, float]:
-        """(0, e^ε)."""
-        return self._alip.lift_limits
-
-    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Range of P(s|y): no value rises by more than the factor, so none falls below what the others leave it."""
-        return self._alip.posterior_limits(prior)
-
-    def posterior_cone(self, prior: FloatArray) -> FloatArray:
-        """Rows of ``π_s/p_s <= e^ε``, shape (c, c); equations for ε = 0."""
-        return self._alip.posterior_cone(prior)
-
-    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the largest lift, rounded up; O(a b c)."""
-        return self._alip.counted_level(joint, weights)
-
-    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
-        """Whether the largest lift is at most a rational just below e^ε."""
-        return self._alip.counted_holds(joint, weights)
-
-    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
-        """ln Λ of each row."""
-        return self._alip.counted_levels(joint, rows)
-
-    @property
-    def meaning(self) -> str:
-        """How far a belief can rise."""
-        return self._alip.meaning
 
 
 @dataclass(frozen=True)

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
 
-from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee
-from funnel.guarantees.budgets import TwoSided
+from funnel.guarantees.base import Guarantee, Level, OutputGuarantee, PosteriorGuarantee, Witness
 from funnel.guarantees.count_box import CountBox, count_box
-from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
+from funnel.guarantees.exact import exp_below, log_level
+from funnel.guarantees.over_distributions import OfBase, RatioGuarantee, SetGuarantee, Sides
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
 
-class Sided(PosteriorGuarantee):
-    """LDP, LIP, ALIP or PML for the counts of a joint law; where these are noisy, for all that may be the true ones."""
-
-    @property
-    @abstractmethod
-    def sides(self) -> Sides:
-        """What is bounded."""
+class Counted(OutputGuarantee):
+    """A guarantee for the counts of a joint law; where these are noisy, for all that may be the true ones."""
 
     @abstractmethod
-    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
-        """`level_for` where the counts are the law."""
+    def over_noise(self) -> SetGuarantee:
+        """The same for every table of counts within the bounds of a joint law."""
 
     @abstractmethod
-    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
-        """`holds_for` where the counts are the law."""
+    def worst(self, joint: Joint, weights: WeightArray) -> Witness:
+        """The worst ratio of two probabilities of an output, exactly, where the counts are the law."""
 
     @abstractmethod
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """`output_levels` where the counts are the law."""
+
+    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
+        """`level_for` where the counts are the law: ln of the worst ratio, rounded up."""
+        return log_level(self.worst(joint, weights))
+
+    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
+        """`holds_for` where the counts are the law: the worst ratio is at most a rational just below e^ε."""
+        ratio = self.worst(joint, weights).ratio
+        return ratio is not None and ratio <= exp_below(self.budget)
 
     @property
     def covers_noise(self) -> bool:
@@ -41,7 +44,7 @@ class Sided(PosteriorGuarantee):
 
     def over_set(self, joint: Joint) -> SetGuarantee | None:
         """Over every table within the bounds, if there are any."""
-        return None if joint.bounds is None else OverCounts(self)
+        return None if joint.bounds is None else self.over_noise()
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """The worst ratio, rounded up: under the counts, or under the worst table within their bounds."""
@@ -59,8 +62,21 @@ class Sided(PosteriorGuarantee):
         return self.counted_levels(joint, rows) if over is None else over.output_levels(joint, rows)
 
 
+class Sided(Counted, PosteriorGuarantee):
+    """LDP, LIP, ALIP or PML."""
+
+    @property
+    @abstractmethod
+    def sides(self) -> Sides:
+        """What is bounded."""
+
+    def over_noise(self) -> SetGuarantee:
+        """The same ratios."""
+        return OverCounts(self)
+
+
 @dataclass(frozen=True)
-class OverCounts(RatioGuarantee):
+class OverCounts(OfBase, RatioGuarantee):
     """A guarantee over every table of counts that noise does not rule out: METHOD section 10, without any sampling.
 
     Parameters
@@ -72,15 +88,6 @@ class OverCounts(RatioGuarantee):
     base: Sided
 
     @property
-    def budget(self) -> float:
-        """That of the base."""
-        return self.base.budget
-
-    def with_budget(self, budget: float) -> Self:
-        """With the base of another budget."""
-        return type(self)(self.base.with_budget(budget))
-
-    @property
     def sides(self) -> Sides:
         """Those of the base."""
         return self.base.sides
@@ -89,22 +96,10 @@ class OverCounts(RatioGuarantee):
         """All tables within the bounds of the joint law; its own counts alone where there are none."""
         return count_box(joint)
 
-    def as_level(self, nats: float, budget: float) -> float:
-        """As the base has it."""
-        return self.base.scaled(nats, budget) if isinstance(self.base, TwoSided) else nats
-
-    @property
-    def is_perfect(self) -> bool:
-        """As the base has it."""
-        return self.base.is_perfect
-
     @property
     def covers_noise(self) -> bool:
         """That is what it is."""
         return True
-
-    def __str__(self) -> str:
-        return str(self.base)
 
 
 def over_set(guarantee: Guarantee, joint: Joint) -> SetGuarantee | None:

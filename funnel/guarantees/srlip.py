@@ -7,19 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import ConeGuarantee, Level, Witness
+from funnel.guarantees.base import ConeGuarantee, Witness
 from funnel.guarantees.by_event import OverKnown, SideChannels
 from funnel.guarantees.events import Comparisons, extremes
-from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.known_columns import Given, known_values
 from funnel.guarantees.over_distributions import SetGuarantee
+from funnel.guarantees.sided import Counted
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
-class SRLIP(SideChannels, ConeGuarantee):
+class SRLIP(SideChannels, Counted, ConeGuarantee):
     """ε-SRLIP with respect to S for several published columns X = X¹ × … × Xᵐ (PF definition 4, equation (19)).
 
     ``e^-ε P(y|x_J) <= P(y|s, x_J) <= e^ε P(y|x_J)`` for every output y, every set J of columns (the empty one
@@ -94,26 +95,9 @@ class SRLIP(SideChannels, ConeGuarantee):
         secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
         return Witness(found.output, secret, None, found.ratio, upward, given)
 
-    @property
-    def covers_noise(self) -> bool:
-        """It is decided for every table within the bounds of the joint law."""
-        return True
-
-    def over_set(self, joint: Joint) -> SetGuarantee | None:
-        """Over every table within the bounds, if there are any."""
-        return None if joint.bounds is None else OverKnown(self)
-
-    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the worst ratio, rounded up: under the counts, or under the worst table within their bounds."""
-        over = self.over_set(joint)
-        return log_level(self.worst(joint, weights)) if over is None else over.level_for(joint, weights)
-
-    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
-        """Whether the worst ratio is at most a rational just below e^ε: under all tables within the bounds, if any."""
-        if (over := self.over_set(joint)) is not None:
-            return over.holds_for(joint, weights)
-        ratio = self.worst(joint, weights).ratio
-        return ratio is not None and ratio <= exp_below(self.epsilon)
+    def over_noise(self) -> SetGuarantee:
+        """Event by event."""
+        return OverKnown(self)
 
     @property
     def meaning(self) -> str:
@@ -124,10 +108,8 @@ class SRLIP(SideChannels, ConeGuarantee):
             "that person."
         )
 
-    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
-        """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row, over the bounds of the counts if there are any."""
-        if (over := self.over_set(joint)) is not None:
-            return over.output_levels(joint, rows)
+    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row."""
         ratios = self.comparisons(joint).ratios(rows)
         with np.errstate(divide="ignore"):
             return np.asarray(np.abs(np.log(np.where(np.isnan(ratios), 1.0, ratios))).max(axis=0))
