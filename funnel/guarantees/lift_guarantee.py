@@ -16,7 +16,7 @@ from funnel.wording import at_most
 
 
 class LiftGuarantee(Sided):
-    """A bound on every lift and every inverse lift, each by the budget that `sides` has; an infinite one bounds nothing."""
+    """A bound on all lifts and inverse lifts, each by the budget that `sides` has; an infinite one bounds nothing."""
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε_u`` and ``π_s/p_s >= e^-ε_l``, shape (2c, c), or (c, c) for one finite budget."""

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.solver.batch import Bases, BatchProgramme
 from funnel.solver.budget import CALL, Budget
+from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.split import best_split
 
@@ -360,17 +360,8 @@ class _Climbing:
 
     def __init__(self, region: Region, budget: Budget) -> None:
         self._region, self._budget = region, budget
-        self._programme = BatchProgramme(region, budget)
+        self._pricer = Pricer(region, budget)
         self._random = np.random.default_rng(0)
-        size = len(region.law)
-        start = self._programme.maximise(
-            np.linspace(1.0, 2.0, size)[None],
-            np.zeros((1, size)),
-            np.ones((1, size)),
-            self._programme.slack_basis(),
-            steps=2000,
-        )
-        self._root = start.bases
 
     def corners(self) -> FloatArray:
         """Where each input is likeliest, and as many directions by chance."""
@@ -398,13 +389,6 @@ class _Climbing:
 
     def _highest(self, costs: FloatArray) -> FloatArray:
         """The posteriors (k, a) of highest costs; those that the programme did not find are p."""
-        number, size = costs.shape
-        law, rows, least = self._region.law, self._region.rows, self._region.least
-        start: Bases = self._root[np.zeros(number, dtype=np.intp)]
         scaled = costs / np.maximum(1e-300, np.abs(costs).max(axis=1, keepdims=True))
-        answers = self._programme.maximise(scaled, np.zeros((number, size)), np.ones((number, size)), start, steps=1000)
-        found = np.maximum(answers.points, 0.0)
-        found /= np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
-        activity = found @ rows.T
-        inside = answers.solved & (activity <= 1e-9).all(axis=1) & (activity >= least - 1e-9).all(axis=1)
-        return np.where(inside[:, None], found, law)
+        inside, found = self._pricer.highest(scaled)
+        return np.where(inside[:, None], found, self._region.law)

@@ -116,52 +116,6 @@ class SquaredMean(Goal):
         return _SLACK * max(1.0, float((self.numbers**2).max()))
 
 
-# Where a symbol is not there the slope of v ln v is that of a chord, without which it would never be tried.
-_FIRST_STEP = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class SumOfShares(Goal):
-    """``g(v) = Σ_c (m_c·v)² + w · Σ_r u_r ln u_r``, u = R v: variances of several numbers, and information of the rest.
-
-    A sum of convex functions is convex, so vertices suffice; nothing prices it globally.
-
-    Attributes
-    ----------
-    numbers : ndarray, shape (k, a)
-        m, of k numbers.
-    image : ndarray, shape (d, a)
-        R: what else the utility counts of an input; columns sum to 1. Of d = 1 there is no information.
-    weight : float
-        w, per nat.
-    """
-
-    numbers: FloatArray
-    image: FloatArray
-    weight: float
-
-    def gains(self, counted: FloatArray) -> FloatArray:
-        """Squares of means, and w times v ln v of images."""
-        squares = ((counted @ self.numbers.T) ** 2).sum(axis=-1)
-        return np.asarray(squares + self.weight * negative_entropy(counted @ self.image.T))
-
-    def slopes(self, counted: FloatArray) -> FloatArray:
-        """Sums of those of `SquaredMean` and `Entropy`, the latter through the image."""
-        means = counted @ self.numbers.T
-        of_squares = 2 * means @ self.numbers - (means**2).sum(axis=-1, keepdims=True)
-        logs = np.log(np.maximum(counted @ self.image.T, _FIRST_STEP))
-        return np.asarray(of_squares + self.weight * logs @ self.image)
-
-    def first_prices(self, reach: FloatArray) -> FloatArray:
-        """Squares of the numbers: v ln v is never above 0."""
-        return np.asarray((self.numbers**2).sum(axis=0))
-
-    @property
-    def slack(self) -> float:
-        """As that of `SquaredMean`."""
-        return _SLACK * max(1.0, self.weight, float((self.numbers**2).sum(axis=0).max(initial=0.0)))
-
-
 def goal_of(utility: Utility, joint: Joint, places: npt.NDArray[np.intp], law: FloatArray) -> Goal:
     """The goal that a utility is for posteriors over some of the inputs.
 

@@ -142,6 +142,12 @@ class Pricer:
         inside &= (activity <= _OUTSIDE).all(axis=1) & (activity >= self.region.least - _OUTSIDE).all(axis=1)
         return inside, found
 
+    def highest(self, costs: FloatArray) -> tuple[Flags, FloatArray]:
+        """The posteriors (k, a) of highest costs (k, n), and which of them were found in the region."""
+        answers = self._whole(costs)
+        inside, found = self._posteriors(answers.points)
+        return inside & answers.solved, found
+
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
         return self.region.gains(posteriors)

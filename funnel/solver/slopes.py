@@ -1,4 +1,4 @@
-"""Slopes: pricing for the square of a mean, along tangents for other goals; and which pricer a goal has."""
+"""Slopes: pricing for the square of a mean; and which pricer a goal has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import linear_bounds
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.goal import SquaredMean, SumOfShares
+from funnel.solver.goal import SquaredMean
 from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 
@@ -160,29 +160,6 @@ def _bounds(
     return value + _ROUNDING * size, best
 
 
-class TangentPricer(Pricer):
-    """Climbs along the tangents of any convex goal; has the methods of `Pricer`, but for what bounds.
-
-    The tangent of a convex function lies below it, so the best posterior along a tangent is at least as good as
-    where it touches. A search that has to prove something needs a pricer of its goal's own.
-    """
-
-    def _slopes(self, posteriors: FloatArray) -> FloatArray:
-        return self.region.goal.slopes(self.region.counts(posteriors))
-
-    def search(self, prices: FloatArray, target: float) -> Priced:
-        """Nothing: it would have to bound what it does not find.
-
-        Raises
-        ------
-        SolverError
-            Always.
-        """
-        raise SolverError("climbing along tangents bounds nothing; ask for columns without a proof")
-
-
 def pricer_of(region: Region, budget: Budget | None = None) -> Pricer:
     """What finds and bounds columns of a region, as its goal needs it."""
-    if isinstance(region.goal, SquaredMean):
-        return SlopePricer(region, budget)
-    return TangentPricer(region, budget) if isinstance(region.goal, SumOfShares) else Pricer(region, budget)
+    return SlopePricer(region, budget) if isinstance(region.goal, SquaredMean) else Pricer(region, budget)
