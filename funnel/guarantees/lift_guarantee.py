@@ -50,7 +50,9 @@ class LiftGuarantee(Sided):
             Level(scaled_up(log_level(witness).value, budget, self.budget), witness)
             for budget, witness in self._extremes(joint, weights)
         ]
-        return max(levels, key=float)
+        # Whole numbers tell ratios apart that floats do not; which is larger matters where both sides have one budget.
+        even = self.sides.up == self.sides.down
+        return max(levels, key=lambda level: (level.value, level.witness.ratio or 0 if even else 0))
 
     def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether both worst ratios are at most rationals just below e^ε_u and e^ε_l."""
