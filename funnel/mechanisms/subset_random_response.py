@@ -24,13 +24,14 @@ from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.greedy import Subsets
 from funnel.solver.merging import merged_subsets
-from funnel.solver.polish import polish
+from funnel.solver.repair import repaired
 from funnel.solver.split import Split
 from funnel.solver.work import decision_work
 
 # Each subset is an optimisation of its own: to a hair of what is lost by splitting at all.
 _GAP = 1e-6
-_MARGINS = (1e-11, 1e-9, 1e-7)
+# How far inside the cone its protocols are moved, relatively to the budget.
+_MARGINS = (1e-8, 1e-7, 1e-6)
 # Over a set of laws: how closely the budget for one law is found, in how many steps, each with what share of the rest.
 _CLOSE, _TRIED, _STEP = 1e-3, 12, 0.3
 # The share of the budget that finding the subsets may take.
@@ -143,10 +144,8 @@ def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: B
         several -= len(subset) > 1
     for margin in _MARGINS:
         tighter = guarantee.tightened(margin).cone(joint)
-        polished = [
-            _polished(joint, cone, tighter, subset, split) for subset, split in zip(subsets, splits, strict=True)
-        ]
-        matrix = _blocks(joint, subsets, polished)
+        moved = [_moved(joint, tighter, subset, split) for subset, split in zip(subsets, splits, strict=True)]
+        matrix = _blocks(joint, subsets, moved)
         budget.spend(4 * decision_work(joint, guarantee, len(matrix)))
         weights = proven_weights(joint, guarantee, matrix)
         if (weights > 0).sum() <= (matrix > 0).sum() or margin == _MARGINS[-1]:
@@ -163,12 +162,10 @@ def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], budget
     return mixture.split, mixture.finished
 
 
-def _polished(joint: Joint, cone: FloatArray, tighter: FloatArray, subset: tuple[int, ...], split: Split) -> Split:
+def _moved(joint: Joint, tighter: FloatArray, subset: tuple[int, ...], split: Split) -> Split:
     columns = list(subset)
     law = joint.p_input[columns] / joint.p_input[columns].sum()
-    if len(split.mass) == 1:
-        return split
-    return polish(split, law, cone[:, columns] / law, tighter[:, columns] / law) or split
+    return split if len(split.mass) == 1 else repaired(split, law, tighter[:, columns] / law) or split
 
 
 def _blocks(joint: Joint, subsets: Subsets, splits: list[Split]) -> FloatArray:

@@ -12,7 +12,7 @@ It is read in the order in which a request is answered.
    numbers that hold whatever a linear programme's tolerances were: `pricing` with `bounds` on boxes, `slopes` for
    numbers, `levels` for PolyOpt, `threshold_pricing` with `cell_programme` and `robust_pricing` over sets of laws.
    `input_groups` bounds hundreds of inputs by such a bound for groups of them, and `pairs` two secrets in closed form.
-4. *Integers* (`integers`, `polish`, `lattice`) are what is returned: of the split that was found, moved inside, and of
+4. *Integers* (`integers`, `repair`, `lattice`) are what is returned: of the split that was found, moved inside, and of
    what is known without a search (`floors`), the most useful weights that the guarantee itself, in whole numbers,
    decides to hold.
 

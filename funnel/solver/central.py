@@ -20,9 +20,9 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.goal import negative_entropy
 from funnel.solver.neighbours import Neighbourhood, Vertices
-from funnel.solver.polish import repaired
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
+from funnel.solver.repair import repaired
 from funnel.solver.split import Split, best_split
 
 # How far prices may be from what they are thought to be at first, in nats; after so many rounds twice as far in each

@@ -19,7 +19,7 @@ from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Mixture, Split, Trace
 from funnel.solver.threshold_pricing import ThresholdPricer
 
-# The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
+# The share of the requested gap that the proof may leave; the rest is for moving inside and integer weights.
 _PROOF_SHARE = 0.9
 # Exchanges of prices in a row that may change neither value nor bound by this share of the gap: what doubles can do.
 _STILL, _UNCHANGED = 60, 1e-3

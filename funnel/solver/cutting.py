@@ -16,7 +16,7 @@ from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import Cuts, SetProblem
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
-from funnel.solver.polish import repaired
+from funnel.solver.repair import repaired
 from funnel.solver.robust import RobustOptimum
 from funnel.solver.split import Split, Trace
 from funnel.solver.work import Deciding, levels_work

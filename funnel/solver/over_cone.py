@@ -11,7 +11,6 @@ from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.published import check_every_pair
 from funnel.joint import FloatArray
-from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.floors import Best, greedy_start, propose_known, propose_merged, set_aside
 from funnel.solver.goal import ENTROPY
@@ -23,13 +22,13 @@ from funnel.solver.split import Split, best_split
 from funnel.solver.vertices import enumerate_vertices
 from funnel.solver.work import decision_work
 
-# The share of the requested gap left to polishing and integer weights.
+# The share of the requested gap left to moving inside and integer weights.
 _ROUNDING_SHARE = 0.05
 # Shares of a budget: set aside for integer weights, on a lattice or not; for the search, the rest being for perfect
 # privacy.
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
-# The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
-BLIND, _ASCENT = 0.3, 0.2
+# The same, before a search over protocols that read the secret, for the optimum without.
+BLIND = 0.3
 # Of the utility, what an optimum may lack of merging and of columns as they are.
 _UNNOTICED = 1e-6
 
@@ -126,8 +125,7 @@ def _starts_with_secret(request: Request, problem: Problem, best: Best, floor: B
     lifted = problem.lifted(cone_optimum(without, floor).protocol.weights)
     budget.spend(decision_work(problem.read, problem.guarantee, len(lifted)))
     best.propose_proven(lifted)
-    known = [problem.posteriors(lifted)]
-    return [*known, ascend(problem.region, budget.part(_ASCENT))] if problem.region.goal is ENTROPY else known
+    return [problem.posteriors(lifted)]
 
 
 def _propose_perfect(request: Request, problem: Problem, best: Best, budget: Budget) -> None:

@@ -18,7 +18,7 @@ from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import Entropy
-from funnel.solver.polish import repaired
+from funnel.solver.repair import repaired
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, best_mixture, nothing_disclosed
 from funnel.solver.robust_search import searchable, searched
 from funnel.solver.split import Split, Trace

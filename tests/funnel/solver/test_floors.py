@@ -70,7 +70,7 @@ def test_more_budget_is_never_worse_however_small(joint: Joint, kind: str) -> No
     ],
 )
 def test_corners_of_a_region_thinner_than_what_tells_its_sides_apart(counts: list[list[int]], kind: str) -> None:
-    """Both sides of a condition seem active: polishing has to take them for one equation, or it finds no corner."""
+    """Both sides of a condition seem active: a corner has to be moved inside all the same."""
     joint = Joint.from_counts(counts)
     found = [funnel.optimal(joint, parse_guarantee(kind.format(epsilon))) for epsilon in (1e-13, 1e-12, 1e-10, 1e-9)]
     for smaller, larger in itertools.pairwise(found):

@@ -21,8 +21,8 @@ from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import ENTROPY, Entropy, SquaredMean
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.parts import PartsPricer
-from funnel.solver.polish import repaired
 from funnel.solver.problem import Problem
+from funnel.solver.repair import repaired
 from funnel.solver.slopes import SlopePricer
 from funnel.solver.split import Split
 from funnel.solver.threshold_pricing import ThresholdPricer
