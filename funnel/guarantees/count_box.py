@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -341,7 +342,7 @@ class _ExactOthers:
             total, mass = number, mean * number
             threshold = mean / best if self._upward else -mean * best
             for entries, numbers, masses in self._sides:
-                place = _before(entries, threshold)
+                place = bisect_left(entries, threshold)
                 total, mass = total + numbers[place], mass + masses[place]
             if self._upward and mean == 0:
                 return Fraction(0)
@@ -351,18 +352,6 @@ class _ExactOthers:
             if found <= best:
                 return max(found, best)
             best = found
-
-
-def _before(entries: list[int], threshold: Fraction) -> int:
-    """How many of the rising entries are below a threshold."""
-    low, high = 0, len(entries)
-    while low < high:
-        middle = (low + high) // 2
-        if entries[middle] < threshold:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _own(rows: FloatArray, secrets: Places) -> FloatArray:

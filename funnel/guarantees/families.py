@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -137,16 +137,21 @@ class Families:
     def by_row(self) -> Self:
         """The same in this order."""
         families, terms, entries = self.order()
+        return self._taken((families, terms, entries), _places_of(families), _places_of(terms))
+
+    def _taken(self, some: tuple[Any, Any, Any], number: Places, of_term: Places) -> Self:
+        """Some families, terms and entries, by new numbers of all families and terms."""
+        families, terms, entries = some
         return type(self)(
             self.of[families],
             self.share[families],
             self.least[families],
             self.proven[families],
-            _places_of(families)[self.family[terms]],
+            number[self.family[terms]],
             self.rest[terms],
             self.sign[terms],
             self.ease[terms],
-            _places_of(terms)[self.term[entries]],
+            of_term[self.term[entries]],
             self.place[entries],
             self.width[entries],
         )
@@ -173,20 +178,7 @@ class Families:
     def only(self, kept: npt.NDArray[np.bool_]) -> Self:
         """Those of the families (F,) that are kept."""
         terms = kept[self.family]
-        entries = terms[self.term]
-        return type(self)(
-            self.of[kept],
-            self.share[kept],
-            self.least[kept],
-            self.proven[kept],
-            _renumbered(kept)[self.family[terms]],
-            self.rest[terms],
-            self.sign[terms],
-            self.ease[terms],
-            _renumbered(terms)[self.term[entries]],
-            self.place[entries],
-            self.width[entries],
-        )
+        return self._taken((kept, terms, terms[self.term]), _renumbered(kept), _renumbered(terms))
 
 
 def share_of(value: FloatArray, constant: FloatArray) -> FloatArray:

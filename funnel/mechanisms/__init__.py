@@ -17,8 +17,7 @@ from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.memory import LARGEST, check_size, require_memory
-from funnel.mechanisms.optimal import Optimal
-from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
+from funnel.mechanisms.optimal import Optimal, OptimalWithSecret
 from funnel.mechanisms.oue import OUE
 from funnel.mechanisms.polyopt import PolyOpt
 from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting

@@ -1,4 +1,4 @@
-"""The optimal protocol under a guarantee, as a mechanism beside the explicit ones."""
+"""The optimal protocols under a guarantee, without the secret and with it, as mechanisms beside the explicit ones."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Optimal(Mechanism):
     name: ClassVar[str] = "optimal"
     summary: ClassVar[str] = "the most informative protocol found that meets the guarantee"
     optimises: ClassVar[bool] = True
+    # Nats that it may be below the optimum.
+    gap: ClassVar[float] = 1e-6
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
@@ -37,8 +39,9 @@ class Optimal(Mechanism):
         self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
     ) -> Fitted:
         """The same for any utility."""
-        solution = optimal(joint, guarantee, time_limit=budget, progress=progress, utility=utility)
-        return Fitted(solution.protocol, solution.bound, solution.finished)
+        reads = self.reads_secret
+        found = optimal(joint, guarantee, self.gap, budget, "auto", progress, reads_secret=reads, utility=utility)
+        return Fitted(self.renamed(found.protocol), found.bound, found.finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """What column generation over the inputs that are told apart takes; a table, but for wide ones."""
@@ -54,3 +57,25 @@ class Optimal(Mechanism):
             return entries + max(table_memory(told_apart, told_apart), searched)
         searched = optimum_memory(condition_number(joint, guarantee), distinct_inputs(joint, guarantee))
         return max(table_memory(a, a), searched)
+
+
+class OptimalWithSecret(Optimal):
+    """The protocol of highest I(X;Y) among all that read (S, X) and meet the guarantee (METHOD section 3).
+
+    Knowing the secret, a protocol can blur just those records whose input would betray it: it dominates Conditional
+    Reporting and every protocol that reads X alone.
+    """
+
+    name: ClassVar[str] = "optimal-with-secret"
+    summary: ClassVar[str] = "the most informative protocol found that may look at the secret"
+    reads_secret: ClassVar[bool] = True
+    # In a space of c a dimensions the last digits of the certificate take most of the time.
+    gap: ClassVar[float] = 1e-4
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table over (S, X), or what column generation over it takes."""
+        if not has_optimum(guarantee):
+            return 0.0
+        a, cells = len(joint.inputs), int((joint.counts > 0).sum())
+        searched = optimum_memory(condition_number(joint, guarantee), cells, a)
+        return max(table_memory(cells, len(joint.secret) * a), searched)
