@@ -221,36 +221,59 @@ def strongest(
     SpecError
         If a single decision would take longer than the budget and a second.
     """
+    search = _Calibrating(family, joint, guarantee, budget)
+    if guarantee.precision > 0:
+        return search.by_levels(max(guarantee.precision, precision), guarantee.budget if start is None else start)
+    return search.by_decisions(precision)
 
-    def candidate(alpha: float) -> WeightArray:
-        weights = silence_unseen(joint, family(alpha))
-        budget.spend(decision_work(joint, guarantee, len(weights)))
+
+@dataclass(frozen=True, eq=False)
+class _Calibrating:
+    """The search for the strongest parameter of a family."""
+
+    family: Callable[[float], WeightArray]
+    joint: Joint
+    guarantee: Guarantee
+    budget: Budget
+
+    def candidate(self, alpha: float) -> WeightArray:
+        """The weights of a parameter; charges for deciding them."""
+        weights = silence_unseen(self.joint, self.family(alpha))
+        self.budget.spend(decision_work(self.joint, self.guarantee, len(weights)))
         return weights
 
-    def weights_at(alpha: float) -> WeightArray | None:
-        weights = candidate(alpha)
-        return weights if guarantee.holds_for(joint, weights) else None
+    def weights_at(self, alpha: float) -> WeightArray | None:
+        """The same where they meet the guarantee."""
+        weights = self.candidate(alpha)
+        return weights if self.guarantee.holds_for(self.joint, weights) else None
 
-    def weakest() -> WeightArray:
-        weights = weights_at(0.0)
+    def weakest(self) -> WeightArray:
+        """The weights of parameter 0.
+
+        Raises
+        ------
+        InfeasibleGuarantee
+            If they do not meet the guarantee.
+        """
+        weights = self.weights_at(0.0)
         if weights is None:
-            level = guarantee.level_for(joint, silence_unseen(joint, family(0.0))).value
+            level = self.guarantee.level_for(self.joint, silence_unseen(self.joint, self.family(0.0))).value
             raise InfeasibleGuarantee(
-                f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
+                f"even the weakest protocol of this kind has level {level:.3g}, above {self.guarantee}", level
             )
         return weights
 
-    if guarantee.precision > 0:
-        # Levels that are bounds found by a search cost as much as decisions, and say how far to go.
-        outputs = len(family(0.0))
+    def by_levels(self, close: float, start: float) -> Calibration:
+        """By false position on levels: where these are found by a search they cost as much as decisions, and say more."""
+        joint, guarantee, budget = self.joint, self.guarantee, self.budget
+        outputs = len(self.family(0.0))
         require_decision(joint, guarantee, outputs, budget)
         deciding = decision_work(joint, guarantee, outputs)
-        close = max(guarantee.precision, precision)
         alpha = parameter_at(
-            lambda alpha: guarantee.level_for(joint, candidate(alpha)).value,
+            lambda alpha: guarantee.level_for(joint, self.candidate(alpha)).value,
             guarantee.budget,
             close,
-            guarantee.budget if start is None else start,
+            start,
             budget=budget,
             # A level, and what is left for the decision after it.
             work=2 * deciding,
@@ -261,32 +284,35 @@ def strongest(
             if step and not budget.allows(deciding):
                 finished = False
                 break
-            if (found := weights_at(alpha)) is not None:
+            if (found := self.weights_at(alpha)) is not None:
                 return Calibration(alpha, found, finished)
             alpha *= 1 - 4 * close
-        return Calibration(0.0, weakest(), finished)
-    low, high, best = 0.0, math.inf, None
-    while math.isinf(high):
-        if best is not None and budget.expired:
-            return Calibration(low, best, False)
-        middle = min(2 * low if low else max(guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
-        if (found := weights_at(middle)) is None:
-            high = middle
-        elif middle == LARGEST_PARAMETER:
-            return Calibration(middle, found, True)
-        else:
-            low, best = middle, found
-    finished = True
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if not low < middle < high or high - low <= max(guarantee.precision, precision) * high:
-            break
-        if budget.expired:
-            finished = False
-            break
-        if (found := weights_at(middle)) is not None:
-            low, best = middle, found
-        else:
-            high = middle
-    # The weakest protocol comes last: where all its outputs tell next to nothing, all must be compared exactly.
-    return Calibration(low, weakest() if best is None else best, finished)
+        return Calibration(0.0, self.weakest(), finished)
+
+    def by_decisions(self, precision: float) -> Calibration:
+        """By bisection on the exact decision."""
+        low, high, best = 0.0, math.inf, None
+        while math.isinf(high):
+            if best is not None and self.budget.expired:
+                return Calibration(low, best, False)
+            middle = min(2 * low if low else max(self.guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
+            if (found := self.weights_at(middle)) is None:
+                high = middle
+            elif middle == LARGEST_PARAMETER:
+                return Calibration(middle, found, True)
+            else:
+                low, best = middle, found
+        finished = True
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if not low < middle < high or high - low <= precision * high:
+                break
+            if self.budget.expired:
+                finished = False
+                break
+            if (found := self.weights_at(middle)) is not None:
+                low, best = middle, found
+            else:
+                high = middle
+        # The weakest protocol comes last: where all its outputs tell next to nothing, all must be compared exactly.
+        return Calibration(low, self.weakest() if best is None else best, finished)

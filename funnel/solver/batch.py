@@ -144,6 +144,7 @@ class BatchProgramme:
         cut = np.empty(number)
         cut[:] = cutoff
         bases = Bases(start.table.copy(), start.basic.copy(), start.nonbasic.copy())
+        given = _Given(bases, priced, low, high, cut)
         found = _Found(
             np.zeros((number, n + m)),
             np.zeros((number, n + m)),
@@ -154,10 +155,10 @@ class BatchProgramme:
         )
         # Every exchange touches the whole tableau, and so does finding out that there is none to make.
         if compiled is None:
-            _by_arrays(bases, priced, low, high, cut, steps, found)
+            _by_arrays(given, steps, found)
             self._budget.spend(_CALLS * CALL * float(found.exchanges.max(initial=0) + 1))
         else:
-            self._side_by_side(compiled, bases, priced, low, high, cut, steps, found)
+            self._side_by_side(compiled, given, steps, found)
             self._budget.spend(CALL)
         self._budget.spend(float(found.exchanges.sum() + number) * by_exchange)
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
@@ -169,25 +170,15 @@ class BatchProgramme:
             return float(_CODE_ENTRY * self._matrix.size + _CODE_VARIABLE * self._size)
         return float(_BY_ARRAY * self._matrix.size + _BY_ROW * self._size)
 
-    def _side_by_side(
-        self,
-        solve_stack: Callable[..., None],
-        bases: Bases,
-        priced: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        cut: FloatArray,
-        steps: int,
-        found: _Found,
-    ) -> None:
+    def _side_by_side(self, solve_stack: Callable[..., None], given: _Given, steps: int, found: _Found) -> None:
         """Solve all programmes one by one in compiled code; large stacks in a thread for every processor."""
-        number, threads = len(priced), os.cpu_count() or 1
-        inputs = (bases.table, bases.basic, bases.nonbasic, priced, low, high, cut)
+        number, threads, bases = len(given.priced), os.cpu_count() or 1, given.bases
+        inputs = (bases.table, bases.basic, bases.nonbasic, given.priced, given.low, given.high, given.cut)
         outputs = (found.values, found.duals, found.rays, found.solved, found.empty, found.exchanges)
 
         def solve(part: slice) -> None:
-            given, made = (tuple(array[part] for array in arrays) for arrays in (inputs, outputs))
-            solve_stack(*given, steps, _PIVOT, _FEASIBLE, *made)
+            taken, made = (tuple(array[part] for array in arrays) for arrays in (inputs, outputs))
+            solve_stack(*taken, steps, _PIVOT, _FEASIBLE, *made)
 
         if threads == 1 or bases.table.size < _LARGE_STACK:
             solve(slice(0, number))
@@ -197,6 +188,17 @@ class BatchProgramme:
         # Every programme is solved by itself, so the answers do not depend on the number of threads.
         edges = np.linspace(0, number, min(4 * threads, number) + 1).astype(int).tolist()
         list(self._pool.map(solve, (slice(start, stop) for start, stop in pairwise(edges))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """N programmes: where they start, and over all n + m places their costs and both ends; what is low enough, (N,)."""
+
+    bases: Bases
+    priced: FloatArray
+    low: FloatArray
+    high: FloatArray
+    cut: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,19 +226,17 @@ def _compiled() -> Callable[..., None] | None:
     return cast("Callable[..., None]", solve_stack)
 
 
-def _by_arrays(
-    bases: Bases, priced: FloatArray, low: FloatArray, high: FloatArray, cut: FloatArray, steps: int, found: _Found
-) -> None:
+def _by_arrays(given: _Given, steps: int, found: _Found) -> None:
     """Solve all programmes step by step together, in array operations."""
-    table, basic, nonbasic = bases.table, bases.basic, bases.nonbasic
+    table, basic, nonbasic = given.bases.table, given.bases.basic, given.bases.nonbasic
     number, m, n = table.shape
-    low, high = low.ravel(), high.ravel()
+    low, high, priced = given.low.ravel(), given.high.ravel(), given.priced.ravel()
     values, duals, solved, empty = found.values, found.duals, found.solved, found.empty
     # The programmes still at work, compacted as others finish; B and N are places in the flat arrays of bounds.
     work, T = np.arange(number), table
     offset = (np.arange(number) * (n + m))[:, None]
     B, N = basic + offset, nonbasic + offset
-    d = priced.ravel()[N] + np.matmul(priced.ravel()[B][:, None, :], T)[:, 0]
+    d = priced[N] + np.matmul(priced[B][:, None, :], T)[:, 0]
     low_n, high_n, low_b, high_b = low[N], high[N], low[B], high[B]
     every = np.arange(number)
     for step in range(steps + 1):
@@ -262,7 +262,7 @@ def _by_arrays(
         is_empty = (reach[:, -1] < needed) & ~is_solved
         enter = order[every, (reach >= needed[:, None]).argmax(axis=1)]
         # Cut off, out of steps, or no pivot of usable size: the value so far is a bound all the same.
-        is_left = ((d * x).sum(axis=1) <= cut[work]) | ~helpful[every, enter]
+        is_left = ((d * x).sum(axis=1) <= given.cut[work]) | ~helpful[every, enter]
         stop = is_solved | is_empty | is_left | (step == steps)
         pivot = row[every, enter]
         if stop.any():
