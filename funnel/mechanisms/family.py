@@ -264,7 +264,7 @@ class _Calibrating:
         return weights
 
     def by_levels(self, close: float, start: float) -> Calibration:
-        """By false position on levels: where these are found by a search they cost as much as decisions, and say more."""
+        """By false position on levels: those that a search finds cost as much as decisions and say more."""
         joint, guarantee, budget = self.joint, self.guarantee, self.budget
         outputs = len(self.family(0.0))
         require_decision(joint, guarantee, outputs, budget)
