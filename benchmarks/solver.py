@@ -20,7 +20,7 @@ import pandas as pd
 import funnel
 from benchmarks.cones import polyopt_cone, srlip_cone
 from funnel.errors import SolverError
-from funnel.mechanisms.robust_bounds import least_conditionals
+from funnel.mechanisms.robust_reporting import least_conditionals
 from funnel.solver import LevelCone, optimal_over_cone
 
 HERE = Path(__file__).parent

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from funnel.guarantees.alip import ALIP, RALIP
-from funnel.guarantees.alpha_lift import AlphaLift
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import (
     ConeGuarantee,
@@ -15,9 +14,8 @@ from funnel.guarantees.base import (
     PosteriorGuarantee,
     Witness,
 )
-from funnel.guarantees.chi2_lift import Chi2Lift
-from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
+from funnel.guarantees.lift_bounds import AlphaLift, Chi2Lift, L1Lift
 from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.mutual_information import MutualInformation
 from funnel.guarantees.over_distributions import SetGuarantee

@@ -1,4 +1,4 @@
-"""Bounds on an average over the secrets of how far lifts, and inverse lifts, are from 1 (ALIP section 6)."""
+"""Averages over secrets of how far lifts and inverse lifts are from 1, bounded: l1-, χ²-, α-lift (ALIP section 6)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, OutputGuarantee, Witness
+from funnel.errors import SpecError
+from funnel.guarantees.base import Level, OutputGuarantee, Witness, checked_number
 from funnel.guarantees.budgets import TwoSided
 from funnel.guarantees.events import probability, secret_comparisons
+from funnel.guarantees.exact import exp_below, log_above, square_root_above
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -127,3 +130,173 @@ def _exact_lifts(joint: Joint, row: WeightArray, inverse: bool) -> tuple[list[Fr
     lifts = [probability(joint.counts[s], row) / average for s in seen]
     prior = [Fraction(int(joint.counts[s].sum()), joint.n) for s in seen]
     return [1 / lift for lift in lifts] if inverse else lifts, prior
+
+
+@dataclass(frozen=True)
+class L1Lift(LiftBound):
+    """``Σ_s p_s |l(s,y) - 1| <= e^ε_u - 1`` and ``Σ_s p_s |1/l(s,y) - 1| <= e^ε_l - 1`` for every output y.
+
+    ALIP equations (31) and (34), bounded as in its section 6.2. The average of the first over y is twice the total
+    variation of S and Y.
+
+    Parameters
+    ----------
+    lower : float
+        ε_l, nats, >= 0; infinite to leave the inverse free.
+    upper : float
+        ε_u, nats, >= 0; infinite to bound the inverse only.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.L1Lift(0.3, 0.3))
+    >>> funnel.L1Lift(0.3, 0.3).holds(joint, protocol), funnel.LIP(0.3).holds(joint, protocol)
+    (True, False)
+    """
+
+    name: ClassVar[str] = "l1-lift"
+    title: ClassVar[str] = "l1-lift privacy"
+    example: ClassVar[str] = "l1-lift:1.3,0.7"
+
+    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
+        """Σ p |l - 1|."""
+        return sum((p * abs(lift - 1) for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
+
+    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
+        """Σ p |l - 1|."""
+        return np.asarray(prior @ np.abs(lifts - 1))
+
+    def nats(self, measure: Fraction) -> float:
+        """ln(1 + measure)."""
+        return log_above(1 + measure)
+
+    def float_nats(self, measures: FloatArray) -> FloatArray:
+        """ln(1 + measure)."""
+        return np.log1p(measures)
+
+    def within(self, measure: Fraction, budget: float) -> bool:
+        """measure <= e^ε - 1, with a rational just below e^ε."""
+        return 1 + measure <= exp_below(budget)
+
+
+@dataclass(frozen=True)
+class Chi2Lift(LiftBound):
+    """``Σ_s p_s (l(s,y) - 1)² <= (e^ε_u - 1)²`` and ``Σ_s p_s (1/l(s,y) - 1)² <= (e^ε_l - 1)²`` for every output y.
+
+    ALIP equations (32) and (35), bounded as in its section 6.2. The average of the first over y is the χ²-divergence
+    of S and Y.
+
+    Parameters
+    ----------
+    lower : float
+        ε_l, nats, >= 0; infinite to leave the inverse free.
+    upper : float
+        ε_u, nats, >= 0; infinite to bound the inverse only.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.Chi2Lift(0.5, 0.5))
+    >>> funnel.Chi2Lift(0.5, 0.5).holds(joint, protocol), funnel.LIP(0.5).holds(joint, protocol)
+    (True, False)
+    """
+
+    name: ClassVar[str] = "chi2-lift"
+    title: ClassVar[str] = "χ²-lift privacy"
+    example: ClassVar[str] = "chi2-lift:1.3,0.7"
+
+    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
+        """Σ p (l - 1)²."""
+        return sum((p * (lift - 1) ** 2 for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
+
+    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
+        """Σ p (l - 1)²."""
+        return np.asarray(prior @ (lifts - 1) ** 2)
+
+    def nats(self, measure: Fraction) -> float:
+        """ln(1 + √measure)."""
+        return log_above(1 + square_root_above(measure))
+
+    def float_nats(self, measures: FloatArray) -> FloatArray:
+        """ln(1 + √measure)."""
+        return np.log1p(np.sqrt(measures))
+
+    def within(self, measure: Fraction, budget: float) -> bool:
+        """measure <= (e^ε - 1)², with a rational just below e^ε."""
+        return measure <= (exp_below(budget) - 1) ** 2
+
+
+_LARGEST_ORDER = 1000
+
+
+@dataclass(frozen=True)
+class AlphaLift(LiftBound):
+    """``(Σ_s p_s l(s,y)^α)^(1/α) <= e^ε_u`` and ``(Σ_s p_s l(s,y)^-α)^(1/α) <= e^ε_l`` for every output y.
+
+    ALIP equations (33) and (36), bounded as in its section 6.2; as α grows it tends to ALIP. The order is a whole
+    number, so that powers of rationals are rational and the decision is exact.
+
+    Parameters
+    ----------
+    lower : float
+        ε_l, nats, >= 0; infinite to leave the inverse free.
+    upper : float
+        ε_u, nats, >= 0; infinite to bound the inverse only.
+    alpha : float
+        Order, a whole number from 2 to 1000.
+
+    Raises
+    ------
+    SpecError
+        If the order is something else.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.AlphaLift(0.5, 0.5, 2))
+    >>> funnel.AlphaLift(0.5, 0.5, 2).holds(joint, protocol), funnel.LIP(0.5).holds(joint, protocol)
+    (True, False)
+    """
+
+    alpha: float = 2.0
+    name: ClassVar[str] = "alpha-lift"
+    title: ClassVar[str] = "α-lift privacy"
+    example: ClassVar[str] = "alpha-lift:1.3,0.7,2"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_number(self, "alpha", unit="")
+        if self.alpha != round(self.alpha) or not 2 <= self.alpha <= _LARGEST_ORDER:
+            raise SpecError(f"{self.name} needs a whole alpha from 2 to {_LARGEST_ORDER}, not {self.alpha!r}")
+
+    @property
+    def _order(self) -> int:
+        return int(self.alpha)
+
+    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
+        """Σ p l^α."""
+        return sum((p * lift**self._order for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
+
+    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
+        """(Σ p l^α)^(1/α), scaled by the largest lift so that powers stay in the floats."""
+        largest = np.maximum(lifts.max(axis=0), 1e-300)
+        powers = prior @ np.where(np.isinf(largest), 1.0, lifts / largest) ** self._order
+        return np.asarray(largest * powers ** (1 / self._order))
+
+    def nats(self, measure: Fraction) -> float:
+        """ln(measure) / α."""
+        if measure <= 1:
+            # Never below 1, by convexity.
+            return 0.0
+        return float(np.nextafter(log_above(measure) / self._order, np.inf))
+
+    def float_nats(self, measures: FloatArray) -> FloatArray:
+        """ln of the power mean."""
+        return np.maximum(np.log(measures), 0.0)
+
+    def within(self, measure: Fraction, budget: float) -> bool:
+        """measure <= e^(α ε), with a rational just below e^ε."""
+        return measure <= exp_below(budget) ** self._order

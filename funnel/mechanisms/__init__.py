@@ -14,18 +14,16 @@ from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.family import Mechanism, calibrate
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
-from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.memory import LARGEST, check_size, require_memory
+from funnel.mechanisms.merging import SubsetMerging, UniformWatchdog, Watchdog
 from funnel.mechanisms.optimal import Optimal, OptimalWithSecret
 from funnel.mechanisms.oue import OUE
 from funnel.mechanisms.polyopt import PolyOpt
-from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
 from funnel.mechanisms.robust_optimal import RobustOptimal
+from funnel.mechanisms.robust_reporting import IndependentReporting, RobustConditionalReporting
 from funnel.mechanisms.side_channel_product import SideChannelProduct
-from funnel.mechanisms.subset_merging import SubsetMerging
 from funnel.mechanisms.subset_random_response import SubsetRandomResponse
-from funnel.mechanisms.watchdog import UniformWatchdog, Watchdog
 from funnel.protocol import INVARIANT, Protocol
 from funnel.solver.budget import Budget
 from funnel.solver.invariant import Weighting

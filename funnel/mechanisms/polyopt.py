@@ -17,7 +17,7 @@ from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.family import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for, of_the_paper
 from funnel.mechanisms.memory import table_memory
-from funnel.mechanisms.robust_bounds import least_conditionals
+from funnel.mechanisms.robust_reporting import least_conditionals
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import rounded_weights

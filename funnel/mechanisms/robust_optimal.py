@@ -11,11 +11,10 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures import mutual_information
 from funnel.mechanisms.family import Fitted, Mechanism
-from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.mechanisms.polyopt import PolyOpt
-from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
+from funnel.mechanisms.robust_reporting import IndependentReporting, RobustConditionalReporting
 from funnel.progress import Progress, quiet
 from funnel.solver import optimal
 from funnel.solver.budget import Budget

@@ -1,10 +1,12 @@
-"""What the two reporting mechanisms of RLDP share: a split of the budget, calibrated to the true worst case."""
+"""The two reporting mechanisms of RLDP, calibrated to the true worst case, and what its paper knows of F."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
 from typing import ClassVar
+
+import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.reading import rows_by_secret
@@ -14,12 +16,39 @@ from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.family import Fitted, Mechanism, strongest
+from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.instead import of_the_paper
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget
 from funnel.solver.work import levels_work, require_decision
+
+
+def spread(near: Neighbourhood) -> FloatArray:
+    """``a_s = ((√(1+B) + P̂_s - 1) / P̂_s)² - 1``, shape (c,): how far the law given s alone can deviate."""
+    return np.asarray(((near.deviation + near.prior) / near.prior) ** 2 - 1)
+
+
+def least_conditionals(near: Neighbourhood) -> FloatArray:
+    """``P^min_{u|s}``, the smallest P(u|s) over F, shape (c, u) (RLDP (5))."""
+    a, law = spread(near)[:, None], near.law
+    root = np.sqrt(a**2 + 4 * a * law - 4 * a * law**2)
+    return np.asarray(np.clip((a + 2 * law - root) / (2 * a + 2), 0.0, law))
+
+
+def distances(near: Neighbourhood) -> FloatArray:
+    """d_s, shape (c,): bounds on ``‖P_{U|s} - P̂_{U|s}‖₁`` over F (RLDP (11), which bounds the l1 norm)."""
+    a, rarest = spread(near), near.law.min(axis=1)
+    root = np.sqrt(a**2 + 4 * a * rarest - 4 * a * rarest**2)
+    return np.asarray(np.where(a >= 1, (a * (1 - 2 * rarest) + root) / (a + 1), np.sqrt(a)))
+
+
+def diameter(near: Neighbourhood) -> float:
+    """d of RLDP (12): a bound on ``‖P_{U|s} - P_{U|s'}‖₁`` over F and all pairs."""
+    apart = np.abs(near.law[:, None] - near.law[None]).sum(axis=2).max()
+    return float(min(2.0, 2 * distances(near).max() + apart))
+
 
 # Shares of the budget that the input gets, tried in turn; the best is then calibrated to the last.
 _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
@@ -116,3 +145,54 @@ class RobustReporting(Mechanism):
         """What a table from (S, X) to itself takes; 0 under another guarantee, where none is made."""
         cells = joint.counts.size if isinstance(guarantee, RLDP) and not guarantee.over_boxes else 0
         return table_memory(cells, cells)
+
+
+class IndependentReporting(RobustReporting):
+    """Independent Reporting of RLDP, its two budgets searched and calibrated to the true worst case."""
+
+    name: ClassVar[str] = "independent-reporting"
+    summary: ClassVar[str] = "randomised response on the secret and on the published columns, told together"
+
+    def matrix(self, near: Neighbourhood, secret: float, inputs: float) -> FloatArray:
+        """``(GRR_ε1(s), GRR_δ2(u))`` with ``δ2 = ln(1 + 2(e^ε2 - 1)/d)``, (c·u, c·u) (RLDP protocol 1, theorem 3).
+
+        By theorem 3 it is (ε1 + ε2, F)-RLDP; its true level is lower.
+
+        Parameters
+        ----------
+        near : Neighbourhood
+        secret, inputs : float
+            ε1 and ε2, nats.
+        """
+        c, u = near.law.shape
+        delta = np.log1p(2 * np.expm1(inputs) / diameter(near))
+        return np.asarray(np.kron(grr_matrix(c, secret), grr_matrix(u, float(delta))), dtype=np.float64)
+
+
+class RobustConditionalReporting(RobustReporting):
+    """Conditional Reporting of RLDP, its two budgets searched and calibrated to the true worst case."""
+
+    name: ClassVar[str] = "robust-conditional-reporting"
+    summary: ClassVar[str] = "randomise the secret, then the published columns, where the secret was told as it is"
+
+    def matrix(self, near: Neighbourhood, secret: float, inputs: float) -> FloatArray:
+        """Channel (c·u, c·u) of ``s̃ = GRR_ε1(s)``; ``(s̃, R^s̃(u))`` if s̃ = s, else ``(s̃, R^s̃(ũ))``, ũ from P̂_{U|s̃}.
+
+        ``R^s`` is GRR with ``δ_s = ln(1 + 2(e^ε2 - 1)/d_s)`` (RLDP protocol 2, theorem 5; an e is missing in print).
+
+        Parameters
+        ----------
+        near : Neighbourhood
+        secret, inputs : float
+            ε1 and ε2, nats.
+        """
+        c, u = near.law.shape
+        first = grr_matrix(c, secret)
+        deltas = np.log1p(2 * np.expm1(inputs) / np.maximum(distances(near), 1e-12))
+        channel = np.zeros((c, u, c, u))
+        for told in range(c):
+            second = grr_matrix(u, float(min(deltas[told], 64.0)))
+            drawn = second @ near.law[told]
+            for s in range(c):
+                channel[told, :, s, :] = first[told, s] * (second if told == s else drawn[:, None])
+        return channel.reshape(c * u, c * u)

@@ -14,10 +14,15 @@ from funnel.guarantees.worst_case import Neighbourhood, PairRatios, pair_ratios
 from funnel.measures.information import information_of
 from funnel.mechanisms import mechanism
 from funnel.mechanisms.grr import grr_matrix
-from funnel.mechanisms.independent_reporting import independent_reporting_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
-from funnel.mechanisms.robust_bounds import diameter, distances, least_conditionals, spread
-from funnel.mechanisms.robust_conditional_reporting import robust_conditional_reporting_matrix
+from funnel.mechanisms.robust_reporting import (
+    IndependentReporting,
+    RobustConditionalReporting,
+    diameter,
+    distances,
+    least_conditionals,
+    spread,
+)
 from funnel.rounding import integer_weights, rounded_weights
 from funnel.solver.budget import UNITS_A_SECOND, Budget
 
@@ -64,14 +69,14 @@ def test_utilities_are_those_of_the_papers_formulas(joint: Joint) -> None:
     first, prior = grr_matrix(3, 0.7), near.prior
     said = first @ np.diag(prior)
     secret = information_of(said.T)
-    independent = independent_reporting_matrix(near, 0.7, 0.4)
+    independent = IndependentReporting().matrix(near, 0.7, 0.4)
     second = grr_matrix(3, float(np.log1p(2 * np.expm1(0.4) / diameter(near))))
     rest = 0.0
     for r in range(3):
         law = (said[r] / said[r].sum()) @ near.law
         rest += said[r].sum() * information_of((second * law).T)
     assert information_of((independent * read.p_input).T) == pytest.approx(secret + rest, abs=1e-12)
-    conditional = robust_conditional_reporting_matrix(near, 0.7, 0.4)
+    conditional = RobustConditionalReporting().matrix(near, 0.7, 0.4)
     deltas = np.log1p(2 * np.expm1(0.4) / distances(near))
     inner = sum(
         prior[s] * information_of((grr_matrix(3, float(deltas[s])) * near.law[s]).T) for s in range(3)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from funnel import RLDP, Joint
 from funnel.mechanisms.polyopt import polyopt_cone
-from funnel.mechanisms.robust_bounds import least_conditionals
+from funnel.mechanisms.robust_reporting import least_conditionals
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.corners import Block
