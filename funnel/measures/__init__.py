@@ -31,7 +31,6 @@ from funnel.measures.information import (
     secret_information,
     total_variation,
 )
-from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage
 from funnel.measures.lifts import (
     alpha_lift,
     alpha_lift_inverse,
@@ -43,7 +42,13 @@ from funnel.measures.lifts import (
     max_lift,
     min_lift,
 )
-from funnel.measures.orders import arimoto_information, sibson_information
+from funnel.measures.orders import (
+    arimoto_information,
+    guess_accuracy,
+    maximal_leakage,
+    min_entropy_leakage,
+    sibson_information,
+)
 from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import Estimation, Information, Utility, Variance
 

@@ -6,8 +6,8 @@ It is read in the order in which a request is answered.
    `over_distributions`, `wide`, `designed` or `invariant`. `problem` is what is optimised over: the joint law after
    `presolve`, and the `region` of its posteriors, with the `goal` that is maximised.
 2. *A search* writes p_X as a mixture of posteriors (`split`): over all `vertices` where they are few (`search`), else
-   by `columns`, with `many` for dozens to hundreds of inputs, and `pairs` for two secrets; over sets of laws by
-   `cutting` for boxes and `robust` for the χ² set, round by round on the same searches.
+   by `columns`, with `central` and `input_groups` for dozens to hundreds of inputs, and `pairs` for two secrets; over
+   sets of laws by `cutting` for boxes and `robust` for the χ² set, round by round on the same searches.
 3. *A pricer* finds the posteriors that a mixture lacks, and *certifies* that no other is worth more at some prices, by
    numbers that hold whatever a linear programme's tolerances were: `pricing` with `bounds` on boxes, `slopes` for
    numbers, `levels` for PolyOpt, `threshold_pricing` with `cell_programme` and `robust_pricing` over sets of laws.

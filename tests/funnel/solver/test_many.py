@@ -15,10 +15,10 @@ from funnel.solver import central, input_groups
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.input_groups import GroupedBound, grouped
-from funnel.solver.many import mixture_of_many
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
+from funnel.solver.search import mixture_of_many
 from funnel.solver.split import best_split
 from tests.strategies import joints
 
