@@ -128,15 +128,11 @@ class Families:
         ]
         return cls(*(np.concatenate([getattr(one, name) for one in moved]) for name in cls.__dataclass_fields__))
 
-    def order(self) -> tuple[Places, Places, Places]:
-        """The order of families by the rows that break them; of terms by their families, and of entries by terms."""
+    def by_row(self) -> Self:
+        """The same, families by the rows that break them, terms by their families, and entries by their terms."""
         families = np.argsort(self.of, kind="stable")
         terms = np.argsort(_places_of(families)[self.family], kind="stable")
-        return families, terms, np.argsort(_places_of(terms)[self.term], kind="stable")
-
-    def by_row(self) -> Self:
-        """The same in this order."""
-        families, terms, entries = self.order()
+        entries = np.argsort(_places_of(terms)[self.term], kind="stable")
         return self._taken((families, terms, entries), _places_of(families), _places_of(terms))
 
     def _taken(self, some: tuple[Any, Any, Any], number: Places, of_term: Places) -> Self:

@@ -87,17 +87,6 @@ class Hinges:
         price = product / hinge
         return State(slack, product / slack, level, hinge, price, hinge.copy(), price)
 
-    def around(self, rows: FloatArray, product: float) -> State:
-        """Near rows (n, m): entries are met, families as far as they can be; prices have one product."""
-        term, first = self.families.term, self.start(product)
-        entries = self.entry_sign * rows.ravel()[self.entry_place]
-        level = self.by_term(entries) / np.maximum(self.by_term(np.ones_like(entries)), 1.0)
-        rise = entries - level[term]
-        hinge = first.hinge + np.maximum(rise, 0.0)
-        distance = hinge - rise
-        slack = np.maximum(-self.values(rows, level, hinge), first.slack / 4)
-        return State(slack, product / slack, level, hinge, product / hinge, distance, product / distance)
-
     def loads(self, state: State) -> tuple[FloatArray, FloatArray]:
         """What the conditions take at their prices, shape (n, m), by tables that are exactly within their widths.
 

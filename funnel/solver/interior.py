@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from funnel.guarantees.families import Families
-from funnel.guarantees.greedy import Places
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.exchange import Exchanged, proven_bound
@@ -30,8 +29,6 @@ _OFF, _REFINED = 1e-6, 2
 
 # Of families these are variables; the others are prices.
 _PRIMAL = ("slack", "level", "hinge", "distance")
-# How far from the last solution towards a constant channel the method starts again; the product there, by the last one.
-_BACK, _AGAIN = 0.1, 3.0
 
 
 class _Point(NamedTuple):
@@ -111,51 +108,36 @@ class InteriorProgramme:
         self._cones, self.cone = cones, cones[0]
         self.gain = np.diag(worth * law)
         self._families = Families.none(len(law) + 1)
-        self._last: _Point | None = None
+        self._price = np.zeros(0)
 
     def add(self, families: Families) -> None:
         """Further conditions; over n + 1 places, at the last of which every row is one."""
-        self._families = Families.joined([self._families, families])
+        self._families = Families.joined([self._families, families]).by_row()
 
     def drop_loose(self) -> None:
         """Drop the families that hardly count at the last solution: most are of rows that are far from the best ones.
 
         Those that further solutions break can be added again.
         """
-        if self._last is None or not len(self._families):
-            return
-        families, state = self._families, self._last.families
-        largest = np.zeros(len(self.law))
-        np.maximum.at(largest, families.of, state.price)
-        kept = state.price > _LOOSE * largest[families.of]
-        terms = kept[families.family]
-        places = [np.flatnonzero(one) for one in (kept, terms, terms[families.term])]
-        self._families, self._last = families.only(kept), self._last._replace(families=_arranged(state, places))
+        families, largest = self._families, np.zeros(len(self.law))
+        np.maximum.at(largest, families.of, self._price)
+        self._families = families.only(self._price > _LOOSE * largest[families.of])
 
     def solve(self, gap: float, with_margin: bool = True) -> Exchanged:
         """The best channel under the conditions so far, up to a gap; or what there is time for.
 
-        From near the last solution, and where rounding ends that early from a constant channel.
+        From a constant channel each time: from near the last solution it takes a third more steps.
         """
-        families = self._families.by_row()
-        hinges = Hinges(families if with_margin else families.without_margin(), len(self.law))
+        families = self._families if with_margin else self._families.without_margin()
         self.cone = self._cones[not with_margin]
-        starts = [self._start(hinges)] if self._last is None else [self._again(hinges, self._last), self._start(hinges)]
-        for start in starts:
-            point, found, ended = self._solved(hinges, start, gap)
-            if ended:
-                break
-        if with_margin:
-            self._last = point._replace(
-                families=_arranged(point.families, [_places(one) for one in self._families.order()])
-            )
+        self._price, found = self._solved(Hinges(families, len(self.law)), gap)
         return found
 
-    def _solved(self, hinges: Hinges, point: _Point, gap: float) -> tuple[_Point, Exchanged, bool]:
-        """From a point, as `solve`; and whether it came as near as it was asked to, or as there is time for."""
+    def _solved(self, hinges: Hinges, gap: float) -> tuple[FloatArray, Exchanged]:
+        """As `solve`; and the prices of families."""
         import scipy.sparse as sp
 
-        n, own, families = len(self.law), self._cones[1], hinges.families
+        n, own, families, point = len(self.law), self._cones[1], hinges.families, self._start(hinges)
         for _ in range(_STEPS):
             value = float((self.gain * point.rows).sum())
             tight, proven = hinges.loads(point.families)
@@ -165,8 +147,7 @@ class InteriorProgramme:
             bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
             off = [point.rows @ self.law - 1, self.law @ point.rows - 1, _off_families(hinges, point)]
             met = max(float(np.abs(one).max(initial=0.0)) for one in off) < _OFF
-            ended = (bound - value <= gap and met) or self._budget.ended_by is not None
-            if ended:
+            if (bound - value <= gap and met) or self._budget.ended_by is not None:
                 break
             further = _step(self, hinges, point)
             squares = n * len(self.cone) + len(families) + len(families.rest)
@@ -177,7 +158,7 @@ class InteriorProgramme:
         # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
         flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
         balance = point.balance - proven[:, -1]
-        return point, Exchanged(flows, value, 0.0, balance, sp.csr_array((n, 0)), taken), ended
+        return point.families.price, Exchanged(flows, value, 0.0, balance, sp.csr_array((n, 0)), taken)
 
     def _start(self, hinges: Hinges) -> _Point:
         n = len(self.law)
@@ -187,50 +168,11 @@ class InteriorProgramme:
         slack = np.tile(np.maximum(-self.cone.sum(axis=1), _LEAST_SLACK), (n, 1))
         return _Point(ones, product * ones, slack, product / slack, hinges.start(product), zero, zero)
 
-    def _again(self, hinges: Hinges, last: _Point) -> _Point:
-        """Between the last solution and a constant channel; further families are met as far as they can be there."""
-        start = self._start(hinges)
-        pairs = zip(last.variables, last.duals, strict=True)
-        product = _AGAIN * sum(float((one * two).sum()) for one, two in pairs) / sum(x.size for x in last.variables)
-        rows = _between(last.rows, start.rows)
-        further = hinges.around(np.column_stack([rows, np.ones(len(rows))]), product)
-        order = self._families.order()
-        first, new = (_arranged(state, [_places(one) for one in order]) for state in (start.families, further))
-        known = [
-            np.concatenate([_between(old, one[: len(old)]) if name in _PRIMAL else old, two[len(old) :]])
-            for name, old, one, two in zip(State._fields, last.families, first, new, strict=True)
-        ]
-        families = _arranged(State(*known), list(order))
-        point = last._replace(rows=rows, slack=_between(last.slack, start.slack), families=families)
-        spare, load = (np.maximum(p, product / v) for v, p in ((point.rows, point.spare), (point.slack, point.load)))
-        families = families._replace(
-            price=np.maximum(families.price, product / families.slack),
-            room=np.maximum(families.room, product / families.hinge),
-            load=np.maximum(families.load, product / families.distance),
-        )
-        return point._replace(spare=spare, load=load, families=families)
-
 
 def _off_families(hinges: Hinges, point: _Point) -> FloatArray:
-    """What families lack of their slack: new ones do not meet the last solution."""
+    """What families lack of their slack, which the first point does not give all of them."""
     state, rows = point.families, np.column_stack([point.rows, np.ones(len(point.rows))])
     return hinges.values(rows, state.level, state.hinge) + state.slack
-
-
-def _between(last: FloatArray, start: FloatArray) -> FloatArray:
-    return last + _BACK * (start - last)
-
-
-def _places(order: Places) -> Places:
-    """Where an order puts every one."""
-    return np.argsort(order, kind="stable")
-
-
-def _arranged(state: State, order: list[Places]) -> State:
-    """With families, terms and entries in this order."""
-    families, terms, entries = order
-    of = {"slack": families, "price": families, "level": terms}
-    return State(*(value[of.get(name, entries)] for name, value in zip(State._fields, state, strict=True)))
 
 
 def _step(programme: InteriorProgramme, hinges: Hinges, point: _Point) -> _Point | None:

@@ -25,7 +25,7 @@ from funnel.progress import quiet
 from funnel.protocol import DENOMINATOR
 from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
-from funnel.solver import interior, invariant
+from funnel.solver import invariant
 from funnel.solver.budget import UNITS_A_SECOND, Budget
 from funnel.solver.conditions import Conditions
 from funnel.solver.integer_balance import IMBALANCE, imbalance, proven_weights
@@ -281,36 +281,6 @@ def test_interior_points_with_all_cones_find_the_optimum_of_the_whole_programme(
     assert float(worth @ np.diagonal(other)) / DENOMINATOR <= found.bound
 
 
-def test_interior_points_go_on_from_the_last_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    joint = Joint.from_table(ADULT, secret=["income"], inputs=["education"])
-    guarantee = funnel.RLIP(1.0, 0.05)
-    conditions = Conditions.of(joint, guarantee, 0.0)
-    law, worth = joint.p_input, counted(joint, "root")
-    steps = 0
-    step = interior._step
-
-    def counted_step(*given: object) -> object:
-        nonlocal steps
-        steps += 1
-        return step(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(interior, "_step", counted_step)
-    taken, values = [], []
-    for goes_on in (True, False):
-        programme = InteriorProgramme(law, worth, (conditions.inside * law, conditions.fixed * law), Budget.of(None))
-        first = programme.solve(1e-2)
-        programme.add(conditions.families(first.flows / law / law[:, None], 1e-5))
-        if not goes_on:
-            programme._last = None
-        steps = 0
-        second = programme.solve(1e-4)
-        taken.append(steps)
-        values.append(second.value)
-    assert 0 < taken[0] < taken[1]
-    assert values[0] == pytest.approx(values[1], abs=1e-4)
-    assert first.value > max(values) + 1e-3
-
-
 def _programme_and_families() -> tuple[InteriorProgramme, Families, float]:
     """A programme solved coarsely, the families its solution breaks, and the optimum with these."""
     joint = Joint.from_counts([[40, 20, 30, 25], [10, 25, 20, 45], [5, 5, 30, 20]])
@@ -323,25 +293,6 @@ def _programme_and_families() -> tuple[InteriorProgramme, Families, float]:
     alone = InteriorProgramme(law, counted(joint, "root"), spaces, Budget.of(None))
     alone.add(families)
     return programme, families, alone.solve(1e-6).value
-
-
-def test_interior_points_begin_anew_where_rounding_ends_them_near_the_last_solution(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    programme, families, optimum = _programme_and_families()
-    programme.add(families)
-    step, first = interior._step, True
-
-    def breaking_once(*given: object) -> object:
-        nonlocal first
-        if first:
-            first = False
-            return None
-        return step(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(interior, "_step", breaking_once)
-    assert programme.solve(1e-5).value == pytest.approx(optimum, abs=1e-5)
-    assert not first
 
 
 def test_interior_points_drop_families_that_hardly_count_and_stay_at_the_optimum() -> None:
