@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
@@ -19,6 +20,9 @@ from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.plain_distributions import prior_distribution
 from funnel.recount.plain_distributions import share_step as plain_share_step
 from funnel.release.documents import ProtocolDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 WHOLE = 2**63
 # Of probabilities of outputs, which have four digits after the point.
@@ -92,9 +96,10 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
     return limits
 
 
-def check_guarantee(document: ProtocolDocument) -> Result:
-    """Kind, title, text and level of the guarantee."""
-    said = document.guarantee
+@check("guarantee", "public")
+def check_guarantee(known: AuditContext) -> Result:
+    """Kind, title, text and level of the guarantee are those of one guarantee."""
+    said = known.document.guarantee
     try:
         guarantee = parse_guarantee(said.declared)
     except FunnelError as error:
@@ -111,8 +116,10 @@ def check_guarantee(document: ProtocolDocument) -> Result:
     return judged("guarantee", complaints(), f"{said.declared}, level {said.level:.12g} nats")
 
 
-def check_prior(document: ProtocolDocument, rows: int) -> Result:
-    """Public shares: multiples of their step that add up to one as far as rounding lets them."""
+@check("prior", "table counted")
+def check_prior(known: AuditContext) -> Result:
+    """Public shares are multiples of their step and add up to one."""
+    document, rows = known.document, known.public_rows
     step = share_step(rows)
     shares = [Fraction(repr(share)) for share in document.prior.probabilities]
     published = document.outputs.columns
@@ -138,8 +145,10 @@ def reads_published_only(document: ProtocolDocument) -> bool:
     return document.inputs.columns == document.prior.columns
 
 
-def check_marginal(document: ProtocolDocument, rows: int) -> Result:
-    """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
+@check("marginal", "table counted")
+def check_marginal(known: AuditContext) -> Result:
+    """The marginal is the distribution of the output, as far as public shares tell it."""
+    document, rows = known.document, known.public_rows
     if not reads_published_only(document):
         limits = output_limits(document, rows)
         slack = Fraction(_STEPS * grid_of(document), WHOLE) + _MIXED
@@ -204,8 +213,10 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-def check_utility(document: ProtocolDocument, rows: int) -> Result:
-    """H(X), I(X;Y) and their quotient, within what the rounded prior leaves open."""
+@check("utility", "table counted")
+def check_utility(known: AuditContext) -> Result:
+    """Entropy and mutual information follow from the weights and the public shares."""
+    document, rows = known.document, known.public_rows
     said, step = document.utility, float(share_step(rows))
     limits = prior_limits(document, rows)
     entropy = Interval(sum(_least(p) for p in limits), sum(_most(p) for p in limits))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from funnel.audit.arithmetic import WHOLE, Interval, prior_limits
-from funnel.audit.check import Result, judged
-from funnel.joint import Joint
+from funnel.audit.check import Result, check, judged
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
-from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 _EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
 
@@ -21,18 +23,13 @@ _ROUNDED = (
 _CORRECTED = "outputs are the inputs, and have the distribution that the public means ask for, to 1e-11 of all records"
 
 
-def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, rows: int) -> Result:
-    """The balance for the public counts; without noise, for shares that are rounded to the public ones.
+@check("balance", "invariant counted")
+def check_balance(known: AuditContext) -> Result:
+    """Outputs are the inputs, and have their distribution, as far as public files tell it.
 
-    Parameters
-    ----------
-    document : ProtocolDocument
-        Of an invariant protocol.
-    public : PublicFrequencies or None
-        The noisy counts, where these are public.
-    rows : int
-        Records that public shares are of.
+    For the public counts; without noise, for shares that are rounded to the public ones.
     """
+    document, public, rows = known.document, known.public, known.public_rows
     if public is not None:
         counted = public.as_counts()
         shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
@@ -47,8 +44,10 @@ def check_balance(document: ProtocolDocument, public: PublicFrequencies | None, 
     return judged("balance", _rounded_complaints(document, prior_limits(document, rows), slack), said)
 
 
-def check_exact_balance(document: ProtocolDocument, joint: Joint) -> Result:
-    """The balance for exact counts, where all that is public follows from these."""
+@check("exact balance", "internal exact invariant")
+def check_exact_balance(known: AuditContext) -> Result:
+    """Outputs have the distribution of the inputs, by the exact counts."""
+    document, joint = known.document, known.evidence.joint
     read = joint.read_by(document.inputs.columns)
     counts = read.counts.sum(axis=0).tolist()
     complaints = balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)

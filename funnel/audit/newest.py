@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.signing import read_signature
 from funnel.audit.told import Told
@@ -34,8 +34,9 @@ def read_index(folder: ReleaseFolder, told: Told) -> bytes | None:
     return read_document(beside) if beside.is_symlink() or beside.exists() else None
 
 
+@check("newest version", "published")
 def check_newest(known: AuditContext) -> Result | None:
-    """Whether the series index lists the version as it is here, and as the newest one.
+    """The signed index of the series lists the version, as the newest.
 
     Whoever asks for a version by its number may ask for an older one. Any other address, such as that of the series or
     of a copy under another name, is held to be the newest. The index has to be signed by the publisher's key, where it

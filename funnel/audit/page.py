@@ -8,7 +8,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json
 from funnel.errors import DataError, FunnelError
@@ -106,8 +106,9 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
                 yield entry[key]
 
 
+@check("report", "public")
 def check_report(known: AuditContext) -> Result:
-    """Whether the report is there, needs nothing else, and is about this release."""
+    """The report stands by itself and is about this version."""
     folder, package, promise, rows = known.folder, known.package, known.document.guarantee, known.rows
     named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
     columns = promise.secret + known.columns.names
@@ -137,8 +138,9 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
     return "variance" if explains else told.utility if told.utility == "estimation" else "information"
 
 
+@check("report figures", "figures")
 def check_numbers(known: AuditContext) -> Result:
-    """Whether the figures of the report are those of the protocol and of the data package."""
+    """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
     try:
         told = known.report
@@ -195,8 +197,10 @@ def check_numbers(known: AuditContext) -> Result:
     return judged("report figures", wrong, holds)
 
 
+# Of a coming version the figures were computed a second time before.
+@check("followed figures", "figures noise published")
 def check_followed(known: AuditContext) -> Result:
-    """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts."""
+    """All figures of the report follow from the public counts."""
     folder, compare = known.folder, known.told.figures
 
     def complaints(numbers: bytes) -> Iterator[str]:
@@ -208,8 +212,9 @@ def check_followed(known: AuditContext) -> Result:
     return _made_again("followed figures", known, compare is not None, complaints, holds)
 
 
+@check("report page", "figures")
 def check_rendered(known: AuditContext) -> Result:
-    """Whether the pages are, to the byte, what their figures make."""
+    """The page of the report is to the byte what its figures make."""
     folder, render = known.folder, known.told.render
 
     def complaints(numbers: bytes) -> Iterator[str]:
@@ -235,8 +240,9 @@ def _made_again(
         return judged(name, [str(error)], "")
 
 
+@check("annex", "figures")
 def check_annex(known: AuditContext) -> Result:
-    """Whether every figure and answer of the annex is the one that its two documents, and the records, come to."""
+    """Every figure and answer of the annex follows from the report and the protocol."""
     folder, table = known.folder, known.read_table[2]
     alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
     try:

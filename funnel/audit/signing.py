@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.files import read_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
@@ -27,10 +27,11 @@ def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
     return SignatureDocument.from_json(read_document(folder.signature), str(folder.signature))
 
 
+@check("signature", "signature")
 def check_signature(context: AuditContext) -> Result:
-    """Whether the manifest was signed, by a key that is known, and lists the files that are there.
+    """The files are those that were signed.
 
-    That is the public key (hex) that the user knows the publisher by, or that of the workspace, where it is here.
+    By the public key (hex) that the user knows the publisher by, or that of the workspace, where it is here.
     """
     document, package, facts = read_signature(context.folder), context.package, context.facts
     key, own = context.told.key, context.own_key

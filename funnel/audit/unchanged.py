@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from funnel.audit.arithmetic import guarantee_of, share_step
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.evidence import counted_of
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
 from funnel.errors import DataError
@@ -26,8 +26,12 @@ Json = dict[str, Any]
 _FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
 
+@check("unchanged", "invariant table counted")
 def check_unchanged(known: AuditContext) -> Result:
-    """The figures from the public files: exactly from noisy counts, otherwise within what rounded shares leave open."""
+    """Shares of records unchanged follow from the protocol and the public shares or counts.
+
+    Exactly from noisy counts, otherwise within what rounded shares leave open.
+    """
     if known.public is not None:
         return _check_counted("unchanged", known, known.public.as_counts())
     document, rows = known.document, known.public_rows
@@ -40,8 +44,9 @@ def check_unchanged(known: AuditContext) -> Result:
     )
 
 
+@check("whole records", "invariant table counted classes")
 def check_whole(known: AuditContext) -> Result:
-    """The figures of whole records, from these and the protocol of their classes."""
+    """Shares of whole records unchanged, by column, follow from the records and the protocol."""
     columns = known.columns
 
     def complaints() -> Iterator[str]:
@@ -65,8 +70,9 @@ def check_whole(known: AuditContext) -> Result:
     return judged("whole records", complaints(), holds)
 
 
+@check("exact unchanged", "internal exact invariant table")
 def check_exact_unchanged(known: AuditContext) -> Result:
-    """The figures from exact counts, where all that is public follows from these."""
+    """Shares of records unchanged follow from the protocol and the exact counts."""
     return _check_counted("exact unchanged", known, counted_of(known.evidence.joint))
 
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -58,7 +59,8 @@ def judged(
     workspace = find_workspace(folder, "people")
     assert evidence.record is not None
     place = find_register(evidence.record, workspace, Told(register=register))
-    return check_histories(evidence.record, evidence, document, None, place, None)
+    known = {"evidence": evidence, "record": evidence.record, "document": document, "register": place}
+    return check_histories(SimpleNamespace(**known, public=None, coming=None))
 
 
 def test_all_versions_are_judged_from_the_register_in_the_workspace(project: Path) -> None:
