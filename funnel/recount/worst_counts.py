@@ -38,9 +38,13 @@ class _Side:
         sums = Envelope(values, lower, upper)
         return cls(sums, max(1, totals[0]), totals[1], tuple(sums.corners(*totals)))
 
-    def peak(self) -> int:
-        """The total with the largest mean."""
-        return self.sums.best_mean(self.least, self.most)
+    def peak(self) -> tuple[int, int]:
+        """The smallest (total, sum) with the largest mean: where A is straight A/N is monotonous, so at a corner."""
+        best = self.least, self.sums(self.least)
+        for total, weighed in self.corners:
+            if total and weighed * best[0] > best[1] * total:
+                best = total, weighed
+        return best
 
     def furthest(self, above: int, below: int) -> tuple[int, int]:
         """The corner (N, A) with the largest ``A - N above/below``; A is concave, so bisection finds it."""
@@ -60,15 +64,9 @@ def largest_odds_over_counts(channel: Channel, box: CountBox) -> Ratio:
     """
     worst = Ratio(Fraction(1), *starting_place(channel))
     for y, rows in _rows(channel):
-        means = {}
-        for s in _possible(box):
-            found = []
-            for side in (_side(box, s, rows[s], 1), _side(box, s, rows[s], -1)):
-                total = side.peak()
-                found.append((side.sums(total), total))
-            means[s] = found
-        for s, ((most, of), _) in means.items():
-            for t, (_, (least, among)) in means.items():
+        means = {s: [_side(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
+        for s, ((of, most), _) in means.items():
+            for t, (_, (among, least)) in means.items():
                 if s != t:
                     worst = larger(worst, most * among, -least * of, y, s)
     return worst
@@ -99,7 +97,7 @@ def largest_lifts_over_counts(channel: Channel, box: CountBox) -> tuple[Ratio, R
 
 def _searched(best: Ratio, own: _Side, others: list[_Side], rises: bool, y: int, s: int) -> Ratio:
     """The best ratio so far, or the largest one of a secret if that is larger."""
-    intervals = [(own.least, own.peak())]
+    intervals = [(own.least, own.peak()[0])]
     while intervals and best.value is not None:
         first, last = intervals.pop()
         # Up to the peak means only get further from the others', so the last one is the furthest of the interval.

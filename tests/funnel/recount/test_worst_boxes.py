@@ -171,6 +171,7 @@ def test_an_envelope_is_the_largest_sum_for_every_total(data: st.DataObject, siz
     sums = Envelope(values, lower, upper)
     assert {total: sums(total) for total in largest} == largest
     corners = dict(sums.corners(min(largest), max(largest)))
+    assert corners.items() <= largest.items()
     for total in sorted(largest)[1:-1]:
         assert total in corners or 2 * largest[total] == largest[total - 1] + largest[total + 1]
 
