@@ -71,12 +71,15 @@ class Check(Generic[Known]):
         What holds where it passes, as a sentence.
     verify : callable
         Makes it of all that is known; None where another check says already that it could not be made.
+    contained : bool
+        Whether a file that it cannot read, or what it cannot compute, fails it alone, and no other check.
     """
 
     name: str
     needs: str
     says: str
     verify: Callable[[Known], Result | None]
+    contained: bool = False
 
     def applies(self, has: Iterable[str]) -> bool:
         """Whether all is there that it needs."""
@@ -92,11 +95,11 @@ NOTED: list[Check[Any]] = []
 """The checks of an audit, in no order: each is noted beside the function that makes it."""
 
 
-def check(name: str, needs: str, says: str | None = None) -> Callable[[Verify], Verify]:
+def check(name: str, needs: str, says: str | None = None, contained: bool = False) -> Callable[[Verify], Verify]:
     """Note a check of an audit: what holds where it passes is what its docstring says first, or another sentence."""
 
     def noted(verify: Verify) -> Verify:
-        NOTED.append(Check(name, needs, says or sentence_of(verify), verify))
+        NOTED.append(Check(name, needs, says or sentence_of(verify), verify, contained))
         return verify
 
     return noted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ from funnel.audit.arithmetic import (
     guarantee_of,
 )
 from funnel.audit.check import Result, check, judged
-from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.files import canonical_difference, read_document, read_text
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
@@ -75,7 +75,7 @@ def read_evidence(
     """
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
-        spec = read_spec(folder, _text(folder.spec), known)
+        spec = read_spec(folder, read_text(folder.spec), known)
         joint = _document(JointDocument, folder.joint).joint
         _document(DrawsDocument, folder.draws)
         drawing = _document(DrawingDocument, folder.drawing) if folder.drawing.exists() else None
@@ -102,13 +102,6 @@ def _open(audit: Path) -> Iterator[str]:
         yield "others may enter audit/; take their permission away with chmod 700"
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_document(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8; restore it from a backup") from error
-
-
 def _document(kind: type[T], path: Path) -> T:
     content = read_document(path)
     if (differs := canonical_difference(content, path)) is not None:
@@ -116,26 +109,18 @@ def _document(kind: type[T], path: Path) -> T:
     return kind.from_json(content, str(path))
 
 
-def _computed(name: str, make: Callable[[], Result]) -> Result:
-    """A check that fails where what it computes cannot be computed."""
-    try:
-        return make()
-    except FunnelError as error:
-        return judged(name, [f"it cannot be computed: {error}"], "")
-
-
-@check("leakage", "internal exact", "The bound holds for the counts of the source, in exact arithmetic.")
+@check(
+    "leakage", "internal exact", "The bound holds for the counts of the source, in exact arithmetic.", contained=True
+)
 @check(
     "leakage",
     "noise",
     "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly.",
+    contained=True,
 )
 def check_leakage(known: AuditContext) -> Result:
     """The bound holds under the counts, and no other level is public than the bound."""
-    return _computed("leakage", lambda: _leakage(known.level, known.counts, known.document))
-
-
-def _leakage(level: PlainLevel, counted: Recount, document: ProtocolDocument) -> Result:
+    level, counted, document = known.level, known.counts, known.document
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
     # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
@@ -191,12 +176,11 @@ def _distributions(known: AuditContext, counted: Recount) -> Distributions:
     return Distributions(counted, known.released, numbers)
 
 
-@check("law", "internal exact")
-@check("law", "noise")
+@check("law", "internal exact", contained=True)
+@check("law", "noise", contained=True)
 def check_figures(known: AuditContext) -> Result:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
-    holds = "prior, posterior, utility and marginal follow from it"
-    return _computed("law", lambda: judged("law", _figure_complaints(known), holds))
+    return judged("law", _figure_complaints(known), "prior, posterior, utility and marginal follow from it")
 
 
 def _figure_complaints(known: AuditContext) -> Iterator[str]:
@@ -209,11 +193,10 @@ def _figure_complaints(known: AuditContext) -> Iterator[str]:
         yield f"{part}: {where} {why}"
 
 
-@check("findings", "internal")
+@check("findings", "internal", contained=True)
 def check_findings(known: AuditContext) -> Result:
     """What was found of the bound is found again."""
-    holds = "what was found then is found again"
-    return _computed("findings", lambda: judged("findings", _finding_complaints(known), holds))
+    return judged("findings", _finding_complaints(known), "what was found then is found again")
 
 
 def _finding_complaints(known: AuditContext) -> Iterator[str]:

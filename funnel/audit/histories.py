@@ -11,7 +11,7 @@ from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
 from funnel.audit.told import Told
-from funnel.errors import FunnelError, PipelineError
+from funnel.errors import PipelineError
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints, secret_complaints
@@ -37,7 +37,7 @@ def find_register(record: Record, workspace: Path | None, told: Told) -> Path | 
     return place if place.is_dir() else None
 
 
-@check("histories", "internal record register")
+@check("histories", "internal record register", contained=True)
 def check_histories(known: AuditContext) -> Result:
     """All versions about the same people keep the bound together.
 
@@ -59,8 +59,6 @@ def check_histories(known: AuditContext) -> Result:
         found = recount_histories(register, None if coming is None else coming.entry)
     except PipelineError as error:
         return unchecked(NAME, str(error))
-    except FunnelError as error:
-        return judged(NAME, [str(error)], "")
     return judged(NAME, _complaints(found, history, known), _holds(found, history))
 
 

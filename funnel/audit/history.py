@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
-from funnel.errors import FunnelError
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 
@@ -131,7 +130,7 @@ def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
     return None
 
 
-@check("kept record", "asked folder record")
+@check("kept record", "asked folder record", contained=True)
 def check_kept(known: AuditContext) -> Result:
     """The workspace keeps the same record."""
     workspace, coming, version = known.workspace, known.coming, known.version
@@ -140,10 +139,7 @@ def check_kept(known: AuditContext) -> Result:
     found = sorted((workspace / known.name / "records").glob(f"*/{version}.json"))
     if not found and coming is None:
         return judged("kept record", [f"the workspace knows of no version {version}"], "")
-    try:
-        kept = [Record.from_json(read_document(path), str(path)) for path in found]
-    except FunnelError as error:
-        return judged("kept record", [str(error)], "")
+    kept = [Record.from_json(read_document(path), str(path)) for path in found]
     record = known.record if "internal" in known.has else None
     same = record in kept if coming is None else record == coming.record
     said = "the record in audit/ is not the one that the workspace keeps of this version"

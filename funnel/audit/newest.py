@@ -10,7 +10,6 @@ from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.signing import read_signature
 from funnel.audit.told import Told
-from funnel.errors import DataError
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.series_index import SeriesIndex
 
@@ -34,7 +33,7 @@ def read_index(folder: ReleaseFolder, told: Told) -> bytes | None:
     return read_document(beside) if beside.is_symlink() or beside.exists() else None
 
 
-@check("newest version", "published")
+@check("newest version", "published", contained=True)
 def check_newest(known: AuditContext) -> Result | None:
     """The signed index of the series lists the version, as the newest.
 
@@ -50,11 +49,7 @@ def check_newest(known: AuditContext) -> Result | None:
         return unchecked(
             _NAME, f"{INDEX} is not beside the versions, so that an older one may have taken the place of the newest"
         )
-    try:
-        index = SeriesIndex.from_json(content, INDEX)
-        difference = canonical_difference(content, Path(INDEX))
-    except DataError as error:
-        return judged(_NAME, [str(error)], "")
+    index, difference = SeriesIndex.from_json(content, INDEX), canonical_difference(content, Path(INDEX))
     signature = read_signature(known.folder)
     signed_by = told.key or known.own_key or (None if signature is None else signature.public_key)
     digest, _ = facts.get(known.folder.signature.name, (None, 0))

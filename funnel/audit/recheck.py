@@ -18,7 +18,7 @@ from funnel.audit import (  # noqa: F401 - each notes the checks that it makes
 from funnel.audit.check import NOTED, Check, Result, State, judged, overall
 from funnel.audit.context import AuditContext
 from funnel.audit.told import Coming, Told
-from funnel.errors import DataError, ReleaseRefused
+from funnel.errors import DataError, FunnelError, ReleaseRefused
 from funnel.release.layout import ReleaseFolder
 
 __all__ = ["CHECKS", "Check", "Coming", "Result", "State", "Told", "overall", "recheck", "require_audited"]
@@ -103,6 +103,10 @@ def _verified(check: Check[AuditContext], known: AuditContext) -> Result | None:
     """What a check finds; a document that it cannot even compute with, whoever wrote it, does not pass."""
     try:
         return check.verify(known)
+    except FunnelError as error:
+        if not check.contained:
+            raise
+        return judged(check.name, [str(error)], "")
     except _NONSENSE as error:
         return judged(check.name, [f"a document says what no release says ({type(error).__name__})"], "")
 
