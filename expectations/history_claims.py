@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
-from funnel.pipeline.expectations.history_answers import wrong_answers
-from funnel.pipeline.expectations.unit_places import misplaced_rows
+from funnel.pipeline.expectations.history_answers import misplaced_rows, wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, is_level, stated_complaints

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 
 from funnel.audit import (  # noqa: F401 - each notes the checks that it makes
     arithmetic,
-    balance,
     documentation,
     encoding,
     frequencies,
