@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from funnel.pipeline.expectations.keyed_answers import aes_blocks, derived
+from funnel.pipeline.expectations.keyed_answers import derived
 from funnel.recount.chapters import NEW, Chapter, Rows, Tree
+from funnel.recount.keyed_noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey

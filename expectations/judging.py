@@ -88,7 +88,7 @@ def announced(evidence: Evidence, asked: Collection[str]) -> tuple[tuple[str, st
     asked : collection of str
         What is asked of it, see `funnel.pipeline.expectations.checks.traits`.
     """
-    from funnel.pipeline.expectations.suite import declare
+    from funnel.pipeline.expectations.custom import declare
 
     declared = declare(evidence, traits(evidence.protocol, asked))
     return tuple((one.check_name, str(one.description)) for one in declared)
