@@ -215,7 +215,7 @@ class FinishedFolder:
     @property
     def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
-        if self.spec_text.settings.get("utility", "information") != "variance":
+        if self.spec_text.utility != "variance":
             return None
         (column,) = self.spec_text.publish
         inputs = self.public.inputs

@@ -154,7 +154,7 @@ def _figures(
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
-    yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
+    yield same("chosen by", numbers["utility"], said.utility)
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
     yield same("records of the estimate", estimation["records"], n)
