@@ -167,7 +167,7 @@ class Finished(FinishedFolder):
         """What is expected of it."""
         from funnel.pipeline.expectations.custom import declare
 
-        return declare(self.evidence, self._traits)
+        return declare(self.evidence, declared_checks(self._traits))
 
     @property
     def _traits(self) -> frozenset[str]:

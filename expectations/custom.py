@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from funnel.pipeline.expectations.checks import declared_checks
+from funnel.audit.check import Check
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
     ExpectationConfiguration,
@@ -214,14 +214,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
-def declare(evidence: Evidence, has: Collection[str] = ()) -> list[ReleaseExpectation]:
+def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[ReleaseExpectation]:
     """All expectations on a release, each with a description in plain words: on its table, then one for each check.
 
     Parameters
     ----------
     evidence : Evidence
-    has : collection of str
-        The traits of the release, see `funnel.pipeline.expectations.checks.traits`.
+    checks : iterable of Check
+        Those that are made of it.
     """
     outputs, columns = evidence.protocol.outputs, list(evidence.columns)
     return [
@@ -238,5 +238,5 @@ def declare(evidence: Evidence, has: Collection[str] = ()) -> list[ReleaseExpect
             drawn=list(evidence.drawn),
             description="Another reader finds every output in the file exactly as often as it was drawn.",
         ),
-        *(ExpectCheckToPass(check=one.name, description=one.says) for one in declared_checks(has)),
+        *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
     ]
