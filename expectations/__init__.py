@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from funnel.pipeline.expectations.checks import Finished
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.finished import Finished
 from funnel.pipeline.expectations.judging import announced, judge
 from funnel.release.verdict import Judgement, Verdict
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from funnel.audit.check import Check, Result, State, judged, sentence_of
 from funnel.audit.context import AuditContext
-from funnel.audit.recheck import CHECKS
+from funnel.audit.recheck import CHECKS, OF_WRITERS
+from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.class_claims import class_claims
@@ -20,9 +25,10 @@ from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.source_claims import count_claims, source_claims
 from funnel.protocol import Protocol
+from funnel.rendering import page_renderer
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.finished import Finished
+    from funnel.pipeline.expectations.custom import ReleaseExpectation
 
 # What is there of every coming version that is whole.
 _ALWAYS = {"public", "table", "counted", "figures", "asked", "folder", "internal"}
@@ -109,12 +115,10 @@ def traits(protocol: Protocol, asked: Collection[str]) -> frozenset[str]:
     asked : collection of str
         What is asked of it: ``csv``, ``keyed``, ``followed``, ``noise``, ``numbers`` and ``classes``, and ``shuffled``.
     """
-    is_plain = protocol.inputs.columns == protocol.outputs.columns
     words = {
         "exact": "noise" not in asked,
         "unshuffled": "shuffled" not in asked,
         "invariant": protocol.is_invariant,
-        "plain": is_plain,
     }
     return frozenset({*_ALWAYS, *asked, *(word for word, known in words.items() if known)})
 
@@ -153,3 +157,56 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, FunnelError):
         return f"its evidence could not be gathered: {error}"
     return f"its evidence could not be gathered because {type(error).__name__} was raised"
+
+
+@dataclass(frozen=True, eq=False)
+class Finished(FinishedFolder):
+    """A finished folder, table by table: what is claimed of it and whether that holds."""
+
+    def declared(self) -> list[ReleaseExpectation]:
+        """What is expected of it."""
+        from funnel.pipeline.expectations.custom import declare
+
+        return declare(self.evidence, declared_checks(self._traits))
+
+    @property
+    def _traits(self) -> frozenset[str]:
+        said = self.spec_text
+        asked = {
+            "csv": said.csv,
+            "keyed": said.keyed,
+            "followed": self.is_followed,
+            "noise": said.has_noise,
+            "numbers": bool(said.drawn),
+            "classes": self.classes is not None,
+            "shuffled": said.shuffled,
+        }
+        return traits(self.document.protocol, {word for word, holds in asked.items() if holds})
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """What all checks of it find."""
+        return tuple(made_checks(self, self._traits, self.context))
+
+    @cached_property
+    def context(self) -> AuditContext:
+        """What an audit knows of it: it has no record and no signature yet."""
+        entry = None if self.prepared is None else self.prepared.coming
+        coming = Coming(self.folder.root, self.spec.workspace_folder, None, entry, self.taken_over)
+        return AuditContext(self.folder, Told(render=page_renderer(), coming=coming))
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables to judge: the results of checks, or one of the evidence."""
+        if name != "checks":
+            return self.evidence.table(name)
+        excused = OF_WRITERS if self.taken_over else ()
+        rows = [
+            (one.name, str(one.state), None if one.passed or (not one.failed and one.name in excused) else one.detail)
+            for one in self.results
+        ]
+        return self.evidence.counted(pd.DataFrame(rows, columns=["check", "state", "failure"]))
+
+    def claims(self, name: str) -> list[Claim]:
+        """What the files state that a check of the source is about, each with whether it holds."""
+        _, claims = CLAIMS[name]
+        return claims(self)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from funnel.audit.check import Check
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
     ExpectationConfiguration,
@@ -16,7 +17,8 @@ from funnel.pipeline.expectations.engine import (
     TableMetricProvider,
     metric_value,
 )
-from funnel.pipeline.expectations.evidence import ROWS
+from funnel.pipeline.expectations.evidence import ROWS, Evidence
+from funnel.wording import listed
 
 _LISTED = 3
 Lines = list[dict[Hashable, Any]]
@@ -210,3 +212,31 @@ def named(names: Iterable[str]) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 record``, ``2 records``."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[ReleaseExpectation]:
+    """All expectations on a release, each with a description in plain words: on its table, then one for each check.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    checks : iterable of Check
+        Those that are made of it.
+    """
+    outputs, columns = evidence.protocol.outputs, list(evidence.columns)
+    return [
+        ExpectReleasedColumnsToEqualDeclared(
+            columns=columns,
+            description=f"The file has exactly the columns {listed(columns)}, in this order, and no secret one beside.",
+        ),
+        ExpectReleasedSymbolsToBeOutputs(
+            outputs=len(outputs),
+            description=f"Every record is one of the {len(outputs):,} outputs of the protocol.",
+        ),
+        ExpectReleasedCountsToEqualDrawn(
+            labels=list(outputs.labels),
+            drawn=list(evidence.drawn),
+            description="Another reader finds every output in the file exactly as often as it was drawn.",
+        ),
+        *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
+    ]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from functools import cache
 
+from funnel.deferred_imports import VALIDATOR, import_without
+
 with warnings.catch_warnings():
     # It imports two modules of the standard library by names that are deprecated.
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
+    import_without(*VALIDATOR)
     import great_expectations as gx
     from great_expectations.compatibility.pydantic import PrivateAttr
     from great_expectations.core import (

@@ -14,12 +14,11 @@ from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
-from funnel.findings.followed import FoundHistory
+from funnel.findings.followed import ExpectedObserver, FoundHistory
 from funnel.joint import Joint
 from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
-from funnel.pipeline.expectations.report_claims import OfObserver
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (
@@ -216,7 +215,7 @@ class FinishedFolder:
     @property
     def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
-        if self.spec_text.settings.get("utility", "information") != "variance":
+        if self.spec_text.utility != "variance":
             return None
         (column,) = self.spec_text.publish
         inputs = self.public.inputs
@@ -324,11 +323,7 @@ class FinishedFolder:
         drawing = self.drawing_document
         return HistoryEvidence(
             prepared=self.prepared,
-            promise=self.spec_text.promise,
-            reserve=self.spec_text.reserve,
-            robust=self.spec_text.robust,
-            observers=self.spec_text.observers,
-            secrets=self.spec_text.secrets,
+            said=self.spec_text,
             name=f"{self.spec_text.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,
@@ -353,20 +348,17 @@ class FinishedFolder:
         return stored_counts(self.folder.first_rows)
 
     @property
-    def observers(self) -> list[OfObserver]:
+    def observers(self) -> list[ExpectedObserver]:
         """How far all versions go for observers who keep them, as is public: with noise, of expected people."""
         found = self.history
         if found is None:
             return []
         # `HistoryEvidence` holds these to what the register tells.
         if found.expected is not None:
-            return [
-                OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside)
-                for one in found.expected.observers
-            ]
+            return [*found.expected.observers]
         people = found.units or self.recount.rows
         return [
-            OfObserver(
+            ExpectedObserver(
                 one.observer,
                 one.secret_of,
                 one.bounded,

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
-from funnel.pipeline.expectations.history_answers import wrong_answers
-from funnel.pipeline.expectations.unit_places import misplaced_rows
-from funnel.recount import Promise, Recount, ReleasedProtocol
+from funnel.pipeline.expectations.history_answers import misplaced_rows, wrong_answers
+from funnel.pipeline.expectations.spec_text import SpecText
+from funnel.recount import Recount, ReleasedProtocol
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, is_level, stated_complaints
 from funnel.recount.frequencies import PublicFrequencies
@@ -61,16 +61,7 @@ class HistoryEvidence:
     Attributes
     ----------
     prepared : Prepared
-    promise : Promise
-        The bound in the text of the spec.
-    reserve : float
-        That the text of the spec names.
-    robust : bool
-        Whether the text of the spec asks for the bound under every set of tables that noise leaves open.
-    observers : list of str or None
-        For whom the text of the spec asks for the bound; None where it does not say.
-    secrets : str or None
-        Of which secrets the text of the spec asks for it; None where it does not say.
+    said : SpecText
     name : str
         ``"<series>/<version>"``.
     recount : Recount
@@ -94,11 +85,7 @@ class HistoryEvidence:
     """
 
     prepared: Prepared
-    promise: Promise
-    reserve: float
-    robust: bool
-    observers: list[str] | None
-    secrets: str | None
+    said: SpecText
     name: str
     recount: Recount
     public: PublicFrequencies | None
@@ -114,7 +101,7 @@ class HistoryEvidence:
     @cached_property
     def found(self) -> RegisterHistories:
         """What the register tells, with the coming version."""
-        return recount_histories(self.prepared.register, self.prepared.coming, self.promise)
+        return recount_histories(self.prepared.register, self.prepared.coming, self.said.promise)
 
     @property
     def entry(self) -> Entry:
@@ -150,8 +137,10 @@ class HistoryEvidence:
         chapter, recount, entry = self.entry.chapter, self.recount, self.entry
         yield _none("register", self.version.complaints)
         yield same("name", chapter.name, self.name)
-        yield claim("bound", read_promise(chapter.guarantee) == self.promise, "is not the one in the text of the spec")
-        yield same("reserve", float(chapter.reserve), float(self.reserve))
+        yield claim(
+            "bound", read_promise(chapter.guarantee) == self.said.promise, "is not the one in the text of the spec"
+        )
+        yield same("reserve", float(chapter.reserve), float(self.said.reserve))
         columns = (entry.secret_columns, entry.input_columns, entry.output_columns)
         told = (recount.secret_columns, recount.published_columns, self.released.output_columns)
         yield claim("columns", columns == told, "are not those of the spec")
@@ -168,9 +157,9 @@ class HistoryEvidence:
         yield claim("changes and rows", told_of_moves, "are not those that are published")
         told_of_means = entry.means == (None if public is None else public.means)
         yield claim("means", told_of_means, "are not those that are published")
-        yield _none("what is left open", tuple(open_complaints(entry, public, self.robust)))
-        yield _none("observers", tuple(observer_complaints(self.found.entries, self.observers)))
-        yield _none("secrets", tuple(secret_complaints(entry, self.secrets, self.robust)))
+        yield _none("what is left open", tuple(open_complaints(entry, public, self.said.robust)))
+        yield _none("observers", tuple(observer_complaints(self.found.entries, self.said.observers)))
+        yield _none("secrets", tuple(secret_complaints(entry, self.said.secrets, self.said.robust)))
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
@@ -257,7 +246,7 @@ class HistoryEvidence:
             # What the version alone would have told is computed from these weights, and compared with in public.
             target = tuple(tuple(map(int, row)) for row in self.drawing["target"])
             box = None if self.public is None else self.public.possible
-            aimed_at = replace(self.released, weights=target).level(self.promise, self._public_counts, box)
+            aimed_at = replace(self.released, weights=target).level(self.said.promise, self._public_counts, box)
             yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
         yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
 

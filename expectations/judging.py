@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from funnel.pipeline.expectations.checks import reason_of, traits
+from funnel.pipeline.expectations.checks import declared_checks, reason_of, traits
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def announced(evidence: Evidence, asked: Collection[str]) -> tuple[tuple[str, st
     asked : collection of str
         What is asked of it, see `funnel.pipeline.expectations.checks.traits`.
     """
-    from funnel.pipeline.expectations.suite import declare
+    from funnel.pipeline.expectations.custom import declare
 
-    declared = declare(evidence, traits(evidence.protocol, asked))
+    declared = declare(evidence, declared_checks(traits(evidence.protocol, asked)))
     return tuple((one.check_name, str(one.description)) for one in declared)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import tempfile
 from collections import Counter
@@ -17,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.recount import ReleasedProtocol
+from funnel.recount import ReleasedProtocol, keyed_noise
 from funnel.recount.cells import TEXT
 from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
+from funnel.recount.keyed_noise import aes_blocks
 from funnel.recount.source import file_reader, wanted
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
@@ -75,13 +74,9 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
 
 def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
     """HKDF-SHA512 (RFC 5869) of a release secret, without salt, for a kind of key and a purpose."""
-    parts = [b"funnel record words 1", kind.encode(), purpose.encode()]
-    if key.series is not None:
-        scope = json.dumps([key.series, *key.columns]).encode()
-        parts = [b"funnel record words 2", kind.encode(), scope, purpose.encode()]
-    extracted = hmac.new(bytes(64), key.secret, "sha512").digest()
-    # One block of 64 bytes is enough for every key.
-    return hmac.new(extracted, b"\0".join(parts) + b"\1", "sha512").digest()[:length]
+    scope = [] if key.series is None else [json.dumps([key.series, *key.columns]).encode()]
+    version = b"funnel record words 2" if scope else b"funnel record words 1"
+    return keyed_noise.derived(key.secret, version, kind.encode(), *scope, purpose.encode())[:length]
 
 
 def key_digest(key: RecordKey, texts: Sequence[str], kinds: Sequence[str]) -> bytes:
@@ -103,12 +98,6 @@ def _part(text: str, kind: str) -> bytes:
 
 def _block(text: str) -> bytes:
     return int(text).to_bytes(16, "little", signed=True)
-
-
-def aes_blocks(key: bytes, blocks: bytes) -> bytes:
-    """AES-256 of every block of 16 bytes by itself."""
-    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    return cipher.update(blocks) + cipher.finalize()
 
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:

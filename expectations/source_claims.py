@@ -27,7 +27,7 @@ def _bins(finished: FinishedFolder) -> Claim:
             wrong += [] if right else [f"of {column!r} has edges that do not follow from its range"]
         else:
             counted = counted_numbers(finished.spec, column)
-            by_variance = finished.spec_text.settings.get("utility") == "variance"
+            by_variance = finished.spec_text.utility == "variance"
             why = is_found(counted, made, by_variance, merged=finished.spec_text.threshold is not None)
             wrong += [] if why is None else [f"of {column!r} {why}"]
     return claim("bins", not wrong, "; ".join(wrong))

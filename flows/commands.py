@@ -16,6 +16,7 @@ import click
 
 from funnel.commands import STOPPED, json_option, renamed_option, spec_argument
 from funnel.console import Console, frequencies_line, unchanged_lines
+from funnel.deferred_imports import VALIDATOR, import_without
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
 from funnel.release.files import private_folder
@@ -219,7 +220,7 @@ def _run(
     """Run the steps here, or as a flow of the server that the user named."""
     # Before the orchestrator or the validator is imported.
     quiet_environment(spec.workspace_folder)
-    _preload("great_expectations", "matplotlib.figure")
+    _preload(VALIDATOR, ("matplotlib.figure",))
     from funnel.pipeline.tasks.step import listening
 
     with _remembered_interrupt() as interrupted:
@@ -274,10 +275,10 @@ def _remembered_interrupt() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _preload(*modules: str) -> None:
+def _preload(*modules: tuple[str, ...]) -> None:
     """Import what the last steps need while the first ones wait for the orchestrator's server to start."""
-    for name in modules:
-        threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
+    for names in modules:
+        threading.Thread(target=import_without, args=names, daemon=True).start()
 
 
 @click.command("watch")

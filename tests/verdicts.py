@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from funnel.pipeline.expectations import Evidence, judge
-from funnel.pipeline.expectations.custom import ReleaseExpectation
-from funnel.pipeline.expectations.suite import declare
+from funnel.pipeline.expectations.custom import ReleaseExpectation, declare
 from funnel.release.verdict import Verdict
 
 COLUMNS = "expect_released_columns_to_equal_declared"

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged
-from funnel.audit.variance import explained_limits
+from funnel.audit.check import Result, check, judged
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
@@ -20,6 +20,11 @@ from funnel.recount.plain_distributions import prior_distribution
 from funnel.recount.plain_distributions import share_step as plain_share_step
 from funnel.release.documents import ProtocolDocument
 
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
+
+Limits = tuple[float, float]
+Numbers = Sequence[float | None]
 WHOLE = 2**63
 # Of probabilities of outputs, which have four digits after the point.
 _HALF_DIGIT = Fraction(1, 20_000)
@@ -92,9 +97,10 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
     return limits
 
 
-def check_guarantee(document: ProtocolDocument) -> Result:
-    """Kind, title, text and level of the guarantee."""
-    said = document.guarantee
+@check("guarantee", "public")
+def check_guarantee(known: AuditContext) -> Result:
+    """Kind, title, text and level of the guarantee are those of one guarantee."""
+    said = known.document.guarantee
     try:
         guarantee = parse_guarantee(said.declared)
     except FunnelError as error:
@@ -111,8 +117,10 @@ def check_guarantee(document: ProtocolDocument) -> Result:
     return judged("guarantee", complaints(), f"{said.declared}, level {said.level:.12g} nats")
 
 
-def check_prior(document: ProtocolDocument, rows: int) -> Result:
-    """Public shares: multiples of their step that add up to one as far as rounding lets them."""
+@check("prior", "table counted")
+def check_prior(known: AuditContext) -> Result:
+    """Public shares are multiples of their step and add up to one."""
+    document, rows = known.document, known.public_rows
     step = share_step(rows)
     shares = [Fraction(repr(share)) for share in document.prior.probabilities]
     published = document.outputs.columns
@@ -138,8 +146,10 @@ def reads_published_only(document: ProtocolDocument) -> bool:
     return document.inputs.columns == document.prior.columns
 
 
-def check_marginal(document: ProtocolDocument, rows: int) -> Result:
-    """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
+@check("marginal", "table counted")
+def check_marginal(known: AuditContext) -> Result:
+    """The marginal is the distribution of the output, as far as public shares tell it."""
+    document, rows = known.document, known.public_rows
     if not reads_published_only(document):
         limits = output_limits(document, rows)
         slack = Fraction(_STEPS * grid_of(document), WHOLE) + _MIXED
@@ -204,8 +214,10 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-def check_utility(document: ProtocolDocument, rows: int) -> Result:
-    """H(X), I(X;Y) and their quotient, within what the rounded prior leaves open."""
+@check("utility", "table counted")
+def check_utility(known: AuditContext) -> Result:
+    """Entropy and mutual information follow from the weights and the public shares."""
+    document, rows = known.document, known.public_rows
     said, step = document.utility, float(share_step(rows))
     limits = prior_limits(document, rows)
     entropy = Interval(sum(_least(p) for p in limits), sum(_most(p) for p in limits))
@@ -294,3 +306,68 @@ def _most(p: Interval) -> float:
 def guarantee_of(document: ProtocolDocument) -> Guarantee:
     """The declared guarantee; the document holds only such as can be read."""
     return parse_guarantee(document.guarantee.declared)
+
+
+def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits], numbers: Numbers) -> Limits:
+    """The least and the most that Var E[N|Y] / Var N can be, in interval arithmetic; O(a b).
+
+    Parameters
+    ----------
+    weights : b sequences of a floats
+        P(y|x).
+    prior : sequence of (low, high), length a
+        What the law of the inputs may be.
+    numbers : sequence of float or None, length a
+        None for an input without a number, which counts as the mean of those that have one.
+    """
+    known = [(n, p) for n, p in zip(numbers, prior, strict=True) if n is not None]
+    whole = sum(low + high for _, (low, high) in known)
+    if not whole:
+        return 0.0, 1.0
+    # From near the mean, what is not known of the law of numbers hardly matters.
+    centre = sum(n * (low + high) for n, (low, high) in known) / whole
+    mean = _mean([(n - centre, p) for n, p in known])
+    gaps: list[Limits] = [mean if n is None else (n - centre, n - centre) for n in numbers]
+    first = _sum(_times(p, gap) for p, gap in zip(prior, gaps, strict=True))
+    second = _sum(_times(p, _square(gap)) for p, gap in zip(prior, gaps, strict=True))
+    off = _square(first)
+    total = max(0.0, second[0] - off[1]), max(0.0, second[1] - off[0])
+    furthest = max(_square(gap)[1] for gap in gaps)
+    low = high = 0.0
+    for row in weights:
+        mass = _sum((w * p[0], w * p[1]) for w, p in zip(row, prior, strict=True))
+        told = _square(_sum(_times((w * p[0], w * p[1]), gap) for w, p, gap in zip(row, prior, gaps, strict=True)))
+        low += told[0] / mass[1] if mass[1] else 0.0
+        high += min(told[1] / mass[0], mass[1] * furthest) if mass[0] else mass[1] * furthest
+    least = max(0.0, low - off[1]) / total[1] if total[1] else 0.0
+    return min(1.0, least), min(1.0, max(0.0, high - off[0]) / total[0]) if total[0] else 1.0
+
+
+def _mean(known: Sequence[tuple[float, Limits]]) -> Limits:
+    """Of Σ n p / Σ p for any p within limits: what is above a place gets most, the rest least."""
+    ends = []
+    for sign in (1.0, -1.0):
+        best = -float("inf")
+        for place in sorted({sign * n for n, _ in known}):
+            chosen = [(sign * n, high if sign * n >= place else low) for n, (low, high) in known]
+            if mass := sum(p for _, p in chosen):
+                best = max(best, sum(n * p for n, p in chosen) / mass)
+        ends.append(sign * best)
+    return ends[1], ends[0]
+
+
+def _sum(parts: Iterable[Limits]) -> Limits:
+    low = high = 0.0
+    for part in parts:
+        low, high = low + part[0], high + part[1]
+    return low, high
+
+
+def _times(one: Limits, other: Limits) -> Limits:
+    ends = [x * y for x in one for y in other]
+    return min(ends), max(ends)
+
+
+def _square(one: Limits) -> Limits:
+    ends = one[0] ** 2, one[1] ** 2
+    return (0.0 if one[0] <= 0 <= one[1] else min(ends)), max(ends)

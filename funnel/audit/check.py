@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from funnel.release.document import Document, Part
 from funnel.wording import printable
 
 Known = TypeVar("Known")
+Verify = TypeVar("Verify", bound=Callable[[Any], "Result | None"])
 
 
 class State(StrEnum):
@@ -70,12 +71,15 @@ class Check(Generic[Known]):
         What holds where it passes, as a sentence.
     verify : callable
         Makes it of all that is known; None where another check says already that it could not be made.
+    contained : bool
+        Whether a file that it cannot read, or what it cannot compute, fails it alone, and no other check.
     """
 
     name: str
     needs: str
     says: str
     verify: Callable[[Known], Result | None]
+    contained: bool = False
 
     def applies(self, has: Iterable[str]) -> bool:
         """Whether all is there that it needs."""
@@ -85,6 +89,20 @@ class Check(Generic[Known]):
 def sentence_of(function: Callable[..., object]) -> str:
     """What the docstring of a function says first."""
     return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+
+
+NOTED: list[Check[Any]] = []
+"""The checks of an audit, in no order: each is noted beside the function that makes it."""
+
+
+def check(name: str, needs: str, says: str | None = None, contained: bool = False) -> Callable[[Verify], Verify]:
+    """Note a check of an audit: what holds where it passes is what its docstring says first, or another sentence."""
+
+    def noted(verify: Verify) -> Verify:
+        NOTED.append(Check(name, needs, says or sentence_of(verify), verify, contained))
+        return verify
+
+    return noted
 
 
 def judged(name: str, complaints: Iterable[str], holds: str) -> Result:

@@ -15,10 +15,10 @@ from funnel.audit.evidence import Evidence, counted_of, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
-from funnel.audit.newest import read_index
 from funnel.audit.package import TABLES, Facts
 from funnel.audit.protected import read_frequencies
 from funnel.audit.released_columns import ReleasedColumns
+from funnel.audit.signing import read_index
 from funnel.audit.told import Coming, Told
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant

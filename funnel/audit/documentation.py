@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import FREE
 from funnel.recount.balance import is_invariant
@@ -22,8 +22,9 @@ HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld")
 _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
+@check("handouts", "public")
 def check_documentation(known: AuditContext) -> Result:
-    """Whether the handouts are, to the byte, what follows."""
+    """README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol."""
     return judged("handouts", _complaints(known), "what the two documents make of them")
 
 
@@ -56,15 +57,10 @@ def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Cont
     return str(told) if told is not None and own is not None and told < own else None
 
 
-def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Result:
-    """Compare what people wrote, such as title and licence, with the spec that is kept in audit/.
-
-    Parameters
-    ----------
-    package : JSON object
-    said : dict
-        Keys of the package by what the spec says.
-    """
+@check("texts", "internal")
+def check_texts(known: AuditContext) -> Result:
+    """Title, licence, contact and sources are those of the spec."""
+    package, said = known.package, declared_texts(known.evidence.spec.text)
     keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
     wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")

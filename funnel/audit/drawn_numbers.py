@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Result, State, judged
+from funnel.audit.check import Result, State, check, judged
 from funnel.audit.encoding import WRITTEN, Compared, encoding_check
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES
@@ -21,6 +21,9 @@ from funnel.recount.published import in_csv
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 Behind = Mapping[str, Mapping[str, Collection[str]]]
 """Of every published column, in their order, and of every text of it, in theirs, the true values that it may be of."""
@@ -58,6 +61,18 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
         return [judged("drawn numbers", [difference], "")]
     why = f"every one of {columns} is what the published records make; none was taken from the source"
     return [judged("drawn numbers", [], why), encoding_check("drawn numbers table", differs, layout)]
+
+
+@check("drawn numbers", "numbers")
+def check_numbers_drawn(known: AuditContext) -> Result:
+    """Every drawn number is the one that the published records and the declared intervals make."""
+    return known.drawn_numbers[0]
+
+
+@check("drawn numbers table", "numbers")
+def check_numbers_table(known: AuditContext) -> Result | None:
+    """The table of drawn numbers is to the byte what funnel writes."""
+    return next(iter(known.drawn_numbers[1:]), None)
 
 
 def behind_texts(document: ProtocolDocument) -> Behind:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Result, State, judged, unchecked
+from funnel.audit.check import Result, State, check, judged, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
 from funnel.recount.published import in_csv
 from funnel.tables import open_paged
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 # How funnel writes a released table. Said here again: what is checked is not asked how it should be.
 _GROUP_ROWS, _PART_ROWS = 1 << 20, 1 << 21
@@ -268,6 +271,26 @@ class Compared(io.RawIOBase):
         if self.differs is None and self._other.read(1):
             self.differs = self._at
         return self.differs
+
+
+@check("values", "public")
+def check_values(known: AuditContext) -> Result:
+    """Every record is an output of the protocol."""
+    return known.read_table[0]
+
+
+@check("parquet", "public")
+def check_parquet(known: AuditContext) -> Result:
+    """The parquet file is to the byte what funnel writes."""
+    return known.read_table[1]
+
+
+@check("csv", "csv")
+def check_copy(known: AuditContext) -> Result:
+    """The csv holds the rows of the parquet file, in their order, and nothing else."""
+    if "table" not in known.has:
+        return judged("csv", ["the parquet file that it has to say the same as cannot be read"], "")
+    return check_csv(known.folder.data, known.folder.csv)
 
 
 def check_csv(table: Path, copy: Path) -> Result:

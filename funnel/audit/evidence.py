@@ -14,9 +14,8 @@ import numpy as np
 from funnel.audit.arithmetic import (
     guarantee_of,
 )
-from funnel.audit.check import Result, judged
-from funnel.audit.encoding import Table
-from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.check import Result, check, judged
+from funnel.audit.files import canonical_difference, read_document, read_text
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
@@ -76,7 +75,7 @@ def read_evidence(
     """
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
-        spec = read_spec(folder, _text(folder.spec), known)
+        spec = read_spec(folder, read_text(folder.spec), known)
         joint = _document(JointDocument, folder.joint).joint
         _document(DrawsDocument, folder.draws)
         drawing = _document(DrawingDocument, folder.drawing) if folder.drawing.exists() else None
@@ -103,13 +102,6 @@ def _open(audit: Path) -> Iterator[str]:
         yield "others may enter audit/; take their permission away with chmod 700"
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_document(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8; restore it from a backup") from error
-
-
 def _document(kind: type[T], path: Path) -> T:
     content = read_document(path)
     if (differs := canonical_difference(content, path)) is not None:
@@ -117,8 +109,18 @@ def _document(kind: type[T], path: Path) -> T:
     return kind.from_json(content, str(path))
 
 
-def check_leakage(level: PlainLevel, counted: Recount, document: ProtocolDocument) -> Result:
-    """Whether the bound holds under counts, and no other level is public than the bound."""
+@check(
+    "leakage", "internal exact", "The bound holds for the counts of the source, in exact arithmetic.", contained=True
+)
+@check(
+    "leakage",
+    "noise",
+    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly.",
+    contained=True,
+)
+def check_leakage(known: AuditContext) -> Result:
+    """The bound holds under the counts, and no other level is public than the bound."""
+    level, counted, document = known.level, known.counts, known.document
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
     # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
@@ -174,8 +176,10 @@ def _distributions(known: AuditContext, counted: Recount) -> Distributions:
     return Distributions(counted, known.released, numbers)
 
 
+@check("law", "internal exact", contained=True)
+@check("law", "noise", contained=True)
 def check_figures(known: AuditContext) -> Result:
-    """Everything in protocol.json that comes from the counts, from the counts again."""
+    """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
     return judged("law", _figure_complaints(known), "prior, posterior, utility and marginal follow from it")
 
 
@@ -189,19 +193,17 @@ def _figure_complaints(known: AuditContext) -> Iterator[str]:
         yield f"{part}: {where} {why}"
 
 
-def check_findings(
-    level: PlainLevel, proven: PlainLevel | None, evidence: Evidence, document: ProtocolDocument
-) -> Result:
-    """What was found under the exact counts, and over all that noise leaves possible where there is noise."""
-    complaints = _finding_complaints(level, proven, evidence, document)
-    return judged("findings", complaints, "what was found then is found again")
+@check("findings", "internal", contained=True)
+def check_findings(known: AuditContext) -> Result:
+    """What was found of the bound is found again."""
+    return judged("findings", _finding_complaints(known), "what was found then is found again")
 
 
-def _finding_complaints(
-    level: PlainLevel, proven: PlainLevel | None, evidence: Evidence, document: ProtocolDocument
-) -> Iterator[str]:
-    found = evidence.findings
-    if found.guarantee != document.guarantee.declared:
+def _finding_complaints(known: AuditContext) -> Iterator[str]:
+    evidence, found = known.evidence, known.evidence.findings
+    # Under the exact counts, and over all that noise leaves possible where there is noise.
+    level, proven = known.counted_level, known.level if known.public else None
+    if found.guarantee != known.document.guarantee.declared:
         yield "they are about another guarantee"
     # Under noise it is promised for the public counts, or for all that these leave possible but for a probability of
     # beta: whether it holds for the true ones as well is no part of that.
@@ -225,8 +227,10 @@ def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE)
     return level.nats * (1 - _RELATIVE) - _RELATIVE <= stated <= level.nats * (1 + above) + _RELATIVE
 
 
-def check_verdict(verdict: Verdict) -> Result:
-    """Whether the version was published because all that was expected of it is met."""
+@check("verdict", "internal record")
+def check_verdict(known: AuditContext) -> Result:
+    """The version was published because all that was expected of it is met."""
+    verdict = known.verdict
 
     def complaints() -> Iterator[str]:
         if not verdict.passed:
@@ -237,24 +241,28 @@ def check_verdict(verdict: Verdict) -> Result:
     return judged("verdict", complaints(), f"{len(verdict.results)} expectations, all met")
 
 
-def check_records(evidence: Evidence, table: Table) -> Result:
-    """Whether as many records are released as were counted."""
+@check("records", "internal table")
+def check_records(known: AuditContext) -> Result:
+    """As many records are released as were counted."""
+    evidence, table = known.evidence, known.table
     said = f"{table.rows:,} released, {evidence.joint.n:,} in the source"
     return judged("records", [said] if table.rows != evidence.joint.n else [], said)
 
 
-def check_counts(evidence: Evidence, table: Table) -> Result:
-    """Whether every output is released as often as it was drawn."""
-    same = bool(np.array_equal(evidence.pairs.by_output, table.counts))
+@check("counts", "internal table")
+def check_counts(known: AuditContext) -> Result:
+    """Every output is released as often as it was drawn."""
+    same = bool(np.array_equal(known.evidence.pairs.by_output, known.table.counts))
     return judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
 
 
-def check_drawing(evidence: Evidence, document: ProtocolDocument) -> Result:
-    """Whether what rows were drawn with, given each history, fits the records and what the record of the version says.
+@check("drawing", "internal record drawing")
+def check_drawing(known: AuditContext) -> Result:
+    """What rows were drawn with, given each history, fits the records.
 
     Whether it is what the register says of all histories is another check, as is the channel that it comes to.
     """
-    return judged("drawing", _drawing_complaints(evidence, document), "by the history of every record")
+    return judged("drawing", _drawing_complaints(known.evidence, known.document), "by the history of every record")
 
 
 def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
@@ -286,8 +294,9 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         yield "its records did not draw once each"
 
 
+@check("draws", "internal")
 def check_draws(known: AuditContext) -> Result:
-    """Whether records can have been drawn by the protocol, input by input."""
+    """The records can have been drawn by the protocol, input by input."""
     evidence, document = known.evidence, known.document
     consistency = draw_consistency(
         evidence.pairs, document.protocol if evidence.drawing is None else evidence.drawing.protocol

@@ -115,6 +115,20 @@ def read_document(path: Path) -> bytes:
     return content
 
 
+def read_text(path: Path) -> str:
+    """The content of a document that is a text.
+
+    Raises
+    ------
+    DataError
+        As `read_document`, or if it is not UTF-8.
+    """
+    try:
+        return read_document(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8; restore it from a backup") from error
+
+
 def file_facts(path: Path) -> tuple[str, int]:
     """SHA-256 (hex) and size of a file, read once.
 

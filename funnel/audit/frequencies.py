@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,24 @@ from funnel.audit.arithmetic import (
     prior_limits,
     reads_published_only,
 )
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
+from funnel.audit.protected import mean_limits
 from funnel.release.documents import ProtocolDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 # A release that was drawn as declared fails this at most once in a thousand million audits.
 FALSE_ALARM = 1e-9
 # Outweighs the error of the tails themselves.
 _ROUNDING = 1 + 2.0**-20
+
+
+@check("frequencies", "table counted")
+def check_drawn_counts(known: AuditContext) -> Result:
+    """The released counts can have been drawn from the public shares by the protocol."""
+    limits = None if known.public is None else mean_limits(known.public, known.document, known.table.rows)
+    return check_frequencies(known.document, known.table.counts, limits)
 
 
 def check_frequencies(
@@ -63,14 +75,11 @@ def check_frequencies(
     return judged("frequencies", [f"{said}: that of output {worst + 1} does not fit"] if p < FALSE_ALARM else [], said)
 
 
-def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Result:
-    """Test whether rows that are said to be in random order are not sorted, by how many repeat the row before.
+@check("order", "table counted shuffled")
+def check_order(known: AuditContext) -> Result:
+    """Rows are not sorted.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (b,)
-    repeats : int
-        Records equal to the one before them.
+    By how many repeat the row before, where they are said to be in random order.
 
     Notes
     -----
@@ -79,6 +88,7 @@ def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Result:
     a deviation of t has a probability of at most 2 exp(-t² / 32 n). That is `FALSE_ALARM` at t = 26 √n: sorted rows are
     noticed from about 1,500 records on, a subtler order is not.
     """
+    counts, repeats = known.table.alike, known.table.repeats
     n = int(counts.sum())
     expected = sum(int(count) * (int(count) - 1) for count in counts) / n
     p = min(1.0, 2 * math.exp(-((repeats - expected) ** 2) / (32 * n)))

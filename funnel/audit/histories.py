@@ -7,20 +7,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
-from funnel.audit.told import Coming, Told
-from funnel.errors import FunnelError, PipelineError
+from funnel.audit.told import Told
+from funnel.errors import PipelineError
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
-from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.promise import read_promise
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
-from funnel.release.documents import ProtocolDocument
 from funnel.release.record import History, Record
 
 if TYPE_CHECKING:
@@ -39,35 +37,18 @@ def find_register(record: Record, workspace: Path | None, told: Told) -> Path | 
     return place if place.is_dir() else None
 
 
-def check_histories(
-    record: Record,
-    evidence: Evidence,
-    document: ProtocolDocument,
-    public: PublicFrequencies | None,
-    register: Path | None,
-    coming: Coming | None,
-) -> Result:
-    """Whether all versions about the same people keep the bound together.
+@check("histories", "internal record register", contained=True)
+def check_histories(known: AuditContext) -> Result:
+    """All versions about the same people keep the bound together.
 
-    Parameters
-    ----------
-    record : Record
-        Of a version about the people of a register.
-    evidence : Evidence
-    document : ProtocolDocument
-    public : PublicFrequencies or None
-        Where noise protects the counts.
-    register : Path or None
-        Its folder.
-    coming : Coming or None
-        Of a version that is not in its place yet this one alone is judged: those before it were, by this check.
+    Of a version that is not in its place yet this one alone is judged: those before it were, by this check.
 
     Notes
     -----
     Nothing of it is shared with what decided and drew: people are counted by DuckDB, and laws are computed and decided
     on by `funnel.recount`.
     """
-    history = record.history
+    history, register, coming = known.record.history, known.register, known.coming
     if history is None or register is None:
         why = (
             f"the register {history and history.register_name} is not near this folder, so what all versions about the "
@@ -78,13 +59,12 @@ def check_histories(
         found = recount_histories(register, None if coming is None else coming.entry)
     except PipelineError as error:
         return unchecked(NAME, str(error))
-    except FunnelError as error:
-        return judged(NAME, [str(error)], "")
-    return judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))
+    return judged(NAME, _complaints(found, history, known), _holds(found, history))
 
 
+@check("spent", "internal record register noise")
 def check_spent(known: AuditContext) -> Result | None:
-    """Whether no series of the register has spent anything that the version leaves out; None without the register."""
+    """No series of the register has spent anything that the version leaves out."""
     register, workspace = known.register, known.workspace
     if register is None:
         return None
@@ -101,13 +81,8 @@ def check_spent(known: AuditContext) -> Result | None:
     return judged("spent", found, f"{content['spent']!r} nats on these people, by the records of all their series")
 
 
-def _complaints(
-    found: RegisterHistories,
-    history: History,
-    evidence: Evidence,
-    document: ProtocolDocument,
-    public: PublicFrequencies | None,
-) -> Iterator[str]:
+def _complaints(found: RegisterHistories, history: History, known: AuditContext) -> Iterator[str]:
+    evidence, document, public = known.evidence, known.document, known.public
     for version in found.versions:
         yield from (f"{version.name}: {said}" for said in version.broken)
     yield from found.complaints

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
-from funnel.errors import FunnelError
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 
@@ -21,8 +20,9 @@ _UPWARDS = 4
 _SERIES = re.compile(r"[a-z0-9-]{1,100}")
 
 
+@check("versions", "record")
 def check_versions(known: AuditContext) -> Result:
-    """Whether the version says the same everywhere, and ``latest`` names the newest one.
+    """The version is said alike everywhere, and is the newest one.
 
     A copy that was fetched has no place of its own. A version that is coming is to be the newest one, and in nobody's
     place. Where the series index is at hand, another check tells whether the version is the newest.
@@ -57,8 +57,9 @@ def check_versions(known: AuditContext) -> Result:
     return judged("versions", complaints(), f"version {said}{open_}")
 
 
+@check("record", "internal record")
 def check_record(known: AuditContext) -> Result:
-    """The record in ``audit/`` against the files that are there, what they say, and what the version was made from."""
+    """The record of the version is of the files that are there, and of this spec."""
     record, evidence, package, facts = known.record, known.evidence, known.package, known.facts
     document, judged_files, spec = known.document, known.verdict.files, evidence.spec
 
@@ -88,11 +89,12 @@ def check_record(known: AuditContext) -> Result:
     return judged("record", complaints(), f"{len(record.files)} files as they were published")
 
 
-def check_absent(folder: ReleaseFolder, workspace: Path | None) -> Result | None:
-    """What can be told where ``audit/`` is not there; None where it is."""
-    if folder.audit.is_dir():
-        return None
-    if workspace is not None:
+@check("evidence", "asked")
+def check_evidence(known: AuditContext) -> Result:
+    """The internal evidence is whole, and only its owner may read it."""
+    if known.is_there:
+        return known.read_evidence[0]
+    if known.workspace is not None:
         return judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")
     why = (
         "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
@@ -128,18 +130,16 @@ def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
     return None
 
 
+@check("kept record", "asked folder record", contained=True)
 def check_kept(known: AuditContext) -> Result:
-    """The record in ``audit/`` against the one that is kept in the workspace, which nobody exchanges with a folder."""
+    """The workspace keeps the same record."""
     workspace, coming, version = known.workspace, known.coming, known.version
     if workspace is None:
         return unchecked("kept record", "the workspace .funnel is not near this folder, so its records are not known")
     found = sorted((workspace / known.name / "records").glob(f"*/{version}.json"))
     if not found and coming is None:
         return judged("kept record", [f"the workspace knows of no version {version}"], "")
-    try:
-        kept = [Record.from_json(read_document(path), str(path)) for path in found]
-    except FunnelError as error:
-        return judged("kept record", [str(error)], "")
+    kept = [Record.from_json(read_document(path), str(path)) for path in found]
     record = known.record if "internal" in known.has else None
     same = record in kept if coming is None else record == coming.record
     said = "the record in audit/ is not the one that the workspace keeps of this version"

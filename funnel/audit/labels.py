@@ -6,12 +6,16 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from funnel.audit.arithmetic import WHOLE
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import alphabet_complaints, is_invariant
 from funnel.release.documents import ProtocolDocument
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 _OR, _OTHERS = " or ", "others"
 _NUMBERED = re.compile(r"( \([0-9]+\)| \(mixed\))+$")
@@ -23,9 +27,10 @@ _FAINT = 0.0011
 _SHOWN = 3
 
 
-def check_labels(document: ProtocolDocument) -> Result:
-    """Every name of an output against the weights of the values that it names; of invariant ones, which value it is."""
-    content = document.content()
+@check("labels", "public")
+def check_labels(known: AuditContext) -> Result:
+    """The name of every output lists the values that it comes from."""
+    document, content = known.document, known.document.content()
     if is_invariant(content):
         return judged("labels", alphabet_complaints(content), "every output is an input, and has its name")
     return judged("labels", _complaints(document), "every name lists the values that its output comes from")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import gammaincinv
 
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.published import meaning_for
@@ -83,8 +83,9 @@ _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _MOST_SECRETS = 1 << 20
 
 
+@check("package", "public")
 def check_package(known: AuditContext) -> Result:
-    """Compare the data package with what follows from everything else that is public."""
+    """Every key of the data package follows from the other files."""
     return judged("package", _complaints(known), "every key follows from the other files")
 
 

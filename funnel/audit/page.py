@@ -8,10 +8,9 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, judged, unchecked
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.documentation import previous_version
-from funnel.audit.files import read_document, read_json
-from funnel.errors import DataError, FunnelError
+from funnel.audit.files import read_document, read_json, read_text
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
@@ -106,16 +105,13 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
                 yield entry[key]
 
 
+@check("report", "public", contained=True)
 def check_report(known: AuditContext) -> Result:
-    """Whether the report is there, needs nothing else, and is about this release."""
+    """The report stands by itself and is about this version."""
     folder, package, promise, rows = known.folder, known.package, known.document.guarantee, known.rows
     named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
     columns = promise.secret + known.columns.names
-    try:
-        page, annex = (read_document(path).decode("utf-8") for path in (folder.report, folder.annex))
-    except (DataError, UnicodeDecodeError) as error:
-        text = str(error) if isinstance(error, DataError) else "report.html or annex.html is not UTF-8"
-        return judged("report", [text], "")
+    page, annex = read_text(folder.report), read_text(folder.annex)
     shown = html.unescape(page.replace("<wbr>", ""))
 
     def complaints() -> Iterator[str]:
@@ -137,14 +133,12 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
     return "variance" if explains else told.utility if told.utility == "estimation" else "information"
 
 
+@check("report figures", "figures", contained=True)
 def check_numbers(known: AuditContext) -> Result:
-    """Whether the figures of the report are those of the protocol and of the data package."""
+    """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
-    try:
-        told = known.report
-    except DataError as error:
-        return judged("report figures", [str(error)], "")
-    figures, utility = told.figures, document.utility
+    told, utility = known.report, document.utility
+    figures = told.figures
     privacy = _object(package.get("funnel:privacy"))
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
     confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
@@ -195,8 +189,10 @@ def check_numbers(known: AuditContext) -> Result:
     return judged("report figures", wrong, holds)
 
 
+# Of a coming version the figures were computed a second time before.
+@check("followed figures", "figures noise published", contained=True)
 def check_followed(known: AuditContext) -> Result:
-    """Whether lifts, beliefs, errors and all other figures of the report follow from the public counts."""
+    """All figures of the report follow from the public counts."""
     folder, compare = known.folder, known.told.figures
 
     def complaints(numbers: bytes) -> Iterator[str]:
@@ -208,8 +204,9 @@ def check_followed(known: AuditContext) -> Result:
     return _made_again("followed figures", known, compare is not None, complaints, holds)
 
 
+@check("report page", "figures", contained=True)
 def check_rendered(known: AuditContext) -> Result:
-    """Whether the pages are, to the byte, what their figures make."""
+    """The page of the report is to the byte what its figures make."""
     folder, render = known.folder, known.told.render
 
     def complaints(numbers: bytes) -> Iterator[str]:
@@ -226,25 +223,19 @@ def _made_again(
     """A check of what can be made again where that is installed, by the version of funnel that made it."""
     if not can:
         return unchecked(name, 'to make this again install the extra: pip install "funnel[pipeline]"')
-    try:
-        made_by = known.report.software
-        if made_by != software_name():
-            return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
-        return judged(name, complaints(read_document(known.folder.numbers)), holds)
-    except FunnelError as error:
-        return judged(name, [str(error)], "")
+    made_by = known.report.software
+    if made_by != software_name():
+        return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
+    return judged(name, complaints(read_document(known.folder.numbers)), holds)
 
 
+@check("annex", "figures", contained=True)
 def check_annex(known: AuditContext) -> Result:
-    """Whether every figure and answer of the annex is the one that its two documents, and the records, come to."""
+    """Every figure and answer of the annex follows from the report and the protocol."""
     folder, table = known.folder, known.read_table[2]
     alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
-    try:
-        page = read_document(folder.annex).decode("utf-8")
-        documents = (read_json(folder.numbers), read_json(folder.protocol))
-    except (DataError, UnicodeDecodeError) as error:
-        return judged("annex", [str(error) if isinstance(error, DataError) else "annex.html is not UTF-8"], "")
-    complaints = (f"annex.html: {what}" for what in annex_complaints(page, *documents, alone))
+    page, report, protocol = read_text(folder.annex), read_json(folder.numbers), read_json(folder.protocol)
+    complaints = (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, alone))
     return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
 
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.audit.arithmetic import WHOLE, Interval, ShareLimits
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_document
 from funnel.errors import DataError
-from funnel.joint import Joint
 from funnel.recount.agreeing import disagreement
 from funnel.recount.channel import Symbols
-from funnel.recount.classes import PlainClasses
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.plausible import plausible_noise
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 # Of audits of a release that was made as declared, the share that the noise may fail.
 FALSE_ALARM = 1e-9
@@ -55,12 +56,11 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
     return counted.published_columns, counted.inputs
 
 
-def check_protected(
-    public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any], classes: PlainClasses | None
-) -> Result:
-    """What the public frequencies say of their noise, by themselves and beside the other documents."""
-    said = document.frequencies
-    privacy = package.get("funnel:privacy")
+@check("protected frequencies", "noise")
+def check_protected(known: AuditContext) -> Result:
+    """What the public counts say of their noise fits together, and is said alike everywhere."""
+    public, said, classes = known.noisy, known.document.frequencies, known.columns.classes
+    privacy = known.package.get("funnel:privacy")
     told = privacy.get("frequencies") if isinstance(privacy, dict) else None
 
     def complaints() -> Iterator[str]:
@@ -105,9 +105,10 @@ def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
         yield "its epsilon is not split between counts and the other tables as is said"
 
 
-def check_noise(public: PublicFrequencies, joint: Joint) -> Result:
-    """Whether the counts of the source and the public ones differ by noise as it is said to have been drawn."""
-    exact = counts_of(joint)
+@check("noise", "internal noise")
+def check_noise(known: AuditContext) -> Result:
+    """Public and exact counts differ by noise as it is said to have been drawn."""
+    public, exact = known.noisy, counts_of(known.evidence.first_rows or known.evidence.joint)
     places = [[(s, x) for x in public.inputs] for s in public.secret]
     if set(exact) - {cell for row in places for cell in row}:
         return judged("noise", ["the source has combinations of values that no public count is of"], "")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from funnel.alphabet import Alphabet
-from funnel.audit.check import Result, judged
+from funnel.audit.check import Result, check, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.classes import PlainClasses
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +84,12 @@ class ReleasedColumns:
         return self._known.get((*record[:width], *known, record[-1])) if right else None
 
 
-def check_classes(classes: PlainClasses, document: ProtocolDocument) -> Result:
-    """Whether the classes of whole records are those that the protocol is about."""
+@check("classes", "classes")
+def check_classes(known: AuditContext) -> Result | None:
+    """The classes of whole records are those of the protocol."""
+    classes, document = known.columns.classes, known.document
+    if classes is None:
+        return None
 
     def complaints() -> list[str]:
         symbols = document.inputs.symbols

@@ -1,17 +1,22 @@
-"""The signature of a release: whether it is about the files that are there, and by whose key."""
+"""The signature of a release, of which files and by whose key; and what the signed index of its series says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged
-from funnel.audit.files import read_document
-from funnel.release.layout import ReleaseFolder
+from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.told import Told
+from funnel.release.layout import INDEX, ReleaseFolder
+from funnel.release.series_index import SeriesIndex
 from funnel.release.signature import SignatureDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
+
+_NAME = "newest version"
 
 
 def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
@@ -27,10 +32,11 @@ def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
     return SignatureDocument.from_json(read_document(folder.signature), str(folder.signature))
 
 
+@check("signature", "signature")
 def check_signature(context: AuditContext) -> Result:
-    """Whether the manifest was signed, by a key that is known, and lists the files that are there.
+    """The files are those that were signed.
 
-    That is the public key (hex) that the user knows the publisher by, or that of the workspace, where it is here.
+    By the public key (hex) that the user knows the publisher by, or that of the workspace, where it is here.
     """
     document, package, facts = read_signature(context.folder), context.package, context.facts
     key, own = context.told.key, context.own_key
@@ -67,3 +73,63 @@ def check_signature(context: AuditContext) -> Result:
                 yield f"{path} is not the file that was signed"
 
     return judged("signature", complaints(), holds)
+
+
+def read_index(folder: ReleaseFolder, told: Told) -> bytes | None:
+    """The series index that was given, or is beside the folder; None where there is none.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    if told.index is not None or told.fetched:
+        return told.index
+    beside = folder.root.parent / INDEX
+    return read_document(beside) if beside.is_symlink() or beside.exists() else None
+
+
+@check("newest version", "published", contained=True)
+def check_newest(known: AuditContext) -> Result | None:
+    """The signed index of the series lists the version, as the newest.
+
+    Whoever asks for a version by its number may ask for an older one. Any other address, such as that of the series or
+    of a copy under another name, is held to be the newest. The index has to be signed by the publisher's key, where it
+    is known, else by that of the version. None where nothing says that the version is the newest: then another check
+    says that this could not be checked.
+    """
+    content, told, version, facts = known.index, known.told, known.version, known.facts
+    if content is None:
+        if not told.by_latest:
+            return None
+        return unchecked(
+            _NAME, f"{INDEX} is not beside the versions, so that an older one may have taken the place of the newest"
+        )
+    index, difference = SeriesIndex.from_json(content, INDEX), canonical_difference(content, Path(INDEX))
+    signature = read_signature(known.folder)
+    signed_by = told.key or known.own_key or (None if signature is None else signature.public_key)
+    digest, _ = facts.get(known.folder.signature.name, (None, 0))
+    listed, newest = index.listed.find(version), index.listed.newest
+    by_number = not told.by_latest and (told.asked or known.folder.root.name) == version
+
+    def complaints() -> Iterator[str]:
+        if difference is not None:
+            yield difference
+        if not index.holds():
+            yield f"the signature of {INDEX} is not of this list"
+        if signed_by is not None and index.public_key != signed_by:
+            yield f"{INDEX} was signed with key {index.public_key}, not with {signed_by}"
+        if index.listed.series != known.name:
+            yield f"{INDEX} is of another series"
+        elif listed is None:
+            yield f"{INDEX} does not list version {version}"
+        elif listed.signature != digest:
+            yield f"version {version} is not the one that {INDEX} lists"
+        elif listed.withdrawn:
+            yield f"version {version} was withdrawn by its publisher"
+        elif version != newest and not by_number:
+            yield f"version {version} is not the newest one, {newest}; to check an older one name it by its number"
+
+    count = len(index.listed.versions)
+    which = "the newest" if version == newest else f"an older one, for {newest} is the newest,"
+    return judged(_NAME, complaints(), f"version {version} is {which} of {count} in {INDEX}")

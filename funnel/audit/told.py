@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, judged
-from funnel.audit.files import Listing, canonical_difference, read_document
+from funnel.audit.check import Result, check, judged
+from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.page import Compare, Render
 from funnel.release.record import Record
+
+if TYPE_CHECKING:
+    from funnel.audit.context import AuditContext
 
 
 @dataclass(frozen=True)
@@ -106,34 +109,30 @@ _EVIDENCE = frozenset(
 )
 
 
-def check_listing(listing: Listing, told: Told, needed: Iterable[str], possible: Set[str], at_home: bool) -> Result:
-    """Whether all files are there that a release has, and no others.
+@check("files", "public")
+def check_listing(known: AuditContext) -> Result:
+    """All files are there that a release has, and no others.
 
-    Parameters
-    ----------
-    listing : Listing
-    told : Told
-    needed, possible : iterable and set of str
-        Public files that are in every release, and that are in some.
-    at_home : bool
-        Whether the workspace of the series is near. Elsewhere, where only public files are asked for, the folder is
-        what readers have, and ``audit/`` must not be in it.
+    Where the workspace of the series is not near, and only public files are asked for, the folder is what readers have,
+    and ``audit/`` must not be in it.
     """
+    listing, told = known.listing, known.told
     public = set(listing.public)
     internal = set(listing.files) - public
-    said = [f"{path} is missing" for path in needed if path not in public]
+    said = [f"{path} is missing" for path in known.needed if path not in public]
     said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    strange = sorted(public - possible) + sorted(internal - _EVIDENCE) + sorted(told.unlisted)
+    strange = sorted(public - known.possible) + sorted(internal - _EVIDENCE) + sorted(told.unlisted)
     said += [f"{path} is no file of a release" for path in strange]
-    if told.public and internal and not at_home:
+    if told.public and internal and known.workspace is None:
         said.append(
             f"audit/ is here with {len(internal)} internal files: remove it from every copy that others can read"
         )
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
 
-def check_documents(root: Path, listing: Listing) -> Result:
-    """Whether every JSON document is written as funnel writes it: whatever else can be in a file is in none of them."""
-    paths = [root / path for path in listing.public if path.endswith(".json")]
+@check("documents", "public")
+def check_documents(known: AuditContext) -> Result:
+    """Every JSON document is to the byte what funnel writes, with nothing else in it."""
+    paths = [known.folder.root / path for path in known.listing.public if path.endswith(".json")]
     differences = (canonical_difference(read_document(path), path) for path in paths)
     return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")

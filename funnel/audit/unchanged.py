@@ -1,16 +1,16 @@
-"""What the report of an invariant release states of records that stay unchanged, computed again from other files."""
+"""An invariant release: the distribution of its outputs, and what is stated of records that stay unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import guarantee_of, share_step
-from funnel.audit.check import Result, judged
+from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, prior_limits, share_step
+from funnel.audit.check import Result, check, judged
 from funnel.audit.evidence import counted_of
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
-from funnel.errors import DataError
-from funnel.recount.balance import alphabet_complaints
+from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.classes import moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.published import count_published
@@ -24,10 +24,19 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
+_EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
+_ROUNDED = (
+    "outputs are the inputs and have their distribution in the source, to a record and the rounding of the weights"
+)
+_CORRECTED = "outputs are the inputs, and have the distribution that the public means ask for, to 1e-11 of all records"
 
 
+@check("unchanged", "invariant table counted", contained=True)
 def check_unchanged(known: AuditContext) -> Result:
-    """The figures from the public files: exactly from noisy counts, otherwise within what rounded shares leave open."""
+    """Shares of records unchanged follow from the protocol and the public shares or counts.
+
+    Exactly from noisy counts, otherwise within what rounded shares leave open.
+    """
     if known.public is not None:
         return _check_counted("unchanged", known, known.public.as_counts())
     document, rows = known.document, known.public_rows
@@ -40,20 +49,17 @@ def check_unchanged(known: AuditContext) -> Result:
     )
 
 
+@check("whole records", "invariant table counted classes", contained=True)
 def check_whole(known: AuditContext) -> Result:
-    """The figures of whole records, from these and the protocol of their classes."""
+    """Shares of whole records unchanged, by column, follow from the records and the protocol."""
     columns = known.columns
 
     def complaints() -> Iterator[str]:
-        try:
-            stated, names = known.report.unchanged, columns.names
-            width = 0 if columns.classes is None else len(columns.classes.known)
-            secrets = len(known.document.outputs.columns) - width - 1
-            published = published_by_class(count_published(known.folder.data, names), secrets)
-            moves = moves_of(known.released, width)
-        except DataError as error:
-            yield str(error)
-            return
+        stated, names = known.report.unchanged, columns.names
+        width = 0 if columns.classes is None else len(columns.classes.known)
+        secrets = len(known.document.outputs.columns) - width - 1
+        published = published_by_class(count_published(known.folder.data, names), secrets)
+        moves = moves_of(known.released, width)
         if stated is None:
             yield "report.json does not state how many records are unchanged"
             return
@@ -65,8 +71,9 @@ def check_whole(known: AuditContext) -> Result:
     return judged("whole records", complaints(), holds)
 
 
+@check("exact unchanged", "internal exact invariant table", contained=True)
 def check_exact_unchanged(known: AuditContext) -> Result:
-    """The figures from exact counts, where all that is public follows from these."""
+    """Shares of records unchanged follow from the protocol and the exact counts."""
     return _check_counted("exact unchanged", known, counted_of(known.evidence.joint))
 
 
@@ -88,10 +95,7 @@ def _check_counted(name: str, known: AuditContext, counted: Recount) -> Result:
 
 def _checked(name: str, known: AuditContext, complaints: Callable[[Json], Iterator[str]], holds: str) -> Result:
     """The check of what the report states, where it can be read and outputs are inputs at all."""
-    try:
-        stated = known.report.unchanged
-    except DataError as error:
-        return judged(name, [str(error)], "")
+    stated = known.report.unchanged
     if stated is None:
         return judged(name, ["report.json does not state how many records are unchanged"], "")
     wrong = list(alphabet_complaints(known.document.content()))
@@ -106,3 +110,52 @@ def _rule(document: ProtocolDocument, rows: int) -> Rule:
 
 def _published(known: AuditContext) -> dict[tuple[str, ...], int]:
     return dict(zip(known.document.outputs.symbols, known.table.counts.tolist(), strict=True))
+
+
+@check("balance", "invariant counted")
+def check_balance(known: AuditContext) -> Result:
+    """Outputs are the inputs, and have their distribution, as far as public files tell it.
+
+    For the public counts; without noise, for shares that are rounded to the public ones.
+    """
+    document, public, rows = known.document, known.public, known.public_rows
+    if public is not None:
+        counted = public.as_counts()
+        shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
+        for (s, x), count in counted.counts.items():
+            shares[(*s, *x) if (*s, *x) in shares else x] += count
+        complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
+        said = f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
+        return judged("balance", complaints, said)
+    told = "the public shares" if not document.rounded else "the public shares and the rounding of the weights"
+    said = f"outputs are the inputs and have their distribution, as far as {told} tell it"
+    slack = TOLERANCE + of_rounding(document.rounded, rows)
+    return judged("balance", _rounded_complaints(document, prior_limits(document, rows), slack), said)
+
+
+@check("exact balance", "internal exact invariant")
+def check_exact_balance(known: AuditContext) -> Result:
+    """Outputs have the distribution of the inputs, by the exact counts."""
+    document, joint = known.document, known.evidence.joint
+    read = joint.read_by(document.inputs.columns)
+    counts = read.counts.sum(axis=0).tolist()
+    complaints = balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
+    said = f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
+    return judged("exact balance", complaints, said)
+
+
+def _rounded_complaints(document: ProtocolDocument, limits: list[Interval], slack: Fraction) -> Iterator[str]:
+    """Outputs that no shares within limits are balanced for: what they gain from others, less what they lose."""
+    wrong = list(alphabet_complaints(document.content()))
+    yield from wrong
+    if wrong or document.prior.symbols != document.inputs.symbols:
+        return
+    low, high = ([Fraction(getattr(limit, end)) for limit in limits] for end in ("low", "high"))
+    for number, row in enumerate(document.entries, 1):
+        y = number - 1
+        stays = Fraction(dict(row).get(y, 0), WHOLE)
+        gained = [(x, Fraction(weight, WHOLE)) for x, weight in row if x != y]
+        least = sum((q * low[x] for x, q in gained), Fraction(0)) - (1 - stays) * high[y]
+        most = sum((q * high[x] for x, q in gained), Fraction(0)) - (1 - stays) * low[y]
+        if not -slack <= most or not least <= slack:
+            yield f"output {number} does not have the distribution of the inputs, whatever rounding left out"

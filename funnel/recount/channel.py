@@ -120,12 +120,9 @@ class Channel:
             found = ((u, sum(self.counts[s][u] * rows[s][u] for s in range(self.c))) for u in range(self.a))
         return [(u, mass) for u, mass in found if mass]
 
-    def outputs(self) -> Iterator[tuple[int, list[int]]]:
-        """Every output that occurs, with its masses."""
-        for y in range(len(self.weights)):
-            masses = self.masses(y)
-            if any(masses):
-                yield y, masses
+    def outputs(self) -> Iterator[list[int]]:
+        """The masses of every output that occurs."""
+        yield from filter(any, map(self.masses, range(len(self.weights))))
 
     def lifts(self, masses: Sequence[int]) -> dict[int, Fraction]:
         """``P(y|s)/P(y)`` for the secrets that occur."""

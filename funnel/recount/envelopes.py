@@ -46,26 +46,15 @@ class Envelope:
         return min(price * total + rest for price, rest in self._lines)
 
     def corners(self, least: int, most: int) -> list[tuple[int, int]]:
-        """The points (N, A(N)) from ``least`` to ``most`` between which A is straight."""
-        places = {least, most}
+        """The points (N, A(N)) from ``least`` to ``most`` between which A is straight; O(a)."""
+        points = {least: self(least), most: self(most)}
         for (first, one), (second, other) in pairwise(self._lines):
             if first != second:
-                # Whole: there all cells of the higher price are full.
-                places.add((other - one) // (first - second))
-        return [(place, self(place)) for place in sorted(places) if least <= place <= most]
-
-    def best_mean(self, least: int, most: int) -> int:
-        """The N from ``least`` >= 1 to ``most`` with the largest A(N)/N, the first of them.
-
-        A is concave, so A(N)/N grows, stays, and falls, in this order: bisection on whole numbers finds it.
-        """
-        while least < most:
-            middle = (least + most) // 2
-            if self(middle + 1) * middle > self(middle) * (middle + 1):
-                least = middle + 1
-            else:
-                most = middle
-        return least
+                # Whole: there all cells of the higher price are full. Both lines are as low there.
+                place = (other - one) // (first - second)
+                if least < place < most:
+                    points[place] = first * place + one
+        return sorted(points.items())
 
 
 def largest_mean(values: Sequence[int], limits: Sequence[tuple[int, int]], unit: int) -> int:

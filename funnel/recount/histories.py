@@ -347,7 +347,7 @@ class _Tally:
 
     def level(self) -> float:
         """Of histories that are not moved."""
-        known = [one if one is not None else Worst(1, 1, 0, -1, 0) for one in self._worst]
+        known = [one if one is not None else Worst() for one in self._worst]
         return level_above(self._promise, self._sides, known)
 
     @property

@@ -61,8 +61,8 @@ class Side:
             grown = ball(self.nats).exp()
             return exact_fraction(grown.lower()), exact_fraction(grown.upper())
 
-    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int, int]]:
-        """``(A, B, s)`` of every inequality, both times one positive number that depends on the masses' sum alone.
+    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int]]:
+        """``(A, B)`` of every inequality, both times one positive number that depends on the masses' sum alone.
 
         Parameters
         ----------
@@ -73,11 +73,11 @@ class Side:
         """
         known = [s for s, share in enumerate(shares) if share]
         if self.name == "odds":
-            return [(masses[s] * shares[t], masses[t] * shares[s], s) for s in known for t in known if s != t]
+            return [(masses[s] * shares[t], masses[t] * shares[s]) for s in known for t in known if s != t]
         whole, total = sum(masses), sum(shares)
         if self.name == "lift":
-            return [(masses[s] * total, shares[s] * whole, s) for s in known]
-        return [(shares[s] * whole, masses[s] * total, s) for s in known]
+            return [(masses[s] * total, shares[s] * whole) for s in known]
+        return [(shares[s] * whole, masses[s] * total) for s in known]
 
 
 def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
@@ -114,15 +114,11 @@ class Worst:
     above, below : int
         ``below`` is 0 where it is infinite.
     excess : int
-    output, secret : int
-        Where it is; output -1 of a history by itself.
     """
 
-    above: int
-    below: int
-    excess: int
-    output: int
-    secret: int
+    above: int = 1
+    below: int = 1
+    excess: int = 0
 
     @property
     def ratio(self) -> Fraction | None:
@@ -158,31 +154,28 @@ class HistoryFinding:
 
     Attributes
     ----------
-    alone : tuple of Worst
-        By side: the history by itself.
     worst : tuple of Worst
         By side: over all outputs that can be drawn.
     moved : bool
         Whether the history by itself is outside the bound.
     outside : bool
         Whether some output that can be drawn is.
-    worse : Worst or None
-        Of a moved history: an inequality that an output breaks by more than the history does.
+    worse : bool
+        Of a moved history: whether an output breaks an inequality by more than the history does.
     reserved : bool
         Whether a history that is inside of the smaller budget by itself stays there.
     """
 
-    alone: tuple[Worst, ...]
     worst: tuple[Worst, ...]
     moved: bool
     outside: bool
-    worse: Worst | None
+    worse: bool
     reserved: bool
 
     @property
     def holds(self) -> bool:
         """Whether the promise is kept: inside the bound, or, where the history by itself is not, not worse than it."""
-        return self.worse is None if self.moved else not self.outside
+        return not self.worse if self.moved else not self.outside
 
 
 class Undecided(FunnelError):
@@ -219,14 +212,12 @@ def judge_history(
     c, excess = len(shares), law.excess
     masses = _by_secret(law.cells, c)
     posteriors = list(_posteriors(law.cells, rows, c))
-    alone = tuple(_worst(side, shares, excess, [(-1, masses)]) for side in sides)
+    alone = tuple(_worst(side, shares, excess, [masses]) for side in sides)
     worst = tuple(_worst(side, shares, excess, posteriors) for side in sides)
     moved, outside = not _all_within(alone, sides), not _all_within(worst, sides)
-    worse = None
-    if moved:
-        worse = _worse(sides, shares, excess, masses, posteriors)
+    worse = moved and _worse(sides, shares, excess, masses, posteriors)
     reserved = inner == sides or not _all_within(alone, inner) or _all_within(worst, inner)
-    return HistoryFinding(alone, worst, moved, outside, worse, reserved)
+    return HistoryFinding(worst, moved, outside, worse, reserved)
 
 
 def _all_within(worst: Sequence[Worst], sides: Sequence[Side]) -> bool:
@@ -244,25 +235,25 @@ def _by_secret(cells: Sequence[int], c: int) -> list[int]:
     return [sum(cells[s * a : (s + 1) * a]) for s in range(c)]
 
 
-def _posteriors(cells: Sequence[int], rows: Rows, c: int) -> Iterator[tuple[int, list[int]]]:
-    """``(y, N)`` of the outputs that can be drawn."""
+def _posteriors(cells: Sequence[int], rows: Rows, c: int) -> Iterator[list[int]]:
+    """N of the outputs that can be drawn."""
     a = len(cells) // c
     by_secret = [cells[start : start + a] for start in range(0, len(cells), a)]
-    for y, row in enumerate(rows):
+    for row in rows:
         masses = [sum([part[x] * weight for x, weight in row]) for part in by_secret]
         if any(masses):
-            yield y, masses
+            yield masses
 
 
-def _worst(side: Side, shares: Sequence[int], excess: int, posteriors: Sequence[tuple[int, Sequence[int]]]) -> Worst:
-    above, below, output, secret = 1, 1, -1, 0
-    for y, masses in posteriors:
-        for up, down, s in side.terms(masses, shares):
+def _worst(side: Side, shares: Sequence[int], excess: int, posteriors: Sequence[Sequence[int]]) -> Worst:
+    above, below = 1, 1
+    for masses in posteriors:
+        for up, down in side.terms(masses, shares):
             if up * below > above * down:
-                above, below, output, secret = up, down, y, s
+                above, below = up, down
                 if not down:
-                    return Worst(1, 0, excess, y, s)
-    return Worst(above, below, excess, output, secret)
+                    return Worst(1, 0, excess)
+    return Worst(above, below, excess)
 
 
 def _worse(
@@ -270,20 +261,20 @@ def _worse(
     shares: Sequence[int],
     excess: int,
     alone: Sequence[int],
-    posteriors: Sequence[tuple[int, Sequence[int]]],
-) -> Worst | None:
-    """An inequality that an output breaks by more than the history by itself."""
+    posteriors: Sequence[Sequence[int]],
+) -> bool:
+    """Whether an output breaks an inequality by more than the history by itself."""
     before = sum(alone)
     for side in sides:
         by_history = list(side.terms(alone, shares))
-        for y, masses in posteriors:
+        for masses in posteriors:
             whole = sum(masses)
-            for (up, down, s), (up_alone, down_alone, _) in zip(side.terms(masses, shares), by_history, strict=True):
+            for (up, down), (up_alone, down_alone) in zip(side.terms(masses, shares), by_history, strict=True):
                 # Both as parts of one: those of the history times N, those of the output times the sum of the history.
                 terms = (up * before, down * before, up_alone * whole, down_alone * whole)
                 if not _decided(_no_worse(side, terms, excess)):
-                    return Worst(up, down, excess, y, s)
-    return None
+                    return True
+    return False
 
 
 def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool | None:

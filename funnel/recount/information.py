@@ -73,26 +73,14 @@ class SecretInformation:
     ----------
     joint : tuple of tuple of int
         Masses of the outputs that occur and the secrets that occur.
-    output, secret : int
-        The pair whose share of it is largest.
     """
 
     joint: tuple[tuple[int, ...], ...]
-    output: int
-    secret: int
 
     @classmethod
     def of(cls, channel: Channel) -> SecretInformation:
         """That of the channel's exact law."""
-        law = dict(channel.outputs())
-        shares = {
-            (y, s): masses[s] * _log_of_quotient(masses[s] * channel.n, sum(masses) * channel.sizes[s])
-            for y, masses in law.items()
-            for s in channel.secrets
-            if masses[s]
-        }
-        joint = tuple(tuple(masses[s] for s in channel.secrets) for masses in law.values())
-        return cls(joint, *max(shares, key=shares.__getitem__))
+        return cls(tuple(tuple(masses[s] for s in channel.secrets) for masses in channel.outputs()))
 
     @property
     def nats(self) -> float:

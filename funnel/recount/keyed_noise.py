@@ -19,6 +19,18 @@ from funnel.recount.intervals import ball, below
 _BLOCKS = 2
 
 
+def derived(secret: bytes, *info: bytes) -> bytes:
+    """HKDF-SHA512 (RFC 5869) of a secret, without salt: one block of 64 bytes is enough for every key."""
+    extracted = hmac.new(bytes(64), secret, "sha512").digest()
+    return hmac.new(extracted, b"\0".join(info) + b"\1", "sha512").digest()
+
+
+def aes_blocks(key: bytes, blocks: bytes) -> bytes:
+    """AES-256 of every block of 16 bytes by itself."""
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return cipher.update(blocks) + cipher.finalize()
+
+
 @dataclass(frozen=True)
 class NoiseMaterial:
     """What noise follows from, besides the table.
@@ -40,9 +52,7 @@ class NoiseMaterial:
     def root(self) -> bytes:
         """HKDF-SHA512 (RFC 5869) of the secret, without salt, for the noise of the series."""
         scope = json.dumps([self.series, "noise-secret"]).encode()
-        info = b"\0".join([b"funnel record words 2", b"word", scope, b"noise"])
-        extracted = hmac.new(bytes(64), bytes.fromhex(self.secret.strip()), "sha512").digest()
-        return hmac.new(extracted, info + b"\1", "sha512").digest()[:32]
+        return derived(bytes.fromhex(self.secret.strip()), b"funnel record words 2", b"word", scope, b"noise")[:32]
 
     def wrong(
         self, kind: str, epsilon: float, scale: float, of: TableOf, noise: Sequence[int], exact: Sequence[int]
@@ -92,8 +102,7 @@ class TableOf:
 def _digits(key: bytes, size: int) -> Iterator[int]:
     """Of every count the first binary digits of its u, as a whole number."""
     plain = b"".join(struct.pack("<QQ", place, block) for place in range(size) for block in range(_BLOCKS))
-    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    words = iter(struct.unpack(f"<{2 * _BLOCKS * size}Q", cipher.update(plain) + cipher.finalize()))
+    words = iter(struct.unpack(f"<{2 * _BLOCKS * size}Q", aes_blocks(key, plain)))
     for _ in range(size):
         found = 0
         for _ in range(2 * _BLOCKS):

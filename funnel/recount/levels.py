@@ -46,15 +46,11 @@ class PlainLevel:
     holds : bool
         Whether the guarantee holds with the budget of the text: decided exactly, without any margin. For ``rldp``:
         whether a proof in whole numbers was found that it does.
-    output, secret : int
-        Where it leaks most.
     """
 
     promise: Promise
     nats: float
     holds: bool
-    output: int
-    secret: int
 
 
 # By a digest of all that a level depends on; None outside of `plain_levels_remembered`.
@@ -166,38 +162,29 @@ def _level(promise: Promise, channel: Channel, published: Symbols | None, box: C
 
 
 class _Leakage(Protocol):
-    """What a kind of guarantee measures, with where it is largest."""
+    """What a kind of guarantee measures."""
 
     @property
     def nats(self) -> float: ...
-
-    @property
-    def output(self) -> int: ...
-
-    @property
-    def secret(self) -> int: ...
 
     def within(self, nats: Fraction) -> bool: ...
 
 
 def _of_one(promise: Promise, worst: _Leakage, budget: Fraction) -> PlainLevel:
-    return PlainLevel(promise, worst.nats, worst.within(budget), worst.output, worst.secret)
+    return PlainLevel(promise, worst.nats, worst.within(budget))
 
 
 def _of_all(promise: Promise, levels: Sequence[PlainLevel]) -> PlainLevel:
     """Of guarantees that all hold: the largest level, each as what the largest budget would have to be."""
     scales = [scaled(one.nats, one.promise.budget, promise.budget) for one in levels]
-    worst = levels[scales.index(max(scales))]
-    return PlainLevel(promise, max(scales), all(one.holds for one in levels), worst.output, worst.secret)
+    return PlainLevel(promise, max(scales), all(one.holds for one in levels))
 
 
 def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
     """Of a measure of lifts and one of inverse lifts, each with a budget of its own; None bounds nothing."""
     sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
-    levels = [scaled(worst.nats, side, promise.budget) for worst, side in sides]
-    first = 0 if levels[0] >= levels[1] else 1
-    holds = all(side is None or worst.within(side) for worst, side in sides)
-    return PlainLevel(promise, levels[first], holds, sides[first][0].output, sides[first][0].secret)
+    level = max(scaled(worst.nats, side, promise.budget) for worst, side in sides)
+    return PlainLevel(promise, level, all(side is None or worst.within(side) for worst, side in sides))
 
 
 def _of_lifts(promise: Promise, up: Ratio, down: Ratio) -> PlainLevel:

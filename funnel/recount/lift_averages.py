@@ -11,7 +11,6 @@ from flint import arb
 
 from funnel.recount.channel import Channel
 from funnel.recount.intervals import ball, below, float_above
-from funnel.recount.ratios import starting_place
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,6 @@ class WorstAverage:
 
     average: Average
     value: Fraction | None
-    output: int
-    secret: int
 
     def within(self, nats: Fraction) -> bool:
         """Whether it is at most what the budget allows."""
@@ -76,18 +73,14 @@ class WorstAverage:
 def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, WorstAverage]:
     """The largest ``Σ_s p_s f(l(s,y))`` and the largest ``Σ_s p_s f(1/l(s,y))`` over outputs."""
     shares = {s: Fraction(channel.sizes[s], channel.n) for s in channel.secrets}
-    found = [WorstAverage(average, Fraction(average.least), *starting_place(channel))] * 2
-    for y, masses in channel.outputs():
+    found: list[Fraction | None] = [Fraction(average.least)] * 2
+    for masses in channel.outputs():
         lifts = channel.lifts(masses)
         for side, inverse in enumerate((False, True)):
-            best = found[side].value
-            if best is None:
+            best = found[side]
+            if best is None or (inverse and min(lifts.values()) == 0):
+                found[side] = None
                 continue
-            if inverse and min(lifts.values()) == 0:
-                found[side] = WorstAverage(average, None, y, min(lifts, key=lifts.__getitem__))
-                continue
-            parts = {s: shares[s] * average.of(1 / lift if inverse else lift) for s, lift in lifts.items()}
-            total = sum(parts.values(), Fraction(0))
-            if total > best:
-                found[side] = WorstAverage(average, total, y, max(parts, key=parts.__getitem__))
-    return found[0], found[1]
+            parts = (shares[s] * average.of(1 / lift if inverse else lift) for s, lift in lifts.items())
+            found[side] = max(best, sum(parts, Fraction(0)))
+    return WorstAverage(average, found[0]), WorstAverage(average, found[1])

@@ -35,8 +35,6 @@ class HistoryDistribution:
     ----------
     node : int
         The history.
-    earlier : int or None
-        The version that it ends in.
     cells : list of int, length c a
         Numbers in proportion to P(s, x | h), rounded up.
     excess : int
@@ -46,7 +44,6 @@ class HistoryDistribution:
     """
 
     node: int
-    earlier: int | None
     cells: list[int]
     excess: int
     secret_of: int | None = None
@@ -68,13 +65,13 @@ class _Known:
     parts: list[list[int]]
     excess: int
 
-    def law(self, node: int, earlier: int | None, c: int) -> HistoryDistribution:
+    def law(self, node: int, c: int) -> HistoryDistribution:
         """Before a version of c secrets."""
         if self.secret_of is None:
-            return HistoryDistribution(node, earlier, self.parts[0], self.excess)
+            return HistoryDistribution(node, self.parts[0], self.excess)
         a = len(self.parts[0]) // c
         cells = [sum(part[x::a]) for part in self.parts for x in range(a)]
-        return HistoryDistribution(node, earlier, cells, self.excess, self.secret_of)
+        return HistoryDistribution(node, cells, self.excess, self.secret_of)
 
     def split(self, chapter: Chapter) -> _Known:
         """What is known as a whole, by the secret in the version that it is of."""
@@ -158,7 +155,7 @@ class PathDistributions:
                 for one in known:
                     # All rows of a person in a version have one secret, and the law now is by that.
                     if one.secret_of != chapter.ordinal:
-                        yield one.law(node, earlier, chapter.c)
+                        yield one.law(node, chapter.c)
 
     def _of_group(
         self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]

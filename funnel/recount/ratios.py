@@ -1,4 +1,4 @@
-"""The largest of some ratios of probabilities, with its place, in whole numbers."""
+"""The largest of some ratios of probabilities, in whole numbers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ class Ratio:
     ----------
     value : Fraction or None
         At least 1; None where it is infinite.
-    output, secret : int
     """
 
-    value: Fraction | None
-    output: int
-    secret: int
+    value: Fraction | None = Fraction(1)
 
     @property
     def nats(self) -> float:
@@ -35,15 +32,15 @@ class Ratio:
         return self.value is not None and at_most_exp(self.value, nats)
 
 
-def larger(best: Ratio, above: int, below: int, output: int, secret: int) -> Ratio:
+def larger(best: Ratio, above: int, below: int) -> Ratio:
     """The larger of the best ratio so far and ``above/below``, compared across; infinite for ``below`` = 0."""
     if best.value is None or above * best.value.denominator <= best.value.numerator * below:
         return best
-    return Ratio(Fraction(above, below) if below else None, output, secret)
+    return Ratio(Fraction(above, below) if below else None)
 
 
 def worse(one: Ratio, other: Ratio) -> Ratio:
-    """The larger of two ratios, the first of equal ones."""
+    """The larger of two ratios."""
     if one.value is None or (other.value is not None and one.value >= other.value):
         return one
     return other
@@ -51,24 +48,24 @@ def worse(one: Ratio, other: Ratio) -> Ratio:
 
 def largest_lifts(channel: Channel) -> tuple[Ratio, Ratio]:
     """The largest ``P(y|s)/P(y)`` and the largest ``P(y)/P(y|s)`` over outputs and secrets that occur."""
-    up = down = Ratio(Fraction(1), *starting_place(channel))
-    for y, masses in channel.outputs():
+    up = down = Ratio()
+    for masses in channel.outputs():
         whole = sum(masses)
         for s in channel.secrets:
             # P(y|s)/P(y) = (N_s / n_s) / (N / n).
             part, average = masses[s] * channel.n, whole * channel.sizes[s]
-            up = larger(up, part, average, y, s)
-            down = larger(down, average, part, y, s)
+            up = larger(up, part, average)
+            down = larger(down, average, part)
     return up, down
 
 
 def largest_odds(channel: Channel) -> Ratio:
     """The largest ``P(y|s)/P(y|s')`` over outputs and secrets that occur."""
-    worst = Ratio(Fraction(1), *starting_place(channel))
-    for y, masses in channel.outputs():
+    worst = Ratio()
+    for masses in channel.outputs():
         given = {s: Fraction(masses[s], channel.sizes[s]) for s in channel.secrets}
         high, low = max(given, key=given.__getitem__), min(given, key=given.__getitem__)
-        worst = larger(worst, masses[high] * channel.sizes[low], masses[low] * channel.sizes[high], y, high)
+        worst = larger(worst, masses[high] * channel.sizes[low], masses[low] * channel.sizes[high])
     return worst
 
 
@@ -79,8 +76,3 @@ def scaled(nats: float, side: Fraction | None, budget: Fraction) -> float:
     if side == budget:
         return nats
     return math.inf if side == 0 or math.isinf(nats) else fraction_above(Fraction(nats) * budget / side)
-
-
-def starting_place(channel: Channel) -> tuple[int, int]:
-    """An output that occurs and a secret that occurs: the place of a channel that tells nothing."""
-    return next(channel.outputs())[0], channel.secrets[0]

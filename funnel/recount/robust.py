@@ -12,7 +12,7 @@ from flint import arb, ctx
 from funnel.errors import DataError
 from funnel.recount.channel import Channel
 from funnel.recount.intervals import ball
-from funnel.recount.ratios import Ratio, starting_place
+from funnel.recount.ratios import Ratio
 
 # Roots are taken in units of 2^-96 of the unit of the weights.
 _ROOT_BITS = 96
@@ -55,8 +55,8 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
     if len(channel.secrets) < channel.c:
         raise DataError("a value of the secret never occurs, so the data set no bound on what could be said about it")
     deviation = _deviation(channel, alpha)
-    best = Ratio(Fraction(1), *starting_place(channel))
-    pairs = []
+    best = Ratio()
+    pairs: list[tuple[float, Fraction | None, _Pair]] = []
     for y, weights in enumerate(channel.weights):
         if len(set(weights)) == 1:
             # As likely from every input: it tells nothing under any law.
@@ -68,16 +68,16 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
                 if s != t and above[s].top > 0:
                     pair = _Pair(above[s], below[t], deviation)
                     crude = pair.crude()
-                    pairs.append((math.inf if crude is None else float(crude), y, s, t, crude, pair))
-    pairs.sort(key=lambda entry: (-entry[0], *entry[1:4]))
-    for _, y, s, _, crude, pair in pairs:
+                    pairs.append((math.inf if crude is None else float(crude), crude, pair))
+    pairs.sort(key=lambda entry: -entry[0])
+    for _, crude, pair in pairs:
         if best.value is None:
             break
         if crude is not None and (crude <= best.value or pair.is_decided(best.value)):
             continue
         found = pair.worst()
         if found is None or found > best.value:
-            best = Ratio(found, y, s)
+            best = Ratio(found)
     return best
 
 
@@ -140,13 +140,13 @@ class _Side:
 
     def multiplier(self, root: float) -> Fraction:
         """The d that bounds the mean best for a q; to the precision of a search."""
-        return Fraction(self._searched(root)[0]) * self.width
+        return Fraction(_searched(self, root)[0]) * self.width
 
     def mean(self, root: float) -> float:
         """The largest mean for a q, in floats."""
-        distance, squares = self._searched(root)
+        distance, squares = _searched(self, root)
         if distance > 0:
-            parts = [(share / math.sqrt(distance + gap), gap) for share, gap in self._seen()]
+            parts = [(share / math.sqrt(distance + gap), gap) for share, gap in _seen(self)]
             gap = math.fsum(part * gap for part, gap in parts) / math.fsum(part for part, _ in parts)
         else:
             gap = squares / root**2
@@ -154,18 +154,12 @@ class _Side:
 
     def gain(self, root: float) -> float:
         """Its slope: by how much it grows with q, over P̂."""
-        return 2 * self._searched(root)[1] / root**3 * self.width / float(self.share)
-
-    def _seen(self) -> list[tuple[float, float]]:
-        """P̂_{u|s} and (max T - T_u) / width of the cells that were seen."""
-        return _seen(self)
-
-    def _searched(self, root: float) -> tuple[float, float]:
-        return _searched(self, root)
+        return 2 * _searched(self, root)[1] / root**3 * self.width / float(self.share)
 
 
 @lru_cache(1 << 12)
 def _seen(side: _Side) -> list[tuple[float, float]]:
+    """P̂_{u|s} and (max T - T_u) / width of the cells that were seen."""
     width, size, top = side.width or 1, side.size, side.top
     return [(n / size, (top - value) / width) for value, n in zip(side.values, side.records, strict=True) if n]
 

@@ -10,7 +10,7 @@ from operator import mul
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
-from funnel.recount.ratios import Ratio, larger, starting_place, worse
+from funnel.recount.ratios import Ratio, larger, worse
 from funnel.recount.worst_counts import largest_lifts_over_counts
 from funnel.recount.worst_distributions import largest_lifts_over_distributions
 
@@ -74,7 +74,7 @@ def _worst_counted(channel: Channel, known: Known) -> Ratio:
     """For the counts alone."""
     # Per group the records of every secret, and those of all.
     sizes = [[sum(counts[u] for u in group) for counts in channel.counts] for group in known.groups]
-    worst = Ratio(Fraction(1), *starting_place(channel))
+    worst = Ratio()
     for y in range(len(channel.weights)):
         products = [list(map(mul, counts, channel.row(y, s))) for s, counts in enumerate(channel.counts)]
         for group, records in zip(known.groups, sizes, strict=True):
@@ -85,14 +85,14 @@ def _worst_counted(channel: Channel, known: Known) -> Ratio:
             for s, size in enumerate(records):
                 if size:
                     # P(y|s,x_J) = (mass / size) and P(y|x_J) = (whole / number).
-                    worst = larger(worst, masses[s] * number, whole * size, y, s)
-                    worst = larger(worst, whole * size, masses[s] * number, y, s)
+                    worst = larger(worst, masses[s] * number, whole * size)
+                    worst = larger(worst, whole * size, masses[s] * number)
     return worst
 
 
 def _worst_table(channel: Channel, known: Known, box: CountBox) -> Ratio:
     """For every table in a box: LIP among the records of each group, for every part of a table."""
-    worst = Ratio(Fraction(1), *starting_place(channel))
+    worst = Ratio()
     for group in known.groups:
         part = box.part(group)
         if any(most for _, most in part.totals):
@@ -105,7 +105,7 @@ def _worst_distribution(channel: Channel, known: Known, box: CountBox, alpha: Fr
     """For every law that no table in a box rules out; the limits of all groups share the significance equally."""
     parts = [box.part(group) for group in known.groups]
     tail = alpha / sum(map(sides_of, parts))
-    worst = Ratio(Fraction(1), *starting_place(channel))
+    worst = Ratio()
     for group, part in zip(known.groups, parts, strict=True):
         lifts = largest_lifts_over_distributions(_within(channel, group, part), limits_at(part, tail))
         worst = worse(worst, worse(*lifts))
@@ -125,13 +125,13 @@ def _within(channel: Channel, group: Group, part: CountBox) -> Channel:
 
 def _worst_label(channel: Channel) -> Ratio:
     """The largest ratio of the weights of two secrets for one input u, whoever has them."""
-    worst = Ratio(Fraction(1), *starting_place(channel))
+    worst = Ratio()
     if not channel.reads_secret:
         return worst
     for y in range(len(channel.weights)):
         for weights in zip(*(channel.row(y, s) for s in range(channel.c)), strict=True):
             high = max(weights)
-            worst = larger(worst, high, min(weights), y, weights.index(high)) if high else worst
+            worst = larger(worst, high, min(weights)) if high else worst
     return worst
 
 

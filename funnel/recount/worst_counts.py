@@ -5,12 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
 from funnel.recount.envelopes import Envelope
-from funnel.recount.ratios import Ratio, larger, starting_place
+from funnel.recount.ratios import Ratio, larger
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,13 @@ class _Side:
         sums = Envelope(values, lower, upper)
         return cls(sums, max(1, totals[0]), totals[1], tuple(sums.corners(*totals)))
 
-    def peak(self) -> int:
-        """The total with the largest mean."""
-        return self.sums.best_mean(self.least, self.most)
+    def peak(self) -> tuple[int, int]:
+        """The smallest (total, sum) with the largest mean: where A is straight A/N is monotonous, so at a corner."""
+        best = self.least, self.sums(self.least)
+        for total, weighed in self.corners:
+            if total and weighed * best[0] > best[1] * total:
+                best = total, weighed
+        return best
 
     def furthest(self, above: int, below: int) -> tuple[int, int]:
         """The corner (N, A) with the largest ``A - N above/below``; A is concave, so bisection finds it."""
@@ -58,19 +61,13 @@ def largest_odds_over_counts(channel: Channel, box: CountBox) -> Ratio:
 
     Counts of two secrets vary by themselves, so it is the largest mean of s over the smallest of t.
     """
-    worst = Ratio(Fraction(1), *starting_place(channel))
-    for y, rows in _rows(channel):
-        means = {}
-        for s in _possible(box):
-            found = []
-            for side in (_side(box, s, rows[s], 1), _side(box, s, rows[s], -1)):
-                total = side.peak()
-                found.append((side.sums(total), total))
-            means[s] = found
-        for s, ((most, of), _) in means.items():
-            for t, (_, (least, among)) in means.items():
+    worst = Ratio()
+    for rows in _rows(channel):
+        means = {s: [_side(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
+        for s, ((of, most), _) in means.items():
+            for t, (_, (among, least)) in means.items():
                 if s != t:
-                    worst = larger(worst, most * among, -least * of, y, s)
+                    worst = larger(worst, most * among, -least * of)
     return worst
 
 
@@ -87,23 +84,23 @@ def largest_lifts_over_counts(channel: Channel, box: CountBox) -> tuple[Ratio, R
     is the same with the signs of the weights turned round. Every number is whole; no corner of s itself is assumed to
     be the worst.
     """
-    up = down = Ratio(Fraction(1), *starting_place(channel))
-    for y, rows in _rows(channel):
+    up = down = Ratio()
+    for rows in _rows(channel):
         above = {s: _side(box, s, rows[s], 1) for s in _possible(box)}
         below = {s: _side(box, s, rows[s], -1) for s in _possible(box)}
         for s in above:
-            up = _searched(up, above[s], [below[t] for t in below if t != s], True, y, s)
-            down = _searched(down, below[s], [above[t] for t in above if t != s], False, y, s)
+            up = _searched(up, above[s], [below[t] for t in below if t != s], True)
+            down = _searched(down, below[s], [above[t] for t in above if t != s], False)
     return up, down
 
 
-def _searched(best: Ratio, own: _Side, others: list[_Side], rises: bool, y: int, s: int) -> Ratio:
+def _searched(best: Ratio, own: _Side, others: list[_Side], rises: bool) -> Ratio:
     """The best ratio so far, or the largest one of a secret if that is larger."""
-    intervals = [(own.least, own.peak())]
+    intervals = [(own.least, own.peak()[0])]
     while intervals and best.value is not None:
         first, last = intervals.pop()
         # Up to the peak means only get further from the others', so the last one is the furthest of the interval.
-        found = _raised(best, abs(own.sums(last)), last, first, others, rises, y, s)
+        found = _raised(best, abs(own.sums(last)), last, first, others, rises)
         if found == best:
             continue
         if first == last:
@@ -114,9 +111,7 @@ def _searched(best: Ratio, own: _Side, others: list[_Side], rises: bool, y: int,
     return best
 
 
-def _raised(
-    best: Ratio, weighed: int, among: int, total: int, others: list[_Side], rises: bool, y: int, s: int
-) -> Ratio:
+def _raised(best: Ratio, weighed: int, among: int, total: int, others: list[_Side], rises: bool) -> Ratio:
     """The best ratio so far, or if that is larger the largest one where ``total`` records of s have a given mean.
 
     Parameters
@@ -135,18 +130,18 @@ def _raised(
         corners = [side.furthest(*price) for side in others]
         rest, theirs = sum(records for records, _ in corners), sum(abs(part) for _, part in corners)
         alone, together = weighed * (total + rest), weighed * total + theirs * among
-        found = larger(best, alone, together, y, s) if rises else larger(best, together, alone, y, s)
+        found = larger(best, alone, together) if rises else larger(best, together, alone)
         if found == best:
             break
         best = found
     return best
 
 
-def _rows(channel: Channel) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
-    """Every output that is not as likely from all inputs, with its weights by secret."""
+def _rows(channel: Channel) -> Iterator[list[tuple[int, ...]]]:
+    """The weights by secret of every output that is not as likely from all inputs."""
     for y, weights in enumerate(channel.weights):
         if len(set(weights)) > 1:
-            yield y, [tuple(channel.row(y, s)) for s in range(channel.c)]
+            yield [tuple(channel.row(y, s)) for s in range(channel.c)]
 
 
 def _possible(box: CountBox) -> list[int]:

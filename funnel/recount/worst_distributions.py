@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from funnel.recount.channel import Channel
 from funnel.recount.distribution_box import UNIT, DistributionBox
 from funnel.recount.envelopes import largest_mean, smallest_mean
-from funnel.recount.ratios import Ratio, larger, starting_place
+from funnel.recount.ratios import Ratio, larger
 
 
 @dataclass(frozen=True)
 class Reach:
     """How likely an output can be given each secret: limits of P(y|s), attained, times UNIT and the denominator."""
 
-    output: int
     least: tuple[int, ...]
     most: tuple[int, ...]
 
@@ -26,12 +24,12 @@ def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> R
 
     The conditional laws of two secrets vary by themselves, so it is the most that s allows over the least that t does.
     """
-    worst = Ratio(Fraction(1), *starting_place(channel))
+    worst = Ratio()
     for reach in _reaches(channel, box):
         for s, most in enumerate(reach.most):
             for t, least in enumerate(reach.least):
                 if s != t:
-                    worst = larger(worst, most, least, reach.output, s)
+                    worst = larger(worst, most, least)
     return worst
 
 
@@ -41,7 +39,7 @@ def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> 
     ``P(y|s)/P(y) = m_s / Σ_t p_t m_t`` grows with m_s and falls with every other m_t, whatever p is: so m_s is as large
     as it can be, the others as small, and p makes the mean smallest. The other ratio is the other way round.
     """
-    up = down = Ratio(Fraction(1), *starting_place(channel))
+    up = down = Ratio()
     for reach in _reaches(channel, box):
         for s in range(channel.c):
             high = [
@@ -50,8 +48,8 @@ def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> 
             low = [
                 least if t == s else most for t, (least, most) in enumerate(zip(reach.least, reach.most, strict=True))
             ]
-            up = larger(up, high[s] * UNIT, smallest_mean(high, box.secrets, UNIT), reach.output, s)
-            down = larger(down, largest_mean(low, box.secrets, UNIT), low[s] * UNIT, reach.output, s)
+            up = larger(up, high[s] * UNIT, smallest_mean(high, box.secrets, UNIT))
+            down = larger(down, largest_mean(low, box.secrets, UNIT), low[s] * UNIT)
     return up, down
 
 
@@ -61,4 +59,4 @@ def _reaches(channel: Channel, box: DistributionBox) -> Iterator[Reach]:
         most = tuple(largest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True))
         if any(most):
             least = tuple(smallest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True))
-            yield Reach(y, least, most)
+            yield Reach(least, most)

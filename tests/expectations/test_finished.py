@@ -28,7 +28,6 @@ from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 
@@ -143,27 +142,6 @@ def test_a_source_that_is_another_one_is_found(finished: Finished, made: Made) -
     }
 
 
-def swap_rows(path: Path) -> None:
-    lines = path.read_text().splitlines()
-    at = next(i for i in range(2, len(lines)) if lines[i] != lines[1])
-    lines[1], lines[at] = lines[at], lines[1]
-    path.write_text("\n".join(lines) + "\n")
-
-
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        (swap_rows, "row 1 "),
-        (lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1])), "row 3,000 "),
-        (lambda path: path.write_text(path.read_text() + "Wife\n"), "more than"),
-    ],
-)
-def test_a_csv_of_other_rows_is_found(finished: Finished, change: Callable[[Path], None], place: str) -> None:
-    assert failures(finished, "csv") == {}
-    change(finished.folder.csv)
-    assert place in failures(finished, "csv")["csv"]
-
-
 def test_an_output_that_another_reader_finds_more_often_is_found(finished: Finished) -> None:
     table = pq.read_table(finished.folder.data)
     codes = table.column(0).combine_chunks()
@@ -224,44 +202,20 @@ def test_a_figure_of_the_protocol_that_does_not_follow_is_found(
     assert set(failures(finished, "protocol and spec", "leakage", "law")) >= {claim}
 
 
-def test_anything_hidden_in_a_document_is_found(finished: Finished) -> None:
-    for path in (finished.folder.protocol, finished.folder.package, finished.folder.numbers):
-        whole = path.read_bytes()
-        path.write_bytes(whole.rstrip() + b" \n")
-        assert failures(finished, "documents")["documents"].startswith(f"{path.name} is not as funnel writes it, from")
-        path.write_bytes(whole)
-
-
 PACKAGE_CHECKS = ("package and spec", "package", "texts")
+# Whatever an audit finds of the package is found here too: all that it may be is in tests/funnel/audit/mutants.py.
 PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("version",), "1.0.1", "version"),
-    (("title",), "Another", "texts"),
     (("created",), "yesterday", "package"),
-    (("created",), "2026-01-02T03:04:05.678901+00:00", "package"),
-    (("created",), "2026-01-02T03:04:05+12:34", "package"),
-    (("created",), "2026-02-30T03:04:05+00:00", "package"),
-    (("licenses", 0, "name"), "CC0-1.0", "texts"),
-    (("resources", 0, "hash"), f"sha256:{'0' * 64}", "package"),
-    (("resources", 0, "bytes"), lambda size: size + 1, "package"),
-    (("resources", 1, "schema", "fields", 0, "categories", 0), "Nobody", "package"),
-    (("resources", 1, "schema", "fieldsMatch"), ["equal"], "package"),
-    (("resources",), lambda resources: resources[:1], "package"),
-    (("funnel:privacy", "guarantee"), "lip:2.0", "package"),
     (("funnel:privacy", "schema"), "funnel/privacy/2", "package"),
     (("funnel:privacy", "meaning"), "Nothing is told.", "package"),
     (("funnel:privacy", "estimation", "recipe"), "Count.", "package"),
-    (("funnel:privacy", "level"), 0.1, "package"),
-    (("funnel:privacy", "protocolDigest"), "0" * 64, "package"),
     (("funnel:privacy", "rowOrder"), "as in the source", "settings"),
     (("funnel:privacy", "secret"), [], "package"),
-    (("funnel:privacy", "scope"), "for ever", "package"),
     (("funnel:privacy", "disclosureControl", "minimumCell"), 5, "settings"),
     (("funnel:privacy", "disclosureControl", "onBreach"), "refuse", "settings"),
-    (("funnel:privacy", "records"), 2999, "package"),
-    (("funnel:privacy", "utilityShare"), lambda share: share + 0.05, "package"),
     (("funnel:privacy", "confidence", "radius"), lambda radius: radius * 2, "confidence"),
     (("funnel:privacy", "source"), "0" * 64, "package"),
-    (("joint",), {}, "package"),
 ]
 
 
@@ -277,11 +231,8 @@ def test_what_the_package_says_wrongly_is_found(
 @pytest.mark.parametrize(
     ("change", "claim"),
     [
-        (lambda page: page.replace("</main>", "<script>1</script></main>"), "report"),
-        (lambda page: page.replace("</main>", '<img src="x" onerror="1"></main>'), "report"),
         (lambda page: page.replace("</main>", '<a href="java script:1">x</a></main>'), "report"),
         (lambda page: page.replace("default-src", "img-src"), "report"),
-        (lambda page: page.replace("lip:1.0", "lip:0.5"), "report"),
         (lambda page: page.replace("Every record is", "No record is"), "report page"),
     ],
 )
@@ -377,10 +328,3 @@ def test_handouts_follow_the_documents_and_the_version_before(finished: Finished
     edit(finished.folder.package, lambda content: content.update(title="Another"))
     said = failures(finished, "handouts")["handouts"]
     assert all(name in said for name in ("README.md", "CITATION.cff", "dcat.jsonld"))
-
-
-def test_digests_in_the_package_are_of_the_files_that_are_there(finished: Finished) -> None:
-    (csv, _) = json.loads(finished.folder.package.read_bytes())["resources"]
-    assert csv["hash"] == f"sha256:{file_digest(finished.folder.csv)}"
-    finished.folder.csv.write_bytes(finished.folder.csv.read_bytes() + b"\n")
-    assert set(failures(finished, *PACKAGE_CHECKS)) == {"package"}

@@ -20,11 +20,11 @@ from funnel.pipeline.expectations.custom import (
     ExpectCheckToPass,
     ExpectReleasedCountsToEqualDrawn,
     Measured,
+    declare,
     named,
 )
 from funnel.pipeline.expectations.engine import ExpectationSuite, whole_table
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
-from funnel.pipeline.expectations.suite import declare
 from tests.verdicts import ALL, COLUMNS, COUNTS, OUTPUTS, failures, judge_evidence
 
 Change = Callable[[pa.Table], pa.Table]

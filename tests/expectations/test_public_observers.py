@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from funnel import LIP
-from funnel.findings.followed import FoundHistory, FoundObserver
+from funnel.findings.followed import ExpectedObserver, FoundHistory, FoundObserver
 from funnel.pipeline.expectations import report_claims
-from funnel.pipeline.expectations.report_claims import OfObserver
 from funnel.recount.plain_distributions import share_step
 from funnel.release.public import in_digits, public_history
 
@@ -40,7 +39,7 @@ def told(history: FoundHistory, budget: float) -> dict[str, Any]:
 
 def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) -> list[str]:
     exact = [
-        OfObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside / ROWS)
+        ExpectedObserver(one.observer, one.secret_of, one.bounded, one.level, one.of_all, one.outside / ROWS)
         for one in history.observers
     ]
     alone = SimpleNamespace(share=history.share_alone, entropy=history.entropy)

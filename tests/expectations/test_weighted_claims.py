@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.pipeline.expectations.weighted_claims import weighted_claims
+from funnel.pipeline.expectations.report_claims import weighted_claims
 from funnel.release.public_weighted import ClassWeights, public_weighted
 
 MEANS = {"light": 1.5, "heavy": 40.0}

@@ -185,3 +185,38 @@ def test_a_command_that_cannot_be_loaded_breaks_no_other(tmp_path: Path) -> None
         "funnel: the command other cannot be loaded, because of this: No module named 'package_that_is_not_there'; "
         "install what it needs to use it\n"
     )
+
+
+def test_the_validator_is_loaded_without_what_it_is_never_asked_for() -> None:
+    modules = loaded(
+        "import funnel.pipeline.expectations.engine as engine\n"
+        "import great_expectations.expectations.core.expect_column_kl_divergence_to_be_less_than as core\n"
+        "from scipy import stats\nassert stats.entropy([1.0]) == 0 == core.stats.entropy([1.0])"
+    )
+    assert "great_expectations.expectations.core" in modules
+    # What is asked of it is there all the same.
+    assert "scipy.stats._stats_py" in modules
+    assert "altair.vegalite" not in modules
+
+
+def test_a_module_that_stood_back_is_the_module_itself_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text("import aside\n")
+    (tmp_path / "aside.py").write_text("print('loaded', end=' ')\nvalue = 3\n")
+    (tmp_path / "broken.py").write_text("import aside, no_such_module\n")
+    begin = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom funnel.deferred_imports import import_without\n"
+    deferring = begin + "import_without('library', 'aside')\nassert 'aside' not in sys.modules\n"
+    for code, printed in (
+        (deferring, ""),
+        (deferring + "import library; print(library.aside.value, sys.modules['aside'].value)", "loaded 3 3\n"),
+        (deferring + "import aside, library; print(aside.value is library.aside.value)", "loaded True\n"),
+        (
+            begin + "import aside; import_without('library', 'aside'); print(sys.modules['aside'] is aside)",
+            "loaded True\n",
+        ),
+        (
+            begin + "try: import_without('broken', 'aside')\nexcept ImportError: print('aside' in sys.modules)",
+            "False\n",
+        ),
+    ):
+        done = python(code)
+        assert (done.stdout, done.returncode) == (printed, 0), done.stderr

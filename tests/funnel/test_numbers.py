@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.audit.variance import explained_limits
+from funnel.audit.arithmetic import explained_limits
 from funnel.errors import DataError, SpecError
 from funnel.measures.utilities import INFORMATION, Explained, Variance
 from funnel.numbers import described_numbers, intervals_of, numbers_of, utility_for

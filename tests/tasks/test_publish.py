@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
+from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
+from funnel.audit.context import AuditContext
 from funnel.audit.recheck import require_audited
 from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
@@ -113,27 +116,50 @@ def test_what_fails_its_own_audit_is_refused_and_entered(
     assert run_release(spec, False, False)[0]["status"] == ("published" if text is PLAIN else "held")
 
 
-def test_an_audit_before_the_publication_makes_every_check_of_one_after_it(
+def test_validation_and_the_audit_before_the_publication_make_every_check_of_one_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same names in the same order, none left out and none that could not be made, and the same answers."""
-    from funnel.audit import recheck as module
-
+    """Each once, but for those that a signature may change and of the writer; and with the same answers."""
     seen: list[list[Result]] = []
-    recheck = module.recheck
+    results = rechecking._results
 
-    def heard(folder: ReleaseFolder, told: Told) -> list[Result]:
-        seen.append(recheck(folder, told))
-        return seen[-1]
+    def heard(known: AuditContext, validated: Collection[str] = ()) -> Iterator[Result]:
+        seen.append([*results(known, validated)])
+        return iter(seen[-1])
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "recheck", heard)
+        patch.setattr(rechecking, "_results", heard)
         told, _ = run_release(small(tmp_path), False, False)
-    after = recheck(ReleaseFolder(Path(told["folder"])), Told(render=publishing.page_renderer()))
+    folder = ReleaseFolder(Path(told["folder"]))
+    after = rechecking.recheck(folder, Told(render=publishing.page_renderer()))
+    before, validated = seen[0], {one.name for one in Verdict.read(folder.verdict).results if one.passed}
     # The index of the series has the version once it is in its place.
-    assert [check for check in after if check.name != "newest version"] == seen[0]
-    assert {check.state for check in seen[0]} == {State.PASSED}
-    assert {"signature", "versions", "kept record", "record"} <= {check.name for check in seen[0]}
+    left_out = {check.name for check in after} - {check.name for check in before} - {"newest version"}
+    assert left_out <= validated
+    assert {"package", "report page", "guarantee", "frequencies"} <= left_out
+    assert [check for check in after if check.name not in {"newest version", *left_out}] == before
+    assert {check.state for check in before} == {State.PASSED}
+    always = {"signature", "versions", "kept record", "record", "files", "documents", "parquet", "leakage", "law"}
+    assert always <= {check.name for check in before}
+
+
+def test_what_no_verdict_has_is_checked_before_the_publication(tmp_path: Path) -> None:
+    told, _ = run_release(small(tmp_path), False, False)
+    folder, found = ReleaseFolder(Path(told["folder"])), {}
+    coming = Coming(folder.root.with_name("1.0.1"), tmp_path / ".funnel", Record.read(folder.record))
+    verdict = Verdict.read(folder.verdict)
+    page = folder.report.read_text().replace("Every record is", "No record is")
+    folder.report.write_text(page)
+    for judged in (verdict.results, [one for one in verdict.results if one.name != "report page"]):
+        folder.verdict.write_bytes(Verdict.of(tuple(judged), verdict.files).to_bytes())
+        known = AuditContext(folder, Told(coming=coming, render=publishing.page_renderer()))
+        checks = rechecking._results(known, rechecking._validated(known))
+        found[len(judged)] = {check.name for check in checks if check.failed}
+    # A page that was changed since is no file of the verdict; without one the check of the page is made.
+    whole = found[len(verdict.results)]
+    assert "record" in whole
+    assert "report page" not in whole
+    assert found[len(verdict.results) - 1] == whole | {"report page"}
 
 
 @pytest.mark.parametrize("name", ["parquet", "evidence"])
@@ -146,7 +172,7 @@ def test_what_could_not_be_checked_is_refused_but_for_the_writer_of_rows_that_ar
     record = Record.read(folder.record)
     coming = Coming(folder.root.with_name("1.0.1"), tmp_path / ".funnel", record, taken_over=taken_over)
     check = Result(name, State.UNCHECKED, "another writer")
-    monkeypatch.setattr("funnel.audit.recheck.recheck", lambda *_: [check])
+    monkeypatch.setattr("funnel.audit.recheck._results", lambda *_: [check])
     if taken_over and name == "parquet":
         assert require_audited(folder, Told(coming=coming)) == ["parquet could not be checked: another writer"]
     else:

@@ -187,7 +187,10 @@ def test_what_follows_from_public_files_cannot_be_stated_otherwise(released: Rel
             return None
         folder.numbers.write_bytes(dump(content))
         known = AuditContext(folder, Told(figures=COMPARE))
-        return check_numbers(known).passed and check_followed(known).passed
+        try:
+            return check_numbers(known).passed and check_followed(known).passed
+        except DataError:
+            return False
 
     found = {name: passes(*one) for name, one in REPORT.items()}
     assert [name for name, passed in found.items() if passed] == []

@@ -8,14 +8,16 @@ import shutil
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
-from funnel.audit.histories import check_histories, find_register
+from funnel.audit.histories import find_register
 from funnel.audit.history import find_workspace
 from funnel.audit.recheck import Told
 from funnel.cli import main
@@ -58,7 +60,11 @@ def judged(
     workspace = find_workspace(folder, "people")
     assert evidence.record is not None
     place = find_register(evidence.record, workspace, Told(register=register))
-    return check_histories(evidence.record, evidence, document, None, place, None)
+    known = {"evidence": evidence, "record": evidence.record, "document": document, "register": place}
+    (check,) = (one for one in rechecking.CHECKS if one.name == "histories")
+    found = rechecking._verified(check, SimpleNamespace(**known, public=None, coming=None))
+    assert found is not None
+    return found
 
 
 def test_all_versions_are_judged_from_the_register_in_the_workspace(project: Path) -> None:

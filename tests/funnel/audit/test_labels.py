@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,6 @@ def test_an_output_that_nobody_can_get_has_no_name(name: str | None, holds: bool
     marginal = np.array([1 << 62, 1 << 62, 0], dtype=np.uint64)
     protocol = Protocol(weights, marginal, inputs, outputs, "optimal", "lip:1.0")
     document = protocol_document(protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), UNPROTECTED)
-    check = check_labels(document)
+    check = check_labels(SimpleNamespace(document=document))
     assert ("output 3 has a name" not in (check.detail or "")) is holds
     assert check.failed is not holds

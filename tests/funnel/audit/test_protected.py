@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -111,14 +112,15 @@ def test_exact_counts_are_no_noisy_ones(released: Path, folder: ReleaseFolder) -
     from funnel.release.documents import JointDocument
 
     joint = JointDocument.read(ReleaseFolder(released).joint).joint
+    evidence = SimpleNamespace(first_rows=None, joint=joint)
     document = ProtocolDocument.read(folder.protocol)
     honest = read_frequencies(ReleaseFolder(released), document)
     assert honest is not None
-    assert check_noise(honest, joint).state == "passed"
+    assert check_noise(SimpleNamespace(noisy=honest, evidence=evidence)).state == "passed"
     edit(folder.frequencies, lambda said: said.update(noisy=[[n + 40 for n in row] for row in said["noisy"]]))
     spoilt = read_frequencies(folder, document)
     assert spoilt is not None
-    assert check_noise(spoilt, joint).state == "failed"
+    assert check_noise(SimpleNamespace(noisy=spoilt, evidence=evidence)).state == "failed"
 
 
 def test_frequencies_of_other_values_cannot_be_judged(folder: ReleaseFolder) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> ProtocolDocument:
 
 def checked(said: dict[str, Any], document: ProtocolDocument) -> Result:
     public = PublicFrequencies.parse(json.dumps(said))
-    return check_protected(public, document, {"funnel:privacy": {"frequencies": NUMBERS}}, None)
+    package, columns = {"funnel:privacy": {"frequencies": NUMBERS}}, SimpleNamespace(classes=None)
+    return check_protected(SimpleNamespace(noisy=public, document=document, package=package, columns=columns))
 
 
 @pytest.mark.parametrize("rows", [False, True])

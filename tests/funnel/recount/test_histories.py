@@ -171,7 +171,7 @@ def test_levels_and_people_are_those_of_the_definition(kind: str, epsilon: float
 
 
 def law_of(cells: list[int]) -> HistoryDistribution:
-    return HistoryDistribution(1, 0, cells, 0)
+    return HistoryDistribution(1, cells, 0)
 
 
 def plain(rows: Weights) -> tuple[tuple[tuple[int, int], ...], ...]:
