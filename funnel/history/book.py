@@ -25,7 +25,7 @@ from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, check
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.waves import follow_waves
+from funnel.history.waves import CountedUnits, UnitVersion, follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -288,22 +288,19 @@ class History:
         def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
             return _drawn(step, before, xs[wave], rows.take(wave), record_key)
 
-        waves = follow_waves(
+        asked = UnitVersion(
             self.past,
             of_units,
             cells,
             joint,
             people.nodes(),
-            changes,
             self.guarantee,
             version,
-            draw,
-            target=target,
-            reserve=self.budget_fraction,
-            read_alone=self.read_alone,
-            secrets=self.secrets,
+            target,
+            self.budget_fraction,
             progress=progress,
         )
+        waves = follow_waves(asked, CountedUnits(changes, self.read_alone, self.secrets), draw)
         step = replace(waves.step, released=_released(waves.step, waves.outputs))
         return people, step, waves.past, waves.after[of_units.last]
 

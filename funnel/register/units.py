@@ -15,10 +15,10 @@ from funnel.frequencies import Frequencies
 from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
-from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
+from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.observed import Secrets
 from funnel.history.unit_rows import counted_cells
-from funnel.history.waves import Draw, Waves, follow_waves
+from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -165,39 +165,21 @@ def follow_units(
 
     For the units that are expected, where they are not counted exactly.
     """
-    if expected is not None:
-        return follow_expected_waves(
-            register.past,
-            units.rows,
-            units.cells,
-            units.joint,
-            units.nodes,
-            expected,
-            guarantee,
-            version,
-            _drawing(units, record_key),
-            target=target,
-            reserve=reserve,
-            budget=budget,
-            progress=progress,
-        )
-    return follow_waves(
+    asked = UnitVersion(
         register.past,
         units.rows,
         units.cells,
         units.joint,
         units.nodes,
-        units.changes,
         guarantee,
         version,
-        _drawing(units, record_key),
-        target=target,
-        reserve=reserve,
-        read_alone=True,
-        secrets=secrets,
-        budget=budget,
-        progress=progress,
+        target,
+        reserve,
+        budget,
+        progress,
     )
+    plan = CountedUnits(units.changes, True, secrets) if expected is None else expected
+    return follow_waves(asked, plan, _drawing(units, record_key))
 
 
 def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> People:
