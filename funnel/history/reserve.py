@@ -9,7 +9,6 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.distributions import Kernel
 from funnel.history.following import follow
 from funnel.history.history_status import stand
@@ -145,8 +144,7 @@ def moved_next(step: Step) -> float | None:
     before = step.past.chapters[latest].joint
     if (before.secret, before.inputs) != (joint.secret, joint.inputs):
         return None
-    allowed = allowed_by(require_posterior(step.guarantee))
-    standing = stand(step.past, step.observed, allowed)
+    standing = stand(step.past, step.observed, step.guarantee)
     rows = step.library.astype(np.float64) / DENOMINATOR
     again = Kernel(joint.counts.size, joint, changes)
     stayed = np.bincount(changes.after, changes.records, joint.counts.size)
@@ -161,6 +159,6 @@ def moved_next(step: Step) -> float | None:
         masses, outputs = masses[outputs > 0], outputs[outputs > 0]
         secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
         lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
-        _, outside = allowed.within(lifts.T[None], _CLOSE)
+        _, outside = standing.allowed.within(lifts.T[None], _CLOSE)
         expected += float(people * outputs[outside[0]].sum() / outputs.sum())
     return expected * step.observed.weight
