@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -125,10 +125,7 @@ class Outlook:
                 }
                 for cost in self.costs
             ],
-            "beginnings": [
-                {"begin": one.begin, "first": one.first, "both": one.both, "one_shot": one.one_shot, "lost": one.lost}
-                for one in self.beginnings
-            ],
+            "beginnings": [{**asdict(one), "lost": one.lost} for one in self.beginnings],
         }
 
 

@@ -167,10 +167,10 @@ def true_past(register: Register) -> TruePast:
         codes, records = counts[t].counts()
         table[codes] = records
         joint = Joint(table.reshape(chapter.joint.counts.shape), chapter.joint.secret, chapter.joint.inputs)
-        since = {v: _changes(changes[v, t], cells[t]) for v in chapter.changes}
+        since = {v: changes[v, t].changes(cells[t]) for v in chapter.changes}
         exact.append(replace(chapter, joint=joint, changes=since))
         moves = {
-            v: Moves.counted(chapters[v].version, _changes(last[v, t], cells[t]), chapters[v].joint, joint)
+            v: Moves.counted(chapters[v].version, last[v, t].changes(cells[t]), chapters[v].joint, joint)
             for v in chapter.changes
         }
         if register.entries[t].left_open is not None:
@@ -184,8 +184,3 @@ def _of_tables(
 ) -> dict[int, Changes]:
     """The law of changes to a version that exact tables come to, by the number of the version before."""
     return {v: one.changes(chapters[v].joint, joint) for v, one in moves.items()}
-
-
-def _changes(tally: Tally, cells: int) -> Changes:
-    codes, records = tally.counts()
-    return Changes(codes // cells, codes % cells, records)
