@@ -17,6 +17,7 @@ from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
 from funnel.estimation.share_information import MOST_WORK
+from funnel.estimation.value_cells import cells_of
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -212,24 +213,22 @@ def estimate_weighted(
     if not (heaviest := float(numbers.max())) > 0:
         raise SpecError(f"no class of {weight!r} that is given has a weight")
     means, low, high = numbers / heaviest
-    places = [inputs.columns.index(column) for column in columns]
-    known: dict[tuple[str, ...], int] = {}
-    cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
-    members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
+    cells, cell_of = cells_of(inputs, columns)
+    c, z = len(cells), normal_quantile(confidence)
+    members = (cell_of == np.arange(c)[:, np.newaxis]).astype(float)
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     if counts_as_usual:
         told = PlainCounts.of(protocol, counts, noise).aimed(aims, sampling)
     else:
         told = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed(counts, aims, sampling)
-    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
-    z, c = normal_quantile(confidence), len(known)
+    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * c)
     ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]
     shares, errors, lower, upper = np.array(ratios).T
     return WeightedEstimate(
         columns,
         weight,
-        tuple(known),
+        cells,
         shares,
         errors,
         lower,

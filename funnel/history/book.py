@@ -196,24 +196,20 @@ class History:
                 f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(whose)}"
             )
         record_key = None if secret_bytes is None else RecordKey(whose, secret_bytes)
-        batches = list(read_batches(table, list(dict.fromkeys(key + whose + secret + inputs)), BATCH_ROWS))
-        if not any(batch.num_rows for batch in batches):
-            raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
-        rows = pa.Table.from_batches(batches)
+        rows = _read(table, (*key, *whose, *secret, *inputs), version)
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
+        # A person is a unit with one row.
         every = np.arange(rows.num_rows)
-        if unit is None:
-            # A person is a unit with one row.
-            of_units = UnitRows(every, np.ones_like(every))
-        else:
+        of_units = UnitRows(every, np.ones_like(every))
+        if unit is not None:
             if MOVER_STAYER in (self.observers or ()):
                 raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             of_units.require_one_secret(cells // len(joint.inputs), secret, whose)
-        first = every if unit is None else of_units.at(1)
+        first = of_units.at(1)
         people = self._people.numbers_of(rows.take(first), whose)
         laws = [chapter.joint for chapter in self.past.chapters]
         by_class = people.changes_by_class(cells[first], joint, laws)
@@ -432,6 +428,13 @@ def _each_once(values: Sequence[IntArray], made: Callable[[IntArray], T]) -> lis
 
 def _padded(values: IntArray, size: int, filling: int) -> IntArray:
     return np.concatenate([values, np.full(size - len(values), filling, dtype=np.int64)])
+
+
+def _read(table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str) -> pa.Table:
+    batches = list(read_batches(table, list(dict.fromkeys(columns)), BATCH_ROWS))
+    if not any(batch.num_rows for batch in batches):
+        raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
+    return pa.Table.from_batches(batches)
 
 
 def _units(rows: pa.Table, unit: tuple[str, ...]) -> IntArray:

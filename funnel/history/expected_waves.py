@@ -109,7 +109,7 @@ class _ExpectedRows:
         there = _those_there(law, since, wave)
         if row <= self.depth and len(self._who.nodes):
             step = self._predicted(past, since, row)
-            self._found.append(Fitted(step, step, 0, 0) if there is None else fitted(step, there))
+            self._found.append(Fitted(_no_further(step), step, 0, 0) if there is None else fitted(step, there))
         elif there is not None:
             self._told = _Wave(wave.had[:0], wave.had[:0], np.zeros(0), 0.0)
             self._found.append(_silent(self._decided[-1], past, wave_name(self._asked.version, row), there))
@@ -196,12 +196,16 @@ def _silent(last: Step, past: Past, version: str, there: Observed) -> Fitted:
         library=np.repeat(last.channel.marginal[None, :, None], len(last.channel.inputs), axis=2),
         followed=nodes,
         drawn_from=np.zeros(len(nodes), dtype=np.int64),
-        level=Level(0.0, Witness(0, 0, None, Fraction(1), True)),
-        worst=None,
-        worst_secret_of=None,
     )
     people = int(there.records.sum())
-    return Fitted(step, step, people, people)
+    return Fitted(_no_further(step), step, people, people)
+
+
+def _no_further(step: Step) -> Step:
+    """A wave after which nobody is further than before: of rows that tell nothing, or of nobody."""
+    nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
+    reached = tuple(replace(one, level=0.0, moved_level=None) for one in step.by_observer)
+    return replace(step, level=nothing, worst=None, worst_secret_of=None, by_observer=reached)
 
 
 def _mean(declared: Kept, law: Joint, decided: list[Step], shares: list[float], waves: Sequence[int]) -> WeightArray:

@@ -190,12 +190,8 @@ class Step:
                 return np.asarray(self.library[self.drawn_from[place]])
         return silent_rows(self.channel)
 
-    def decision_digest(self, node: int) -> bytes:
-        """What tells the decision about the people with this history from all others: 16 bytes."""
-        return self.decision_digests(np.array([node]))[0]
-
     def decision_digests(self, nodes: IntArray) -> list[bytes]:
-        """The same of several histories that people have.
+        """What tells the decision about the people with each of these histories from all others: 16 bytes.
 
         Raises
         ------

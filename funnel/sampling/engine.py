@@ -18,7 +18,6 @@ import numpy as np
 
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, PipelineError
-from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
 from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part, writing_in
@@ -53,11 +52,6 @@ class Drawn:
     words: Mapping[str, WordStatistics]
     probe: str
     donors: str | None
-
-    @property
-    def pairs(self) -> IntArray:
-        """Counts of (input, output), shape (a + 1, b); the last line is for inputs outside the alphabet."""
-        return self.counts.pairs
 
 
 class Workers(Interface):
