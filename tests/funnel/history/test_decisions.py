@@ -12,18 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel.history import (
-    Changes,
-    Observed,
-    Past,
-    channel_digest,
-    decision_array,
-    decision_digest,
-    decision_keys,
-    drawing_protocol,
-    follow,
-    history_digest,
-)
+from funnel.history import Changes, Observed, Past, decision_array, drawing_protocol, follow
+from funnel.history.decisions import channel_digest, decision_digest, decision_keys, history_digest
 from funnel.protocol import DENOMINATOR
 from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_key
 
