@@ -8,7 +8,9 @@ import numpy as np
 from scipy import stats
 
 from funnel.protocol import DENOMINATOR
-from funnel.sampling import CellCounts, ChannelSampler, WordStream
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.draw_counts import CellCounts
+from funnel.sampling.random_words import WordStream
 
 _PIECE = 1 << 16
 

@@ -193,7 +193,7 @@ def p_values(released: Released, shuffled: bool) -> dict[str, float]:
     """The p-value of each statistical expectation, as the gate compares it with its share of false alarms."""
     drawn, protocol = released.drawn, released.protocol
     found = {
-        "draws": draw_consistency(drawn.pairs, protocol).p_value,
+        "draws": draw_consistency(drawn.counts.pairs, protocol).p_value,
         "independence": independence(drawn.counts, protocol).p_value,
         "words": min(1.0, len(drawn.words) * min(check_randomness(words).p_value for words in drawn.words.values())),
     }
@@ -209,7 +209,7 @@ def refusals(released: Released) -> list[str]:
     streams = drawn.words
     wrong = {
         "probe": drawn.probe != expected_probe(released.protocol),
-        "counts": not np.array_equal(np.bincount(released.outputs, minlength=b), drawn.pairs.sum(axis=0)),
+        "counts": not np.array_equal(np.bincount(released.outputs, minlength=b), drawn.counts.pairs.sum(axis=0)),
         "inputs": not np.array_equal(drawn.counts.inputs[:-1, :-1], _table(released.secrets, released.inputs, drawn)),
         "runs": bool(runs_in_common(streams) or any(check_randomness(one).repeated_runs for one in streams.values())),
     }

@@ -200,7 +200,7 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
     """For observers who know the exact changes: the share of the answers beyond the bound, and the worst level."""
     allowed = allowed_by(step.guarantee)
     found: dict[str, dict[str, float | None]] = {}
-    for standing in stand(truth, observed, allowed).everybody:
+    for standing in stand(truth, observed, step.guarantee).everybody:
         channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
         mass, worst = 0.0, 0.0
         for place, channel in enumerate(channels.tolist()):

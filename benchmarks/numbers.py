@@ -17,7 +17,7 @@ import numpy as np
 import funnel
 from funnel import Guarantee, Joint
 from funnel.binning import Cells, chosen_edges
-from funnel.binning.cut_points import Tried, judged
+from funnel.binning.cut_points import Tried, assessed
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -54,14 +54,14 @@ def bins(joint: Joint, guarantee: Guarantee, by_variance: bool) -> dict[str, Any
     edges = chosen_edges(cells, guarantee, by_variance)
     seconds = time.process_time() - started
     k = len(edges) + 1
-    finest = judged(cells, tuple(range(1, len(cells))), guarantee, by_variance)
+    finest = assessed(cells, tuple(range(1, len(cells))), guarantee, by_variance)
     return {
         "edges": list(edges),
         "found": _share(
-            judged(cells, tuple(cells.firsts.index(edge) for edge in edges), guarantee, by_variance), finest
+            assessed(cells, tuple(cells.firsts.index(edge) for edge in edges), guarantee, by_variance), finest
         ),
-        "equal counts": _share(judged(cells, _equal_counts(cells, k), guarantee, by_variance), finest),
-        "equal width": _share(judged(cells, _equal_width(cells, k, numbers[-1]), guarantee, by_variance), finest),
+        "equal counts": _share(assessed(cells, _equal_counts(cells, k), guarantee, by_variance), finest),
+        "equal width": _share(assessed(cells, _equal_width(cells, k, numbers[-1]), guarantee, by_variance), finest),
         "cells": len(cells),
         "seconds": round(seconds, 2),
     }

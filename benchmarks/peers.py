@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.protocol import DENOMINATOR
-from funnel.sampling import ChannelSampler, WordStream
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.random_words import WordStream
 
 EPSILON = 1.0
 Codes = npt.NDArray[np.int64]

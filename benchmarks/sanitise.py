@@ -34,10 +34,8 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.protocol import Protocol
 from funnel.sampling import (
-    GROUP_ROWS,
     KEY_COLUMN,
     KEY_TYPE,
-    WRITE_SETTINGS,
     KeyColumn,
     Processes,
     RecordKey,
@@ -47,6 +45,7 @@ from funnel.sampling import (
     sanitise,
 )
 from funnel.sampling.dask_workers import workers_of
+from funnel.sampling.output_columns import GROUP_ROWS, WRITE_SETTINGS
 from funnel.settings.work import EngineSettings
 from funnel.tables import open_paged
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from funnel import LIP, Joint
 from funnel.history import Past, Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.waves import Waves, follow_waves, wave_name
+from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes
 
 RESULTS = Path(__file__).parent / "results"
@@ -98,10 +98,8 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     rows = UnitRows.ordered(units, random.random(len(units)))
     rows.require_one_secret(cells // len(joint.inputs), [case.secret], [case.unit])
     begun = time.perf_counter()
-    waves = follow_waves(
-        Past(), rows, cells, joint, np.zeros(rows.count, np.int64), {}, case.guarantee, "v", _draw(random, xs),
-        read_alone=True,
-    )  # fmt: skip
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), case.guarantee, "v")
+    waves = follow_waves(asked, CountedUnits({}, read_alone=True), _draw(random, xs))
     took = time.perf_counter() - begun
     alone = waves.step.target
     names = {symbol: y for y, symbol in enumerate(waves.step.channel.outputs.symbols)}

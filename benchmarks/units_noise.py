@@ -26,9 +26,10 @@ from funnel.frequencies.selection import NOTHING
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.history import Past
 from funnel.history.expected import Expected, attending, expected_people
-from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
+from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.following import inner_bound
 from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
+from funnel.history.waves import UnitVersion, follow_waves
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
@@ -52,10 +53,8 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     target = optimal(law, inner_bound(case.guarantee, 1.0), time_limit=30).protocol
     who = attending(Past(), Expected.nobody(), {}, float(law.n))
     expected = ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
-    waves = follow_expected_waves(
-        Past(), rows, cells, joint, np.zeros(rows.count, np.int64), expected, case.guarantee, "v", _draw(random, xs),
-        target=target,
-    )  # fmt: skip
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), case.guarantee, "v", target)
+    waves = follow_waves(asked, expected, _draw(random, xs))
     took = time.process_time() - begun
     assert waves.fitted is not None
     reader = _Reader(rows, cells, joint, case.guarantee.epsilon)

@@ -34,6 +34,14 @@ MAX_CELLS = 2**24
 BATCH_ROWS = 1 << 17
 
 
+def freeze(holder: object, *names: str) -> None:
+    """Make fields of a frozen dataclass arrays of 64-bit whole numbers of its own, which nobody can change."""
+    for name in names:
+        numbers = np.array(getattr(holder, name), dtype=np.int64)
+        numbers.setflags(write=False)
+        object.__setattr__(holder, name, numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """The empirical joint law p(S, X) of a secret S and a protocol input X, as integer counts (METHOD section 1).
@@ -78,8 +86,8 @@ class Joint:
             )
         if self.bounds is not None and not self.bounds.hold(counts):
             raise SpecError("the counts of a joint law must be within its own bounds")
-        counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
+        freeze(self, "counts")
 
     @classmethod
     def from_counts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -146,3 +146,18 @@ def _require(columns: list[str], present: list[str]) -> None:
         if present.count(column) != 1:
             state = "is more than once in" if column in present else "is not in"
             raise DataError(f"column {column!r} {state} the table, which has {', '.join(map(str, present))}")
+
+
+def even_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of exactly ``rows`` rows; only the last one may be shorter."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held, count = table.slice(rows).to_batches(), count - rows
+    if count:
+        yield pa.Table.from_batches(held)

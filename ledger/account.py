@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
 from funnel.pipeline.ledger.entry import Digests, Event, Judged, in_utc
@@ -19,7 +20,7 @@ from funnel.register.register import Register
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.provenance import software
-from funnel.release.record import Record
+from funnel.release.record import History, Record
 from funnel.release.series import Series
 from funnel.release.signature import public_key_of, signer_of
 from funnel.release.verdict import Verdict
@@ -200,17 +201,11 @@ class Account:
             If it cannot be entered.
         """
         self.ledger.append(
-            Event(
+            self._event(
                 kind="refused",
-                series=self.series.root.name,
-                place=self.series.place,
-                register=self.spec.register,
                 version=None if version is None else str(version),
                 guarantee=self.spec.guarantee.canonical,
                 verdict=Judged(passed=False, sentence=sentence),
-                started=self.started,
-                started_by=self.started_by,
-                software=software(),
             )
         )
 
@@ -229,17 +224,8 @@ class Account:
             If it cannot be entered.
         """
         sentence = f"{people} {'person was' if people == 1 else 'people were'} erased from the register on request"
-        event = Event(
-            kind="forgotten",
-            series=self.series.root.name,
-            place=self.series.place,
-            register=self.spec.register,
-            digests=Digests(register_head=register_head),
-            verdict=Judged(passed=True, sentence=sentence),
-            started=self.started,
-            started_by=self.started_by,
-            software=software(),
-        )
+        digests = Digests(register_head=register_head)
+        event = self._event(kind="forgotten", digests=digests, verdict=Judged(passed=True, sentence=sentence))
         try:
             self.ledger.append(event)
         except LedgerError as error:
@@ -309,33 +295,35 @@ class Account:
 
     def _of_record(self, record: Record, verdict: Judged) -> Event:
         """A version as its record tells it, as one that is about to be published."""
-        origin, history = record.origin, record.history
-        return Event(
+        # Of people who are others in every version nothing is known.
+        origin, history = record.origin, record.history or History(people="different")
+        return self._event(
             kind="publishing",
-            series=self.series.root.name,
-            place=self.series.place,
-            register=None if history is None else history.register_name,
+            register=history.register_name,
             version=record.version,
             guarantee=origin.guarantee,
-            joint_level=None if history is None else history.level,
-            histories=None if history is None else history.histories,
-            moved=None if history is None else history.moved,
-            outside=None if history is None else history.outside,
+            joint_level=history.level,
+            histories=history.histories,
+            moved=history.moved,
+            outside=history.outside,
             rows=record.rows,
-            digests=Digests(
-                source=origin.source,
-                snapshot=origin.snapshot,
-                protocol=origin.protocol,
-                target=None if history is None else history.target,
-                drawing=None if history is None else history.drawing,
-                register_head=None if history is None else history.head,
-            ),
+            digests=Digests.like(origin, target=history.target, drawing=history.drawing, register_head=history.head),
             key=origin.secret,
             verdict=verdict,
-            started=self.started,
-            started_by=self.started_by,
             software=dict(record.software),
         )
+
+    def _event(self, **told: Any) -> Event:
+        """Something that this run did, or found out."""
+        of_run = {
+            "series": self.series.root.name,
+            "place": self.series.place,
+            "register": self.spec.register,
+            "started": self.started,
+            "started_by": self.started_by,
+            "software": software(),
+        }
+        return Event(**{**of_run, **told})
 
 
 def started_by() -> str:

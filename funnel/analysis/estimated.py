@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbe
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.fit import Method
+from funnel.estimation.linear_source import LinearSource
 from funnel.estimation.means import QUARTILES, plain_numbers
 from funnel.estimation.number_categories import StandFor
 from funnel.estimation.plain_shares import plain_shares
@@ -69,28 +70,28 @@ def estimate_release(
     beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
     if beside is not None:
         method = "em"
-    settings: _Settings = {
-        "within": within,
-        "method": method,
-        "sampling": sampling,
-        "confidence": confidence,
-        "rounded": rounded,
-    }
-    found = estimate(counts, protocol, by, **settings, beside=beside)
+    taking = partial(
+        estimate,
+        counts,
+        protocol,
+        by,
+        within=within,
+        method=method,
+        sampling=sampling,
+        confidence=confidence,
+        rounded=rounded,
+    )
+    found = taking(beside=beside)
     if not _untold(found):
         return found
     most = published_limits(folder, protocol, int(counts.sum()))
     rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
-
-    def taking(values: dict[tuple[str, ...], float]) -> Estimate:
-        return estimate(counts, protocol, by, **settings, at_most=values)
-
-    if not rare or sum(rare.values()) >= 1 or _untold(best := taking(rare)) >= _untold(found):
+    if not rare or sum(rare.values()) >= 1 or _untold(best := taking(at_most=rare)) >= _untold(found):
         return found
     # The records tell some of these by themselves, once others are settled.
     for symbol in reversed(list(rare)):
         fewer = {one: share for one, share in rare.items() if one != symbol}
-        if fewer and _untold(without := taking(fewer)) < _untold(best):
+        if fewer and _untold(without := taking(at_most=fewer)) < _untold(best):
             rare, best = fewer, without
     return best
 
@@ -104,12 +105,22 @@ def _require_counts(method: Method | None) -> None:
         raise SpecError(f"whole records are counted as usual; take the method {method!r} out")
 
 
-class _Settings(TypedDict):
-    within: str | Sequence[str]
-    method: Method | None
-    sampling: bool
-    confidence: float
-    rounded: float
+def linear_source(folder: ReleaseFolder, sampling: bool) -> LinearSource:
+    """What a release tells of true shares: by plain counts, or by its channel and noisy counts.
+
+    Raises
+    ------
+    DataError
+        If the records are not those of the protocol, or a document cannot be read.
+    SpecError
+        If there are too many values.
+    """
+    protocol, rounded = published_protocol(folder)
+    if folder.classes.is_file() or protocol.is_invariant:
+        return LinearSource.of_plain(counted_as_usual(folder)[0], sampling)
+    counts = output_counts_by(folder.data, protocol)[()]
+    beside = noisy_shares(folder, protocol, int(counts.sum()))
+    return LinearSource.of_outputs(counts, protocol, sampling, beside, rounded=rounded)
 
 
 def published_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
@@ -165,29 +176,25 @@ def estimate_numbers_of(
             plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
         )
     counts = output_counts_by(folder.data, protocol)[()]
-
-    def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
-        return estimate_numbers(
-            counts,
-            protocol,
-            of,
-            columns,
-            numbers=stand_for,
-            quantiles=quantiles,
-            method=method,
-            sampling=sampling,
-            confidence=confidence,
-            at_most=rare,
-            rounded=rounded,
-            beside=beside,
-        )
-
-    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
-    found = taking({})
+    taking = partial(
+        estimate_numbers,
+        counts,
+        protocol,
+        of,
+        columns,
+        numbers=stand_for,
+        quantiles=quantiles,
+        method=method,
+        sampling=sampling,
+        confidence=confidence,
+        rounded=rounded,
+        beside=noisy_shares(folder, protocol, int(counts.sum())) if method is None else None,
+    )
+    found = taking()
     if not np.isnan(found.mean_errors).any():
         return found
     rare = dict(estimate_release(folder, (of, *columns), method=method, sampling=sampling).rare)
-    best = taking(rare) if rare else found
+    best = taking(at_most=rare) if rare else found
     return best if np.isnan(best.mean_errors).sum() < np.isnan(found.mean_errors).sum() else found
 
 

@@ -280,14 +280,17 @@ class Release:
         Of records that are counted as usual it is the usual regression, with sandwich errors times √(1 + r). Of
         others the estimating equations are weighted by the inverse of the channel (`funnel.estimation.regression`).
         """
-        from funnel.analysis.regression import regress_release
+        from funnel.analysis.estimated import intervals_of, linear_source
+        from funnel.estimation.regression import regress
 
-        return regress_release(
-            self.folder,
+        source, asked = linear_source(self.folder, sampling), numbers or {}
+        known = {name: {**intervals_of(self.folder, name), **asked.get(name, {})} for name in source.values.columns}
+        return regress(
+            source,
             formula,
             family=family,
             event=event,
-            numbers=numbers,
+            numbers={name: stand_for for name, stand_for in known.items() if stand_for},
             sampling=sampling,
             confidence=confidence,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,32 +51,27 @@ def estimate_release_weighted(
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}
     counts = output_counts_by(folder.data, protocol)[()]
-
-    def found(at_most: dict[tuple[str, ...], float] | None) -> WeightedEstimate:
-        return estimate_weighted(
-            counts,
-            protocol,
-            weight,
-            known,
-            by,
-            sampling=sampling,
-            confidence=confidence,
-            at_most=at_most,
-            rounded=rounded,
-            beside=beside,
-            noise=noise,
-        )
-
-    beside = noisy_shares(folder, protocol, int(counts.sum()))
-    noise = count_noise(folder, protocol) if protocol.is_invariant else None
-    plain = found(None)
+    found = partial(
+        estimate_weighted,
+        counts,
+        protocol,
+        weight,
+        known,
+        by,
+        sampling=sampling,
+        confidence=confidence,
+        rounded=rounded,
+        beside=noisy_shares(folder, protocol, int(counts.sum())),
+        noise=count_noise(folder, protocol) if protocol.is_invariant else None,
+    )
+    plain = found()
     if not (untold := np.isnan(plain.errors).sum()):
         return plain
     most = published_limits(folder, protocol, int(counts.sum()))
     rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.flatnonzero(most <= RARE)}
     if not rare or sum(rare.values()) >= 1 or len(rare) == len(most):
         return plain
-    better = found(rare)
+    better = found(at_most=rare)
     return better if np.isnan(better.errors).sum() < untold else plain
 
 

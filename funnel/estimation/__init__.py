@@ -6,11 +6,11 @@ from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expec
 from funnel.estimation.means import estimate_numbers
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.odds import OddsRatios, estimate_odds
-from funnel.estimation.share_estimate import Estimate, Together
+from funnel.estimation.share_estimate import Estimate
 from funnel.estimation.share_information import ShareInformation
 from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
-from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
+from funnel.estimation.weighted import estimate_weighted
 
 __all__ = [
     "Estimate",
@@ -19,9 +19,7 @@ __all__ = [
     "OddsRatios",
     "ShareInformation",
     "TableErrors",
-    "Together",
     "Trend",
-    "WeightedEstimate",
     "certain",
     "chi_square_ratio",
     "estimate",

@@ -11,7 +11,7 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SpecError
 from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import Fit, Method, method_for, normal_quantile, too_many
+from funnel.estimation.fit import Fit, Method, method_for, normal_quantile, require_confidence, require_few
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import rounding_off, variances
 from funnel.estimation.plain_counts import PlainCounts, to_whole_records
@@ -19,7 +19,6 @@ from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import shares_within
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.share_information import MOST_WORK
 from funnel.estimation.value_cells import cells_of, named_columns, parts_of
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
@@ -112,8 +111,7 @@ def estimate(
     >>> bool(abs(found.frequencies.sum() - 1) < 1e-9), bool((found.lower <= found.upper).all())
     (True, True)
     """
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    require_confidence(confidence)
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
     parts = (within,) if isinstance(within, str) else tuple(within)
@@ -140,10 +138,7 @@ def estimate(
             f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
             "large; the posteriors in protocol.json say how likely each true value is behind a published one"
         )
-    b, a = protocol.size
-    if float(a) * b * min(a, b) > MOST_WORK:
-        # Before any table is made of them.
-        raise too_many(a, b)
+    require_few(protocol)
     cells, cell_of = cells_of(protocol.inputs, inner)
     part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
     rare = RareValues.of(protocol, at_most, rounded)

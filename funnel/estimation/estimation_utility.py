@@ -8,7 +8,8 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.estimation.expected_errors import expected_errors
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.estimation.value_cells import cells_of
+from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol
 
 
@@ -53,7 +54,7 @@ def wanted_shares(inputs: Alphabet, shares: FloatArray) -> FloatArray:
     tables = _tables(inputs)
     whole = np.zeros((len(roots), len(roots)))
     for columns in tables:
-        of = _cells(inputs, columns, occurring)
+        of = cells_of(inputs, columns, occurring)[1]
         whole += (of[:, np.newaxis] == of) * np.outer(roots, roots) / len(tables)
     values, directions = np.linalg.eigh(whole)
     kept = values > 1e-12 * values[-1]
@@ -65,19 +66,10 @@ def certain(inputs: Alphabet, shares: FloatArray) -> float:
     occurring = np.flatnonzero(shares > 0)
     tables = _tables(inputs)
     return float(
-        sum((np.bincount(_cells(inputs, columns, occurring), shares[occurring]) ** 2).sum() for columns in tables)
+        sum((np.bincount(cells_of(inputs, columns, occurring)[1], shares[occurring]) ** 2).sum() for columns in tables)
         / len(tables)
     )
 
 
-def _tables(inputs: Alphabet) -> list[tuple[int, ...]]:
-    places = range(len(inputs.columns))
-    return [*((place,) for place in places), *combinations(places, 2)]
-
-
-def _cells(inputs: Alphabet, places: tuple[int, ...], occurring: IntArray) -> IntArray:
-    known: dict[tuple[str, ...], int] = {}
-    symbols = inputs.symbols
-    return np.array(
-        [known.setdefault(tuple(symbols[int(x)][place] for place in places), len(known)) for x in occurring]
-    )
+def _tables(inputs: Alphabet) -> list[tuple[str, ...]]:
+    return [*((column,) for column in inputs.columns), *combinations(inputs.columns, 2)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.estimation.share_information import CountedShares, ShareInformation
+from funnel.estimation.value_cells import cells_of
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 
@@ -171,19 +172,8 @@ def tables_of(
     """
     found = []
     for crossed in [*((column,) for column in columns), *combinations(columns, 2)]:
-        values, of = _cells(inputs, crossed, occurring)
+        values, of = cells_of(inputs, crossed, occurring)
         shares: FloatArray = np.bincount(of, information.shares, len(values)).astype(np.float64)
         sums = information.only_in_sum(of, len(values)) if len(crossed) == 1 else ()
         found.append(TableErrors(crossed, values, shares, information.errors(of, len(values)), sums))
     return tuple(found)
-
-
-def _cells(
-    alphabet: Alphabet, columns: Sequence[str], occurring: IntArray
-) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
-    """The combinations of some columns that occur, and which of them every symbol has."""
-    places = [alphabet.columns.index(column) for column in columns]
-    known: dict[tuple[str, ...], int] = {}
-    symbols = alphabet.symbols
-    of = [known.setdefault(tuple(symbols[int(i)][place] for place in places), len(known)) for i in occurring.tolist()]
-    return tuple(known), np.array(of, dtype=np.int64)

@@ -11,6 +11,7 @@ from funnel.errors import SolverError, SpecError
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import Aimed, LinearEstimate, aimed_weights, covariance
 from funnel.estimation.rare import RareValues
+from funnel.estimation.share_information import MOST_WORK
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -112,7 +113,7 @@ class Fit:
         there, of = np.unique(self._cell_of, return_inverse=True)
         linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
         if linear is None:
-            raise too_many(self.channel.shape[1], self.channel.shape[0])
+            raise _too_many(self.channel.shape[1], self.channel.shape[0])
         weights, told = np.zeros((self._cells, len(outputs))), np.zeros(self._cells, dtype=np.bool_)
         weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
         sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
@@ -128,7 +129,32 @@ class _Fitted:
     reference: FloatArray
 
 
-def too_many(a: int, b: int) -> SpecError:
+def require_few(protocol: Protocol) -> None:
+    """Before any table is made of them: that the protocol has not too many values.
+
+    Raises
+    ------
+    SpecError
+        If it has.
+    """
+    b, a = protocol.size
+    if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
+        raise _too_many(a, b)
+
+
+def require_confidence(confidence: float) -> None:
+    """That it is one.
+
+    Raises
+    ------
+    SpecError
+        If it is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+
+
+def _too_many(a: int, b: int) -> SpecError:
     return SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once")
 
 
@@ -150,8 +176,7 @@ def normal_quantile(confidence: float) -> float:
     """
     from scipy.special import ndtri
 
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    require_confidence(confidence)
     return float(ndtri((1 + confidence) / 2))
 
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.estimation.combined import NoisyShares, fit_of
-from funnel.estimation.fit import too_many
+from funnel.estimation.fit import require_few
 from funnel.estimation.linear import Aimed
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
-from funnel.estimation.share_information import MOST_WORK
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -78,11 +77,9 @@ class LinearSource:
         SolverError
             If the likeliest shares are not found.
         """
-        b, a = protocol.size
-        if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
-            raise too_many(a, b)
+        require_few(protocol)
         fit = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside)
-        shares = fit.aimed(counts, np.eye(a), sampling)
+        shares = fit.aimed(counts, np.eye(len(protocol.inputs)), sampling)
         return cls(
             protocol.inputs,
             np.maximum(shares.fitted, 0.0),

@@ -11,12 +11,11 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import Method, method_for, too_many
+from funnel.estimation.fit import Method, method_for, require_confidence, require_few
 from funnel.estimation.number_categories import Categories, NumbersOfCell, StandFor
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
-from funnel.estimation.share_information import MOST_WORK
 from funnel.estimation.value_cells import cells_of, named_columns, published_columns
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
@@ -84,8 +83,7 @@ def estimate_numbers(
     >>> found.means.round(1).tolist(), found.mean_errors.round(1).tolist(), found.quantiles.tolist()
     ([35.4], [0.6], [[20.0, 40.0, 40.0]])
     """
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    require_confidence(confidence)
     at = _between(quantiles)
     if of not in protocol.inputs.columns:
         raise SpecError(f"{of!r} is none of the protocol's columns, {', '.join(protocol.inputs.columns)}")
@@ -100,9 +98,8 @@ def estimate_numbers(
         return plain_numbers(
             plain, of, columns, numbers=numbers, quantiles=at, sampling=sampling, confidence=confidence
         )
-    b, a = protocol.size
-    if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
-        raise too_many(a, b)
+    require_few(protocol)
+    a = len(protocol.inputs)
     stands = _stands(protocol.inputs, of, numbers)
     cells, cell_of = cells_of(protocol.inputs, inner)
     rare = RareValues.of(protocol, at_most, rounded)

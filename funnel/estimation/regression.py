@@ -149,8 +149,7 @@ def regress(
     SolverError
         If no coefficients solve the equations.
     """
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    quantile = normal_quantile(confidence)
     if family not in ("linear", "logistic"):
         raise SpecError(f'the family of a regression is "linear" or "logistic", not {family!r}')
     design = design_of(source.values, source.fitted, formula, family == "logistic", event, numbers or {})
@@ -168,7 +167,7 @@ def regress(
         )
     errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
     off = np.array([found.off(unit) for unit in np.eye(len(errors))])
-    reach = normal_quantile(confidence) * errors + off
+    reach = quantile * errors + off
     return Regression(
         formula,
         family,

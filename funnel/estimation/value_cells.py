@@ -51,13 +51,16 @@ def published_columns(values: Alphabet, *names: str) -> tuple[str, ...]:
     return names
 
 
-def cells_of(values: Alphabet, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
-    """The cells of some columns of values, and that of every value."""
-    if columns == values.columns:
+def cells_of(
+    values: Alphabet, columns: Sequence[str], among: IntArray | None = None
+) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+    """The cells of some columns of values, and that of every value; of some of them, where these are named."""
+    if tuple(columns) == values.columns and among is None:
         return values.symbols, np.arange(len(values))
     places = [values.columns.index(column) for column in columns]
     known: dict[tuple[str, ...], int] = {}
-    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in values.symbols]
+    symbols = values.symbols if among is None else [values.symbols[x] for x in among.tolist()]
+    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in symbols]
     return tuple(known), np.array(of, dtype=np.int64)
 
 

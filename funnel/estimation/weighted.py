@@ -11,12 +11,12 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
-from funnel.estimation.fit import normal_quantile, too_many
+from funnel.estimation.fit import normal_quantile, require_few
 from funnel.estimation.layout import json_figure, table
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
-from funnel.estimation.share_information import MOST_WORK
+from funnel.estimation.value_cells import cells_of
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -194,8 +194,7 @@ def estimate_weighted(
     >>> found.cells, bool(abs(found.frequencies.sum() - 1) < 1e-9)
     ((('a',), ('b',)), True)
     """
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    z = normal_quantile(confidence)
     inputs = protocol.inputs
     if weight not in inputs.columns:
         raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
@@ -204,32 +203,29 @@ def estimate_weighted(
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
         raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
     counts_as_usual = protocol.is_invariant
-    work = float(len(inputs)) * len(protocol.outputs) * min(protocol.size)
-    if not counts_as_usual and (protocol.is_sparse or work > MOST_WORK):
-        raise too_many(len(inputs), len(protocol.outputs))
+    if not counts_as_usual:
+        require_few(protocol)
     of_class = [symbol[inputs.columns.index(weight)] for symbol in inputs.symbols]
     numbers = np.array(_numbers(classes, of_class)).T
     if not (heaviest := float(numbers.max())) > 0:
         raise SpecError(f"no class of {weight!r} that is given has a weight")
     means, low, high = numbers / heaviest
-    places = [inputs.columns.index(column) for column in columns]
-    known: dict[tuple[str, ...], int] = {}
-    cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
-    members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
+    cells, cell_of = cells_of(inputs, columns)
+    c = len(cells)
+    members = (cell_of == np.arange(c)[:, np.newaxis]).astype(float)
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     if counts_as_usual:
         told = PlainCounts.of(protocol, counts, noise).aimed(aims, sampling)
     else:
         told = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed(counts, aims, sampling)
-    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
-    z, c = normal_quantile(confidence), len(known)
+    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * c)
     ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]
     shares, errors, lower, upper = np.array(ratios).T
     return WeightedEstimate(
         columns,
         weight,
-        tuple(known),
+        cells,
         shares,
         errors,
         lower,

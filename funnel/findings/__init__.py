@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from funnel.findings.consistency import Consistency, draw_consistency
-from funnel.findings.followed import FoundHistory
 from funnel.findings.of_release import Audited, DrawnRelease, Findings, audit_release
 
-__all__ = ["Audited", "Consistency", "DrawnRelease", "Findings", "FoundHistory", "audit_release", "draw_consistency"]
+__all__ = ["Audited", "DrawnRelease", "Findings", "audit_release"]

@@ -1,7 +1,6 @@
 """Frequencies: the one place where exact counts become public ones."""
 
-from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.public_counts import Frequencies, protect
 
-__all__ = ["Frequencies", "Noise", "bounds_of", "protect"]
+__all__ = ["Frequencies", "Noise", "protect"]

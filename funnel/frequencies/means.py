@@ -10,7 +10,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.frequencies.noise import NoiseSecret, discrete_laplace_variance, draw_noise, scale_of
 from funnel.history.corrected import PARTS
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint, freeze
 
 if TYPE_CHECKING:
     from funnel.frequencies.public_counts import Frequencies
@@ -32,11 +32,9 @@ class NoisyMeans:
     counts: IntArray
 
     def __post_init__(self) -> None:
-        counts = np.array(self.counts, dtype=np.int64)
-        if counts.ndim != 1 or not len(counts):
+        freeze(self, "counts")
+        if self.counts.ndim != 1 or not len(self.counts):
             raise SpecError("means are one number for each published value")
-        counts.setflags(write=False)
-        object.__setattr__(self, "counts", counts)
 
     @property
     def scale(self) -> float:

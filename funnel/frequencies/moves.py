@@ -12,7 +12,7 @@ from funnel.errors import DataError, SpecError
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes, counted_moves, same_inputs
 from funnel.history.move_limits import MoveLimits
-from funnel.joint import IntArray, Joint
+from funnel.joint import IntArray, Joint, freeze
 
 SECRET_PARTS: Final = 1 << 15
 """Of how many parts the law of a secret given the one before is made."""
@@ -53,10 +53,7 @@ class Moves:
     left: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("secrets", "stayed", "left"):
-            table = np.array(getattr(self, name), dtype=np.int64)
-            table.setflags(write=False)
-            object.__setattr__(self, name, table)
+        freeze(self, "secrets", "stayed", "left")
         fits = self.secrets.ndim == self.stayed.ndim == 2 and self.stayed.shape == self.left.shape
         if not fits or len(self.secrets) != len(self.stayed):
             raise SpecError(f"the tables of the moves since {self.since} do not fit one another")

@@ -20,7 +20,7 @@ from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.frequencies.widening import widened
-from funnel.joint import Joint
+from funnel.joint import Joint, freeze
 from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
 from funnel.settings.protection_settings import FrequencySettings
 
@@ -89,9 +89,7 @@ class Frequencies:
         drawn = [self.noise.epsilon, *(one.epsilon for one in tables if one is not None)]
         if sum(map(Fraction, drawn)) > Fraction(self.epsilon) or self.epsilon > self.spent:
             raise SpecError("what the noise spent is a part of what the version spent, and that of what all have spent")
-        noisy = self.noisy.astype(np.int64)
-        noisy.setflags(write=False)
-        object.__setattr__(self, "noisy", noisy)
+        freeze(self, "noisy")
 
     @property
     def kind(self) -> CountProtection:

@@ -11,7 +11,7 @@ from funnel.errors import SpecError
 from funnel.frequencies.moves import TABLES, Moves
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes
-from funnel.joint import IntArray, Joint
+from funnel.joint import IntArray, Joint, freeze
 
 SURE: Final = 8
 """In scales: a noisy number of units with so many rows that is above it is not noise alone, but once in 6,000 times."""
@@ -42,10 +42,7 @@ class UnitCounts:
     sizes: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("stayed", "left", "sizes"):
-            table = np.array(getattr(self, name), dtype=np.int64)
-            table.setflags(write=False)
-            object.__setattr__(self, name, table)
+        freeze(self, "stayed", "left", "sizes")
         if not self.first.counts.shape == self.stayed.shape == self.left.shape or self.sizes.ndim != 1:
             raise SpecError("the tables of the rows of units do not fit one another")
 
@@ -100,10 +97,7 @@ class NoisyRows:
     sizes: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("stayed", "left", "sizes"):
-            table = np.array(getattr(self, name), dtype=np.int64)
-            table.setflags(write=False)
-            object.__setattr__(self, name, table)
+        freeze(self, "stayed", "left", "sizes")
         if self.stayed.ndim != 2 or self.stayed.shape != self.left.shape or self.sizes.ndim != 1:
             raise SpecError("the tables of the rows of units do not fit one another")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
-from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
+from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import follow
@@ -25,12 +25,11 @@ from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, check
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.waves import follow_waves
+from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
-from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import (
     MIN_SECRET_BYTES,
     RecordKey,
@@ -197,115 +196,86 @@ class History:
                 f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(whose)}"
             )
         record_key = None if secret_bytes is None else RecordKey(whose, secret_bytes)
-        batches = list(read_batches(table, list(dict.fromkeys(key + whose + secret + inputs)), BATCH_ROWS))
-        if not any(batch.num_rows for batch in batches):
-            raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
-        rows = pa.Table.from_batches(batches)
+        rows = _read(table, (*key, *whose, *secret, *inputs), version)
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
-        if unit is None:
-            people, step, past, ends = self._one_row_each(
-                rows, joint, cells, key, version, target, record_key, progress
-            )
-        else:
+        # A person is a unit with one row.
+        every = np.arange(rows.num_rows)
+        of_units = UnitRows(every, np.ones_like(every))
+        if unit is not None:
             if MOVER_STAYER in (self.observers or ()):
                 raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             of_units.require_one_secret(cells // len(joint.inputs), secret, whose)
-            people, step, past, ends = self._several_rows(
-                rows, of_units, joint, cells, whose, version, target, record_key, progress
-            )
-            cells = cells[of_units.last]
+        first = of_units.at(1)
+        people = self._people.numbers_of(rows.take(first), whose)
+        laws = [chapter.joint for chapter in self.past.chapters]
+        by_class = people.changes_by_class(cells[first], joint, laws)
+        changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
+        asked = UnitVersion(
+            self.past,
+            of_units,
+            cells,
+            joint,
+            people.nodes(),
+            self.guarantee,
+            version,
+            target,
+            self.budget_fraction,
+            progress=progress,
+        )
+
+        def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
+            return step.drawn(before, xs[wave], _words(step, before, rows.take(wave), record_key))
+
+        if unit is None:
+            waves = self._one_row_each(asked, changes, by_class, draw)
+        else:
+            waves = follow_waves(asked, CountedUnits(changes, self.read_alone, self.secrets), draw)
+        step = replace(waves.step, released=_released(waves.step, waves.outputs))
         # Nothing of the book has been changed so far: a call that fails leaves it as it was.
-        new = len(past) - len(self.past)
-        self.past, self.steps, self._columns = past, (*self.steps, step), (whose, secret)
-        self._people = people.published(cells, ends, new)
+        new, last = len(waves.past) - len(self.past), of_units.last
+        self.past, self.steps, self._columns = waves.past, (*self.steps, step), (whose, secret)
+        self._people = people.published(cells[last], waves.after[last], new)
         return step
 
     def _one_row_each(
-        self,
-        rows: pa.Table,
-        joint: Joint,
-        cells: IntArray,
-        key: tuple[str, ...],
-        version: str,
-        target: Protocol | None,
-        record_key: RecordKey | None,
-        progress: Progress,
-    ) -> tuple[_Present, Step, Past, IntArray]:
-        """Who the people are, what was decided and drawn, the past with it, and the history of everybody after it."""
-        people = self._people.numbers_of(rows, key)
-        nodes, xs = people.nodes(), cells % len(joint.inputs)
-        laws = [chapter.joint for chapter in self.past.chapters]
-        by_class = people.changes_by_class(cells, joint, laws)
-        changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
+        self, asked: UnitVersion, changes: Mapping[int, Changes], by_class: Mapping[int, Changes], draw: Draw
+    ) -> Waves:
+        """A version of one row a unit, for every observer, and right on average where its target is invariant."""
+        nodes, joint = asked.nodes, asked.joint
         observed = Observed.counted(
-            joint, changes, nodes, xs, by_class=by_class, observers=self._observers(), secrets=self.secrets
+            joint,
+            changes,
+            nodes,
+            asked.cells % len(joint.inputs),
+            by_class=by_class,
+            observers=self._observers(),
+            secrets=self.secrets,
         )
         step = follow(
-            self.past,
+            asked.past,
             observed,
-            self.guarantee,
-            version,
-            target=target,
-            reserve=self.budget_fraction,
+            asked.guarantee,
+            asked.version,
+            target=asked.target,
+            reserve=asked.reserve,
             read_alone=self.read_alone,
             right=True,
-            progress=progress,
+            progress=asked.progress,
         )
-        outputs = _drawn(step, nodes, xs, rows, record_key)
-        pairs, places = np.unique(nodes * len(step.channel.outputs) + outputs, return_inverse=True)
-        chapter = step.chapter(pairs // len(step.channel.outputs), pairs % len(step.channel.outputs))
-        step = replace(step, released=_released(step, outputs))
-        return people, step, self.past.followed_by(chapter), chapter.first + places
+        outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)
+        pairs, places = np.unique(nodes * b + outputs, return_inverse=True)
+        chapter = step.chapter(pairs // b, pairs % b)
+        return Waves(step, asked.past.followed_by(chapter), outputs, nodes, chapter.first + places)
 
     def _observers(self) -> tuple[str, ...]:
         """For whom the version that comes next is bounded."""
         if self.observers is not None:
             return self.observers
         return OBSERVERS if self.past.has_classes else (TRANSITIONS,)
-
-    def _several_rows(
-        self,
-        rows: pa.Table,
-        of_units: UnitRows,
-        joint: Joint,
-        cells: IntArray,
-        unit: tuple[str, ...],
-        version: str,
-        target: Protocol | None,
-        record_key: RecordKey | None,
-        progress: Progress,
-    ) -> tuple[_Present, Step, Past, IntArray]:
-        """The same where people have several rows; histories are those after their last one."""
-        first = of_units.at(1)
-        people = self._people.numbers_of(rows.take(first), unit)
-        changes = people.changes(cells[first])
-        xs = cells % len(joint.inputs)
-
-        def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
-            return _drawn(step, before, xs[wave], rows.take(wave), record_key)
-
-        waves = follow_waves(
-            self.past,
-            of_units,
-            cells,
-            joint,
-            people.nodes(),
-            changes,
-            self.guarantee,
-            version,
-            draw,
-            target=target,
-            reserve=self.budget_fraction,
-            read_alone=self.read_alone,
-            secrets=self.secrets,
-            progress=progress,
-        )
-        step = replace(waves.step, released=_released(waves.step, waves.outputs))
-        return people, step, waves.past, waves.after[of_units.last]
 
     def law(self, history: Iterable[tuple[str, int]], version: str) -> FloatArray:
         """P(s, x | h) before a version: what an observer expects of a person with this history.
@@ -421,17 +391,6 @@ class _Present:
         """The history of everybody, shape (rows,)."""
         return np.asarray(_padded(self._people._nodes, len(self._people._numbers) + len(self.fresh), 0)[self.numbers])
 
-    def changes(self, cells: IntArray) -> dict[int, Changes]:
-        """From all earlier versions to the cells of this one, (rows,)."""
-        size = len(self._people._numbers) + len(self.fresh)
-
-        def since(earlier: IntArray) -> Changes:
-            before = _padded(earlier, size, -1)[self.numbers]
-            both = before >= 0
-            return Changes.counted(before[both], cells[both])
-
-        return dict(enumerate(_each_once(self._people._cells, since)))
-
     def changes_by_class(self, cells: IntArray, joint: Joint, laws: Sequence[Joint]) -> dict[int, Changes]:
         """Changes by class from all earlier versions to the cells of people now.
 
@@ -471,6 +430,13 @@ def _padded(values: IntArray, size: int, filling: int) -> IntArray:
     return np.concatenate([values, np.full(size - len(values), filling, dtype=np.int64)])
 
 
+def _read(table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str) -> pa.Table:
+    batches = list(read_batches(table, list(dict.fromkeys(columns)), BATCH_ROWS))
+    if not any(batch.num_rows for batch in batches):
+        raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
+    return pa.Table.from_batches(batches)
+
+
 def _units(rows: pa.Table, unit: tuple[str, ...]) -> IntArray:
     """The number of every row's unit, shape (rows,); in an order that nobody knows."""
     key = RecordKey(unit, os.urandom(MIN_SECRET_BYTES))
@@ -497,18 +463,10 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _drawn(step: Step, nodes: IntArray, xs: IntArray, rows: pa.Table, record_key: RecordKey | None) -> IntArray:
-    """An output for everybody, shape (rows,), from the channel of their history."""
-    a = len(step.joint.inputs)
-    places = np.searchsorted(step.followed, nodes)
-    pairs, codes = np.unique(step.drawn_from[places] * a + xs, return_inverse=True)
-    sampler = ChannelSampler(np.ascontiguousarray(step.library[pairs // a, :, pairs % a].T), step.channel.marginal)
-    words: WordArray
+def _words(step: Step, nodes: IntArray, rows: pa.Table, record_key: RecordKey | None) -> WordArray:
+    """Words for everybody, shape (rows,): fresh, or of their keys and what is decided about their histories."""
     if record_key is None:
-        words = WordStream().words(len(nodes))
-    else:
-        decisions = decision_array(step.decision_digests(step.followed))[places]
-        keys = decision_keys(key_digests(rows, record_key), decisions, word_key(record_key, DECISION_PURPOSE))
-        words = encrypted_words(keys, word_key(record_key, _WORDS_PURPOSE))
-    drawn: OutputArray = sampler.draw(codes, words)
-    return drawn.astype(np.int64)
+        return WordStream().words(len(nodes))
+    decided = word_key(record_key, DECISION_PURPOSE)
+    keys = decision_keys(key_digests(rows, record_key), step.decisions(nodes), decided)
+    return encrypted_words(keys, word_key(record_key, _WORDS_PURPOSE))

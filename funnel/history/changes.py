@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
-from funnel.joint import IntArray, Joint
+from funnel.joint import IntArray, Joint, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,7 @@ class Changes:
     records: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("before", "after", "records"):
-            column = np.array(getattr(self, name), dtype=np.int64)
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+        freeze(self, "before", "after", "records")
         if not (self.before.shape == self.after.shape == self.records.shape) or self.before.ndim != 1:
             raise DataError("counts of changes need three columns of the same length")
         order = (np.diff(self.before) > 0) | ((np.diff(self.before) == 0) & (np.diff(self.after) > 0))

@@ -20,12 +20,10 @@ from typing import Final
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.fitting import Fitted
 from funnel.history.history_status import Standing, stand
 from funnel.history.library import balanced, effective_weights
 from funnel.history.prove import described, keeps
-from funnel.history.reached import ForObserver
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
 from funnel.measures import mutual_information
@@ -124,22 +122,21 @@ def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
         If it is not proven that the bound holds.
     """
     first = steps[0]
-    allowed = allowed_by(require_posterior(first.guarantee))
-    standings = [stand(one.past, one.observed, allowed) for one in steps]
+    standings = [stand(one.past, one.observed, one.guarantee) for one in steps]
     moved, taken = correction(told, first.joint.p_input)
     read_alone = first.guarantee.holds_for(first.joint, first.channel.weights)
     for share in _MIXED:
         libraries = [_changed(one.library, moved, taken, share) for one in steps]
         channel = _effective(first, libraries[0])
         if (not read_alone or first.guarantee.holds_for(first.joint, channel.weights)) and all(
-            keeps(standing, allowed, one.guarantee, library, _drawn_from(one, standing))
+            keeps(standing, library, _drawn_from(one, standing))
             for one, standing, library in zip(steps, standings, libraries, strict=True)
         ):
             break
     else:
         raise SolverError("a version is not proven to keep its bound once it is right on average; please report it")
     return [
-        _with(one, standing, allowed, library, channel)
+        _with(one, standing, library, channel)
         for one, standing, library in zip(steps, standings, libraries, strict=True)
     ]
 
@@ -164,17 +161,13 @@ def _drawn_from(step: Step, standing: Standing) -> IntArray:
     return np.asarray(step.drawn_from[np.searchsorted(step.followed, standing.nodes)])
 
 
-def _with(step: Step, standing: Standing, allowed: Allowed, library: WeightArray, channel: Protocol) -> Step:
+def _with(step: Step, standing: Standing, library: WeightArray, channel: Protocol) -> Step:
     """A step with other channels, and how far these go."""
-    proven = described(standing, allowed, step.guarantee, library, _drawn_from(step, standing))
-    reached = proven.furthest
+    proven = described(standing, library, _drawn_from(step, standing))
     return replace(
         step,
         library=library,
         channel=channel,
-        level=reached.level,
-        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
-        worst_secret_of=reached.secret_of,
-        by_observer=tuple(ForObserver.of(one, step.observed, standing.people) for one in proven.reached),
         utility=mutual_information(step.joint, channel),
+        **proven.figures(standing, step.observed),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,18 +115,7 @@ class Drift:
             "new": {column: list(values) for column, values in self.new},
             "vanished": {column: list(values) for column, values in self.vanished},
             "columns": dict(self.columns),
-            "shifts": [
-                {
-                    "who": shift.who,
-                    "what": shift.what,
-                    "category": shift.category,
-                    "before": shift.before,
-                    "after": shift.after,
-                    "p_value": shift.p_value,
-                    "adjusted": shift.adjusted,
-                }
-                for shift in self.shifts
-            ],
+            "shifts": [asdict(shift) for shift in self.shifts],
         }
 
 
@@ -293,7 +282,7 @@ def _by_holm(shifts: Sequence[Shift]) -> tuple[Shift, ...]:
     largest = 0.0
     for place, shift in enumerate(ordered):
         largest = max(largest, min(1.0, shift.p_value * (len(ordered) - place)))
-        adjusted.append(Shift(shift.who, shift.what, shift.category, shift.before, shift.after, shift.p_value, largest))
+        adjusted.append(replace(shift, adjusted=largest))
     return tuple(adjusted)
 
 

@@ -8,12 +8,10 @@ from typing import Final
 import numpy as np
 
 from funnel.history.aim import gains_at
-from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.distributions import BoolArray
 from funnel.history.history_status import Standing, stand
 from funnel.history.observed import Observed
 from funnel.history.prove import described, fitting
-from funnel.history.reached import ForObserver
 from funnel.history.step import Step
 from funnel.joint import IntArray
 from funnel.protocol import WORD_BITS, WeightArray
@@ -67,10 +65,8 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     -----
     O(h (a m + tries c a b)) for h histories that were not predicted and m channels.
     """
-    guarantee = require_posterior(predicted.guarantee)
-    allowed = allowed_by(guarantee)
     observed = replace(observed, limits=predicted.observed.limits, secrets=predicted.observed.secrets)
-    standing = stand(predicted.past, observed, allowed)
+    standing = stand(predicted.past, observed, predicted.guarantee)
     channel = predicted.channel
     constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
     library, silence = _with(predicted.library, constant)
@@ -80,10 +76,9 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     others = np.flatnonzero(~known)
     if len(others):
         candidates = _candidates(standing, predicted, others)
-        found = fitting(standing, allowed, guarantee, predicted.library, candidates, others)
+        found = fitting(standing, predicted.library, candidates, others)
         drawn_from[others] = np.where(found >= 0, found, silence)
-    proven = described(standing, allowed, guarantee, library, drawn_from)
-    people, reached = standing.people, proven.furthest
+    proven = described(standing, library, drawn_from)
     # Predicted histories that nobody has are followed too: later versions expect people to have them.
     followed = np.concatenate([predicted.followed, standing.nodes[~known]])
     order = np.argsort(followed, kind="stable")
@@ -93,13 +88,10 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
         library=library,
         followed=followed[order],
         drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
-        level=reached.level,
-        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
-        worst_secret_of=reached.secret_of,
-        by_observer=tuple(ForObserver.of(one, observed, people) for one in proven.reached),
+        **proven.figures(standing, observed),
     )
-    silent = people[~known & (drawn_from == silence)].sum()
-    return Fitted(step, predicted, int(silent), int(people[~known].sum()))
+    silent = standing.people[~known & (drawn_from == silence)].sum()
+    return Fitted(step, predicted, int(silent), int(standing.people[~known].sum()))
 
 
 def _with(library: WeightArray, channel: WeightArray) -> tuple[WeightArray, int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.history.aim import Aim, Informing, Unchanged
-from funnel.history.allowed import Allowed, Kept, allowed_by, require_posterior
+from funnel.history.allowed import Kept, allowed_by, require_posterior
 from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
@@ -21,8 +22,7 @@ from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.possible_rows import PossibleSearch
 from funnel.history.programme import Rows, RowSearch
-from funnel.history.prove import Proven, proven_rows, proven_weights
-from funnel.history.reached import ForObserver
+from funnel.history.prove import Proven, proven_weights
 from funnel.history.step import Step
 from funnel.history.together import best_together, constants_needed
 from funnel.history.whole import Whole
@@ -147,8 +147,7 @@ def follow(
         raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
     if version in {chapter.version for chapter in past.chapters}:
         raise SpecError(f"version {version!r} has been published already; give the next one another name")
-    joint, allowed = observed.joint, allowed_by(declared)
-    inner = inner_bound(declared, reserve)
+    joint, inner = observed.joint, inner_bound(declared, reserve)
     if target is None:
         progress("optimum of the version alone", 0, None)
         solution = optimal(joint, inner, time_limit=None if budget is None else Budget.of(budget).part(_SHARE))
@@ -156,7 +155,7 @@ def follow(
         if bound is None and reserve == 1:
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint if whole is None else whole.joint, declared, target)
-    standing = stand(past, observed, allowed)
+    standing = stand(past, observed, declared)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
     aim: Aim = Informing(target.matrix, joint.p_input, joint.entropy)
     # Whom W is an average over.
@@ -176,18 +175,15 @@ def follow(
     reserved = declared if reserve == 1 else inner
     if standing.possible is not None:
         reserved = standing.possible.for_new_people(reserved)
+    deciding = _Deciding(standing, people, target, aim, read_alone, whole)
     if only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
-        weights = target.weights[None]
-        proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
+        proven = proven_weights(standing, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
-        work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, people, allowed, declared, inner, target, aim, read_alone, whole, work, progress)
-    in_balance = aim.balanced
-    proven, channel = _alone(standing, people, allowed, declared, target, aim, proven, read_alone, whole, in_balance)
+        proven = deciding.best(inner, Budget.of(_SECONDS if budget is None else budget), progress)
+    proven, channel = deciding.alone(proven, aim.balanced)
     if right and people is not observed:
         # These rows are in balance for people who change as the frequencies say; what is published is of those there.
-        proven, channel = _alone(standing, observed, allowed, declared, target, aim, proven, read_alone, whole, None)
-    having, reached = standing.people, proven.furthest
+        proven, channel = replace(deciding, observed=observed).alone(proven, None)
     step = Step(
         version=version,
         guarantee=declared,
@@ -199,14 +195,11 @@ def follow(
         library=proven.library,
         followed=standing.nodes,
         drawn_from=proven.drawn_from,
-        level=reached.level,
-        worst=None if reached.worst is None else int(standing.nodes[reached.worst]),
-        worst_secret_of=reached.secret_of,
-        by_observer=tuple(ForObserver.of(one, observed, having) for one in proven.reached),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
+        **proven.figures(standing, observed),
     )
     return right_on_average(step) if right and people is not observed else step
 
@@ -238,75 +231,198 @@ def _check_target(joint: Joint, guarantee: Kept, target: Protocol) -> None:
         raise SpecError(f"the target does not meet {guarantee} for this version alone; fit it under that bound")
 
 
-def _best(
-    standing: Standing,
-    observed: Observed,
-    allowed: Allowed,
-    declared: Kept,
-    inner: Kept,
-    target: Protocol,
-    aim: Aim,
-    read_alone: bool,
-    whole: Whole | None,
-    budget: Budget,
-    progress: Progress,
-) -> Proven:
-    """The best rows over all histories, proven."""
-    masses, joint = standing.masses(), observed.joint
+@dataclass(frozen=True, eq=False)
+class _Deciding:
+    """What the rows of a version are chosen for: histories, whom W is an average over, and what is aimed at."""
 
-    search: RowSearch | PossibleSearch
-    if standing.possible is None:
-        beliefs = Beliefs.of(standing, inner)
-        search = RowSearch(beliefs.laws, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
-    else:
-        cones = [cone_over(inner, prior) for prior in standing.priors]
-        search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
-    limited, begun = math.isfinite(budget.remaining), budget.remaining
+    standing: Standing
+    observed: Observed
+    target: Protocol
+    aim: Aim
+    read_alone: bool
+    whole: Whole | None
 
-    def solve(gains: FloatArray) -> Rows | None:
-        if budget.expired or (limited and budget.remaining < _LEFT * begun):
-            return None
-        # Where not every history can have a programme, one good search is worth more than several poor ones.
-        part = budget.part(_SHARE) if limited else budget
-        return search.best(gains, budget=part, progress=progress)
+    @property
+    def joint(self) -> Joint:
+        return self.observed.joint
 
-    over = over_set(declared.tightened(_INSIDE), joint) if read_alone and aim.balanced is not None else None
+    @property
+    def declared(self) -> Kept:
+        return self.standing.guarantee
 
-    deeper = None if over is None else over_set(declared.tightened(_DEEPER), joint)
+    @property
+    def inside(self) -> Kept:
+        """The declared bound, a hair inside."""
+        return self.declared.tightened(_INSIDE)
 
-    def broken(channel: FloatArray) -> tuple[FloatArray, IntArray]:
-        # What W lacks afterwards is added as constant rows: in balance that has to be one for every output. Conditions
-        # of a budget that is a little smaller leave little of that to be added.
-        beyond = np.zeros(0) if over is None else over.half_spaces(joint, channel, most=1)[2]
-        if deeper is None or beyond.max(initial=0.0) <= _MENDED:
-            return np.zeros((0, len(joint.inputs))), np.zeros(0, dtype=np.int64)
-        return deeper.half_spaces(joint, _sharper(joint, channel), most=4)[:2]
+    @cached_property
+    def places(self) -> IntArray:
+        """The history of every entry of ``observed``, by its place."""
+        return np.searchsorted(self.standing.nodes, self.observed.nodes)
 
-    if over is not None:
-        conditions = over.starting_cone(joint)
-    elif whole is None:
-        conditions = _conditions(joint, declared, target.matrix)
-    else:
-        alone = cone_over(declared.tightened(_INSIDE), whole.joint.counts.sum(axis=1))
-        conditions = whole.conditions(alone, joint.counts.sum(axis=0))
-    if not read_alone:
-        conditions = conditions[:0]
-    library, assigned = best_together(
-        standing,
-        observed,
-        conditions,
-        aim,
-        solve,
-        broken,
-        lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
-        progress,
-    )
-    if observed.totals is not None:
-        library, assigned = _expected(library, assigned, masses)
-    otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
-    published = aim.outputs(len(target.outputs))
-    library = _over_all(library, published, len(target.outputs))
-    return proven_rows(standing, allowed, declared, library, assigned, published[otherwise])
+    def effective(self, rows: Proven) -> WeightArray:
+        """W of these rows."""
+        return effective_weights(self.observed, rows.library, rows.drawn_from[self.places])
+
+    def with_row(self, rows: Proven, constants: FloatArray, likeliest: IntArray) -> Proven:
+        """Rows with so much of a constant one in all channels."""
+        library = with_constants(rows.library, np.tile(constants, (len(rows.library), 1)))
+        return proven_weights(self.standing, library, rows.drawn_from, likeliest)
+
+    def best(self, inner: Kept, budget: Budget, progress: Progress) -> Proven:
+        """The best rows over all histories, proven."""
+        standing, joint, aim, target = self.standing, self.joint, self.aim, self.target
+        masses = standing.masses()
+        search: RowSearch | PossibleSearch
+        if standing.possible is None:
+            beliefs = Beliefs.of(standing, inner)
+            search = RowSearch(beliefs.laws, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
+        else:
+            cones = [cone_over(inner, prior) for prior in standing.priors]
+            search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
+        limited, begun = math.isfinite(budget.remaining), budget.remaining
+
+        def solve(gains: FloatArray) -> Rows | None:
+            if budget.expired or (limited and budget.remaining < _LEFT * begun):
+                return None
+            # Where not every history can have a programme, one good search is worth more than several poor ones.
+            part = budget.part(_SHARE) if limited else budget
+            return search.best(gains, budget=part, progress=progress)
+
+        over = over_set(self.inside, joint) if self.read_alone and aim.balanced is not None else None
+        deeper = None if over is None else over_set(self.declared.tightened(_DEEPER), joint)
+
+        def broken(channel: FloatArray) -> tuple[FloatArray, IntArray]:
+            # What W lacks afterwards is added as constant rows: in balance that has to be one for every output.
+            # Conditions of a budget that is a little smaller leave little of that to be added.
+            beyond = np.zeros(0) if over is None else over.half_spaces(joint, channel, most=1)[2]
+            if deeper is None or beyond.max(initial=0.0) <= _MENDED:
+                return np.zeros((0, len(joint.inputs))), np.zeros(0, dtype=np.int64)
+            return deeper.half_spaces(joint, _sharper(joint, channel), most=4)[:2]
+
+        if not self.read_alone:
+            conditions = np.zeros((0, len(joint.inputs)))
+        elif over is not None:
+            conditions = over.starting_cone(joint)
+        elif self.whole is None:
+            conditions = self.conditions(target.matrix)
+        else:
+            conditions = self.whole.conditions(self.cone_of_whole(self.whole), joint.counts.sum(axis=0))
+        library, assigned = best_together(
+            standing,
+            self.observed,
+            conditions,
+            aim,
+            solve,
+            broken,
+            lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
+            progress,
+        )
+        if self.observed.totals is not None:
+            library, assigned = _expected(library, assigned, masses)
+        otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
+        published = aim.outputs(len(target.outputs))
+        library = _over_all(library, published, len(target.outputs))
+        return proven_weights(standing, integer_library(library), assigned, published[otherwise])
+
+    def conditions(self, channel: FloatArray) -> FloatArray:
+        """Half-spaces (k, a) that W meets where it meets the guarantee for the version alone.
+
+        Where counts are known up to noise there are many more than can be written down. Those are taken that a channel
+        (b, a) would break if it said a little more.
+        """
+        joint, over = self.joint, over_set(self.inside, self.joint)
+        if over is None:
+            return cone_over(self.inside, joint.counts.sum(axis=1)) @ joint.p
+        broken, _, _ = over.half_spaces(joint, _sharper(joint, channel), most=1 if len(channel) > _MANY else 4)
+        return np.vstack([over.starting_cone(joint), broken[: _MANY * 4]])
+
+    def cone_of_whole(self, whole: Whole) -> FloatArray:
+        """Conditions on P(S|y) of all rows of the version."""
+        return cone_over(self.inside, whole.joint.counts.sum(axis=1))
+
+    def alone(self, proven: Proven, in_balance: FloatArray | None) -> tuple[Proven, Protocol]:
+        """Rows for which W meets the guarantee for the version alone, where that is asked for, in balance if asked.
+
+        And W. Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that
+        says nothing is allowed whatever the history, and so is its sum with one that is.
+        """
+        standing, joint = self.standing, self.joint
+        is_alone = self.read_alone and self.whole is None
+        published, size = self.aim.outputs(len(self.target.outputs)), len(self.target.outputs)
+
+        def keeps(rows: Proven) -> bool:
+            weights = self.effective(rows)
+            bound = not is_alone or self.declared.holds_for(joint, weights)
+            return bound and (in_balance is None or imbalance(joint, weights) <= IMBALANCE)
+
+        if self.read_alone and self.whole is not None:
+            proven = self.within_whole(proven, self.whole)
+        likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, self.effective(proven)).argmax()))
+        if is_alone:
+            proven = self.within_bound(proven, likeliest) or proven
+        for _ in range(0 if in_balance is None else _BALANCED):
+            if in_balance is None or keeps(proven):
+                break
+            constants = np.zeros(size)
+            channel = _as_floats(self.effective(proven))[published]
+            constants[published] = constants_needed(np.zeros((0, len(joint.inputs))), channel, in_balance)
+            proven = self.with_row(proven, constants, likeliest)
+        if not keeps(proven):
+            silent = integer_library(_over_all(self.aim.silent[None], published, size))
+            proven = proven_weights(standing, silent, np.zeros_like(likeliest), likeliest)
+        weights = self.effective(proven)
+        mechanism = INVARIANT if self.target.is_invariant else "history"
+        marginal, outputs = marginal_weights(joint, weights), self.target.outputs
+        return proven, Protocol(weights, marginal, joint.inputs, outputs, mechanism, str(self.declared))
+
+    def within_bound(self, proven: Proven, likeliest: IntArray) -> Proven | None:
+        """Rows for which W meets the guarantee by itself, by as little of a constant as does; None without."""
+        joint, weights = self.joint, self.effective(proven)
+        if self.declared.holds_for(joint, weights):
+            return proven
+        first = _as_floats(weights)
+        conditions, over = self.conditions(first), over_set(self.inside, joint)
+        for more in _MORE if over is None else _AGAIN_MORE:
+            needed = constants_needed(conditions, first)
+            # What rounds to nothing would stay nothing when there must be more of it.
+            candidate = self.with_row(proven, more * np.where(needed > 0, needed + _HAIR, 0.0), likeliest)
+            weights = self.effective(candidate)
+            if self.declared.holds_for(joint, weights):
+                return candidate
+            if over is not None:
+                # Of all tables that noise leaves open, those that this channel breaks.
+                conditions = np.vstack([conditions, over.half_spaces(joint, _as_floats(weights))[0]])
+        return None
+
+    def within_whole(self, proven: Proven, whole: Whole) -> Proven:
+        """Rows for which the whole version meets the guarantee by itself, if all rows to come tell nothing.
+
+        Where it does not, first the outputs that say too much get a constant row, and then everything comes nearer to
+        the constant row of the whole, in the end all the way: then the whole is what it was before, which did meet it.
+        """
+
+        def with_rows(rows: Proven) -> Whole:
+            return whole.with_rows(self.observed, rows.library, rows.drawn_from[self.places])
+
+        after, joint = with_rows(proven), self.joint
+        if self.declared.holds_for(whole.joint, after.weights()):
+            return proven
+        likeliest = np.full(len(self.standing.nodes), int(whole.constant.argmax()))
+        cone = self.cone_of_whole(whole)
+        room = np.maximum(-whole.conditions(cone, joint.counts.sum(axis=0)).sum(axis=1), 1e-300)
+        needed = np.maximum(after.excess(cone) / room, 0.0).max(axis=1, initial=0.0)
+        needed = np.where(needed > 0, needed + _HAIR, 0.0)
+        constant = np.ldexp(whole.constant.astype(np.float64), -WORD_BITS)
+        added = [more * needed for more in _MORE_OF_SOME] + [share / (1 - share) * constant for share in _SHARES]
+        for extra in added:
+            if not np.isfinite(extra).all() or extra.sum() > 1 / _HAIR:
+                continue
+            candidate = self.with_row(proven, extra, likeliest)
+            if self.declared.holds_for(whole.joint, with_rows(candidate).weights()):
+                return candidate
+        silent = np.repeat(whole.constant[None, :, None], len(joint.inputs), axis=2)
+        return proven_weights(self.standing, silent, np.zeros_like(likeliest), likeliest)
 
 
 def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray:
@@ -314,20 +430,6 @@ def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray
     everything = np.zeros((len(library), size, library.shape[2]))
     everything[:, published] = library
     return everything
-
-
-def _conditions(joint: Joint, declared: Kept, channel: FloatArray) -> FloatArray:
-    """Half-spaces (k, a) that W meets where it meets the guarantee for the version alone.
-
-    Where counts are known up to noise there are many more than can be written down. Those are taken that a channel
-    (b, a) would break if it said a little more.
-    """
-    inner = declared.tightened(_INSIDE)
-    over = over_set(inner, joint)
-    if over is None:
-        return cone_over(inner, joint.counts.sum(axis=1)) @ joint.p
-    broken, _, _ = over.half_spaces(joint, _sharper(joint, channel), most=1 if len(channel) > _MANY else 4)
-    return np.vstack([over.starting_cone(joint), broken[: _MANY * 4]])
 
 
 def _sharper(joint: Joint, channel: FloatArray) -> FloatArray:
@@ -359,127 +461,5 @@ def _expected(library: FloatArray, assigned: IntArray, masses: FloatArray) -> tu
     return rows, np.asarray(of.reshape(-1))
 
 
-def _alone(
-    standing: Standing,
-    observed: Observed,
-    allowed: Allowed,
-    declared: Kept,
-    target: Protocol,
-    aim: Aim,
-    proven: Proven,
-    read_alone: bool,
-    whole: Whole | None,
-    in_balance: FloatArray | None,
-) -> tuple[Proven, Protocol]:
-    """Rows for which W meets the guarantee for the version alone, where that is asked for, in balance if asked; and W.
-
-    Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
-    nothing is allowed whatever the history, and so is its sum with one that is.
-    """
-    joint = observed.joint
-    places = np.searchsorted(standing.nodes, observed.nodes)
-
-    def effective(rows: Proven) -> WeightArray:
-        return effective_weights(observed, rows.library, rows.drawn_from[places])
-
-    def with_row(rows: Proven, constants: FloatArray) -> Proven:
-        library = with_constants(rows.library, np.tile(constants, (len(rows.library), 1)))
-        return proven_weights(standing, allowed, declared, library, rows.drawn_from, likeliest)
-
-    def keeps(rows: Proven) -> bool:
-        weights = effective(rows)
-        bound = not read_alone or whole is not None or declared.holds_for(joint, weights)
-        return bound and (in_balance is None or imbalance(joint, weights) <= IMBALANCE)
-
-    if read_alone and whole is not None:
-        proven = _within_whole(standing, observed, allowed, declared, proven, whole)
-    likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, effective(proven)).argmax()))
-    if read_alone and whole is None:
-        proven = _within_bound(joint, declared, proven, effective, with_row) or proven
-    published, size = aim.outputs(len(target.outputs)), len(target.outputs)
-    if in_balance is not None:
-        for _ in range(_BALANCED):
-            if keeps(proven):
-                break
-            constants = np.zeros(size)
-            channel = _as_floats(effective(proven))[published]
-            constants[published] = constants_needed(np.zeros((0, len(joint.inputs))), channel, in_balance)
-            proven = with_row(proven, constants)
-    if not keeps(proven):
-        silent = integer_library(_over_all(aim.silent[None], published, size))
-        everybody = np.zeros(len(standing.nodes), dtype=np.int64)
-        proven = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
-    return proven, _protocol(joint, declared, target, effective(proven))
-
-
-def _within_bound(
-    joint: Joint,
-    declared: Kept,
-    proven: Proven,
-    effective: Callable[[Proven], WeightArray],
-    with_row: Callable[[Proven, FloatArray], Proven],
-) -> Proven | None:
-    """Rows for which W meets the guarantee for the version alone, by as little of a constant as does; None without."""
-    weights = effective(proven)
-    if declared.holds_for(joint, weights):
-        return proven
-    first = _as_floats(weights)
-    conditions = _conditions(joint, declared, first)
-    over = over_set(declared.tightened(_INSIDE), joint)
-    for more in _MORE if over is None else _AGAIN_MORE:
-        needed = constants_needed(conditions, first)
-        # What rounds to nothing would stay nothing when there must be more of it.
-        candidate = with_row(proven, more * np.where(needed > 0, needed + _HAIR, 0.0))
-        weights = effective(candidate)
-        if declared.holds_for(joint, weights):
-            return candidate
-        if over is not None:
-            # Of all tables that noise leaves open, those that this channel breaks.
-            conditions = np.vstack([conditions, over.half_spaces(joint, _as_floats(weights))[0]])
-    return None
-
-
 def _as_floats(weights: WeightArray) -> FloatArray:
     return np.ldexp(weights.astype(np.float64), -WORD_BITS)
-
-
-def _within_whole(
-    standing: Standing,
-    observed: Observed,
-    allowed: Allowed,
-    declared: Kept,
-    proven: Proven,
-    whole: Whole,
-) -> Proven:
-    """Rows for which the whole version meets the guarantee by itself, if all rows to come tell nothing.
-
-    Where it does not, first the outputs that say too much get a constant row, and then everything comes nearer to the
-    constant row of the whole, in the end all the way: then the whole is what it was before, which did meet it.
-    """
-    places = np.searchsorted(standing.nodes, observed.nodes)
-    after = whole.with_rows(observed, proven.library, proven.drawn_from[places])
-    if declared.holds_for(whole.joint, after.weights()):
-        return proven
-    joint, library = observed.joint, proven.library
-    likeliest = np.full(len(standing.nodes), int(whole.constant.argmax()))
-    cone = cone_over(declared.tightened(_INSIDE), whole.joint.counts.sum(axis=1))
-    room = np.maximum(-whole.conditions(cone, joint.counts.sum(axis=0)).sum(axis=1), 1e-300)
-    needed = np.maximum(after.excess(cone) / room, 0.0).max(axis=1, initial=0.0)
-    needed = np.where(needed > 0, needed + _HAIR, 0.0)
-    constant = np.ldexp(whole.constant.astype(np.float64), -WORD_BITS)
-    added = [more * needed for more in _MORE_OF_SOME] + [share / (1 - share) * constant for share in _SHARES]
-    for extra in added:
-        if not np.isfinite(extra).all() or extra.sum() > 1 / _HAIR:
-            continue
-        mixed = with_constants(library, np.tile(extra, (len(library), 1)))
-        candidate = proven_weights(standing, allowed, declared, mixed, proven.drawn_from, likeliest)
-        after = whole.with_rows(observed, candidate.library, candidate.drawn_from[places])
-        if declared.holds_for(whole.joint, after.weights()):
-            return candidate
-    silent = np.repeat(whole.constant[None, :, None], len(joint.inputs), axis=2)
-    return proven_weights(standing, allowed, declared, silent, np.zeros(len(standing.nodes), np.int64), likeliest)
-
-
-def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:
-    mechanism = INVARIANT if target.is_invariant else "history"
-    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, target.outputs, mechanism, str(guarantee))

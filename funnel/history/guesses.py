@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.history_status import stand
 from funnel.history.step import Step
 from funnel.joint import FloatArray
@@ -43,7 +42,7 @@ def guesses(step: Step) -> Guesses:
     """
     if step.waves:
         return _row_by_row([guesses(wave) for wave in step.waves], [wave.joint.n for wave in step.waves])
-    standing = stand(step.past, step.observed, allowed_by(require_posterior(step.guarantee)))
+    standing = stand(step.past, step.observed, step.guarantee)
     rows = step.library.astype(np.float64) / DENOMINATOR
     shares = standing.people / standing.people.sum()
     law = step.joint.p_secret

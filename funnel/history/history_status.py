@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.history.allowed import Allowed, lifts_of
+from funnel.guarantees.base import Guarantee
+from funnel.history.allowed import Allowed, Kept, allowed_by, lifts_of, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, BoolArray, Laws, secrets_of
 from funnel.history.exact_distribution import WholeNumbers
@@ -39,6 +40,10 @@ class Standing:
     observer : Observer
         Whose beliefs these are.
     joint : Joint
+    guarantee : Kept
+        The declared bound.
+    allowed : Allowed
+        What it allows.
     secret_of : int or None
         Whose secret it is: the (first) chapter of an earlier version, in which the people of all these histories were;
         None for that of the version itself.
@@ -61,6 +66,8 @@ class Standing:
     moved: BoolArray
     observer: Observer
     joint: Joint
+    guarantee: Kept
+    allowed: Allowed
     secret_of: int | None = None
     bounded: bool = True
     others: tuple[Standing, ...] = ()
@@ -98,16 +105,22 @@ class Standing:
         """
         return np.asarray(self.laws.values.sum(axis=1) * (self.people / self.people.sum())[:, None])
 
+    def nats(self, lifts: FloatArray) -> FloatArray:
+        """The level of every output in nats, lifts (k, c, b) to (k, b); infinite where no budget would do."""
+        return self.allowed.nats(lifts, self.guarantee)
+
     def exact_law(self, place: int) -> WholeNumbers:
         """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
         return self.observer.exact_law(int(self.nodes[place]), self.secret_of)
 
 
-def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
+def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
     """Where all histories stand before a version.
 
     Raises
     ------
+    SpecError
+        If the guarantee is no bound on the posterior of the secret alone.
     DataError
         If changes from the last version of some history are missing, or earlier secrets are to be bounded under all
         that noise, or a sample, leaves open.
@@ -120,10 +133,11 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     people = np.zeros(len(nodes), dtype=np.int64)
     # Of expected people, those of whom nobody knows the history are in no history.
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
-    possible = DistributionSet.of(past, observed, allowed)
+    declared = require_posterior(guarantee)
+    possible = DistributionSet.of(past, observed, allowed_by(declared))
     secrets = [_Secret.now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
     first, *others = (
-        _stand(observer, secret, people[secret.places], observed, allowed)
+        _stand(observer, secret, people[secret.places], observed, declared)
         for observer in observers_of(past, observed)
         for secret in secrets
     )
@@ -169,9 +183,9 @@ def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterato
             yield _Secret(number, nodes[places], places, *_priors(past, before, chapter.joint, chapter.changes))
 
 
-def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, allowed: Allowed) -> Standing:
+def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, guarantee: Kept) -> Standing:
     """Where histories stand for one observer in one secret; all compare with how common secrets are."""
-    nodes = secret.nodes
+    nodes, allowed = secret.nodes, allowed_by(guarantee)
     laws = observer.laws(nodes, secret.of)
     error = laws.error + rounding(laws)
     moved = np.zeros(len(nodes), dtype=bool)
@@ -185,7 +199,9 @@ def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Obse
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
     bounded = observer.bounded and (secret.of is None or observed.secrets == "all")
     priors, prior_of = secret.priors, secret.prior_of
-    return Standing(nodes, people, laws, priors, prior_of, moved, observer, observed.joint, secret.of, bounded)
+    return Standing(
+        nodes, people, laws, priors, prior_of, moved, observer, observed.joint, guarantee, allowed, secret.of, bounded
+    )
 
 
 def _priors(

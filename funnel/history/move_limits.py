@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.history.changes import Changes, counted_moves
-from funnel.joint import IntArray, Joint
+from funnel.joint import IntArray, Joint, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,9 @@ class MoveLimits:
     left: IntArray
 
     def __post_init__(self) -> None:
+        freeze(self, "secrets", "stayed", "left")
         for name in ("secrets", "stayed", "left"):
-            table = np.array(getattr(self, name), dtype=np.int64)
-            table.setflags(write=False)
-            object.__setattr__(self, name, table)
+            table = getattr(self, name)
             if len(table) != 2 or (table[0] > table[1]).any() or (table < 0).any():
                 raise SpecError(f"limits of the moves by {name} cross, or are below zero")
         if self.secrets.ndim != 3 or not self.stayed.shape == self.left.shape == self.secrets.shape[:2]:

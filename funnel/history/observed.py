@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.move_limits import MoveLimits
-from funnel.joint import IntArray, Joint
+from funnel.joint import IntArray, Joint, freeze
 
 Secrets = Literal["all", "current"]
 """Of which versions secrets are bounded: of all, or of each once it is published and no more."""
@@ -75,10 +75,7 @@ class Observed:
     secrets: Secrets = "all"
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "inputs", "records"):
-            column = np.array(getattr(self, name), dtype=np.int64)
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+        freeze(self, "nodes", "inputs", "records")
         if not (self.nodes.shape == self.inputs.shape == self.records.shape) or self.nodes.ndim != 1:
             raise DataError("counts of people by history and input need three columns of the same length")
         a = len(self.joint.inputs)
@@ -92,9 +89,9 @@ class Observed:
             raise DataError("the people by history and input are not those of the joint law; count them anew")
         if self.limits is not None and self.secrets == "all":
             raise DataError("secrets of earlier versions are not bounded under all tables that noise leaves open")
-        silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
-        silent.setflags(write=False)
+        silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.asarray(self.silent)
         object.__setattr__(self, "silent", silent)
+        freeze(self, "silent")
         new = self.nodes == 0
         fresh = np.bincount(self.inputs[new], weights=self.records[new], minlength=a).astype(np.int64)
         if silent.shape != (a,) or (silent < 0).any() or (silent > fresh).any():

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, Level
-from funnel.guarantees.exact import secret_output
+from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray, exact_sums
 from funnel.rounding import marginal_weights
@@ -56,7 +53,7 @@ class Paths:
     >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
     >>> first = funnel.fit("grr", joint, funnel.LIP(0.25)).weights
     >>> twice = Paths.of(joint, "1", first).extended("2", [first, first])
-    >>> twice.histories, round(twice.level(funnel.LIP(0.25)).value, 3)
+    >>> twice.histories, round(funnel.LIP(0.25).level_for(joint, twice.weights).value, 3)
     (((0, 0), (0, 1), (1, 0), (1, 1)), 0.433)
     """
 
@@ -76,7 +73,7 @@ class Paths:
             )
         if any(len(history) != len(self.versions) for history in self.histories):
             raise SpecError(f"every path needs one output for each of the {len(self.versions)} versions")
-        if len(self._places) != len(self.histories):
+        if len(set(self.histories)) != len(self.histories):
             raise SpecError("a path is listed twice")
         if (weights > np.uint64(DENOMINATOR)).any() or any(total != DENOMINATOR for total in exact_sums(weights)):
             raise SpecError("the weights of all paths must sum to exactly 2^63 for every input")
@@ -134,31 +131,9 @@ class Paths:
             parts.append(cut[kept])
         return Paths(self.joint, (*self.versions, version), tuple(histories), np.concatenate(parts))
 
-    @cached_property
-    def _places(self) -> dict[tuple[int, ...], int]:
-        return {history: place for place, history in enumerate(self.histories)}
-
-    def level(self, guarantee: Guarantee) -> Level:
-        """The level of all versions together, exactly; the witness's output is a place in ``histories``."""
-        return guarantee.level_for(self.joint, self.weights)
-
     def holds(self, guarantee: Guarantee) -> bool:
         """Whether all versions together meet the guarantee: decided on the integer weights, in exact arithmetic."""
         return guarantee.holds_for(self.joint, self.weights)
-
-    def shares(self, history: tuple[int, ...]) -> tuple[Fraction, ...]:
-        """``P(s | h)`` of every secret, exactly: what somebody who keeps all versions believes; c of them.
-
-        Raises
-        ------
-        SpecError
-            If nobody can have this path.
-        """
-        row = self.weights[self._place(history)][None]
-        masses = [int(mass) for mass in secret_output(self.joint.counts, row)[:, 0]]
-        if not sum(masses):
-            raise SpecError(f"nobody can have the path {history}: none of its inputs occurs")
-        return tuple(Fraction(mass, sum(masses)) for mass in masses)
 
     def of_version(self, version: str, outputs: Alphabet) -> Protocol:
         """The protocol of a single version: the law of its output given the input, whatever came before it.
@@ -183,11 +158,6 @@ class Paths:
                 raise SpecError(f"version {version!r} has more outputs than the {len(outputs)} of the alphabet")
             weights[history[at]] += row
         return Protocol(weights, marginal_weights(self.joint, weights), self.joint.inputs, outputs, "paths")
-
-    def _place(self, history: tuple[int, ...]) -> int:
-        if history not in self._places:
-            raise SpecError(f"nobody can have the path {history}; the paths are over {len(self.versions)} versions")
-        return self._places[history]
 
 
 def _cut(weights: WeightArray, channel: WeightArray) -> WeightArray:

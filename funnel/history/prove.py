@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.sided import over_set
-from funnel.history.allowed import Allowed, Kept, exact_lifts, lifts_of
+from funnel.history.allowed import Kept, exact_lifts, lifts_of
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.history_status import Standing
-from funnel.history.library import constant_channels, distinct_channels, integer_library, with_constants
+from funnel.history.library import constant_channels, distinct_channels, with_constants
+from funnel.history.observed import Observed
 from funnel.history.possible_rows import told_of
-from funnel.history.reached import Reached
+from funnel.history.reached import ForObserver, Reached
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
 
@@ -46,6 +48,16 @@ class Proven:
     drawn_from: IntArray
     reached: tuple[Reached, ...]
 
+    def figures(self, standing: Standing, observed: Observed) -> dict[str, Any]:
+        """What a `Step` says of how far these go, about the people of a standing."""
+        furthest = self.furthest
+        return {
+            "level": furthest.level,
+            "worst": None if furthest.worst is None else int(standing.nodes[furthest.worst]),
+            "worst_secret_of": furthest.secret_of,
+            "by_observer": tuple(ForObserver.of(one, observed, standing.people) for one in self.reached),
+        }
+
     @property
     def furthest(self) -> Reached:
         """For whom, and in which secret, the level is largest, of what is bounded."""
@@ -68,33 +80,18 @@ class _Decided:
     unsure: BoolArray
 
 
-def proven_rows(
-    standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
-    rows: FloatArray,
-    assigned: IntArray,
-    otherwise: IntArray,
-) -> Proven:
-    """Whole numbers near the rows that a programme found, for which the bound holds for every history.
+def proven_weights(standing: Standing, library: WeightArray, drawn_from: IntArray, otherwise: IntArray) -> Proven:
+    """Whole numbers near those that a programme found, for which the bound holds for every history.
 
     Parameters
     ----------
     standing : Standing
         h histories.
-    allowed : Allowed
-    guarantee : Kept
-        The declared bound.
-    rows : ndarray, shape (n, b, a)
-        Channels, columns summing to 1.
-    assigned : ndarray of int64, shape (h,)
+    library : ndarray of uint64, shape (n, b, a)
+        Channels.
+    drawn_from : ndarray of int64, shape (h,)
     otherwise : ndarray of int64, shape (h,)
         The output that a history always publishes where nothing else passes. A constant row leaves P(S | h) as it is.
-
-    Raises
-    ------
-    SolverError
-        If something is no channel.
 
     Notes
     -----
@@ -102,21 +99,9 @@ def proven_rows(
     constant row is added to them, as little of it as is enough: what they say comes closer to P(S | h), and what all
     other outputs say stays as it is.
     """
-    return proven_weights(standing, allowed, guarantee, integer_library(rows), assigned, otherwise)
-
-
-def proven_weights(
-    standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
-    library: WeightArray,
-    drawn_from: IntArray,
-    otherwise: IntArray,
-) -> Proven:
-    """`proven_rows` for rows that are whole numbers already."""
     drawn_from = drawn_from.copy()
     every = np.arange(len(standing.nodes))
-    passes, unsure = _decided(standing, allowed, guarantee, library, drawn_from, every)
+    passes, unsure = _decided(standing, library, drawn_from, every)
     failing = np.flatnonzero(~passes)
     libraries, size = [library], len(library)
     for share in (*_REPAIRS, np.inf):
@@ -126,7 +111,7 @@ def proven_weights(
             constants = share * np.where(unsure[failing], _distributions(standing, library, drawn_from, failing), 0.0)
             repaired = with_constants(library[drawn_from[failing]], constants)
             own = np.arange(len(failing))
-            verdict = _decided(standing, allowed, guarantee, repaired, own, failing, exactly=0)[0]
+            verdict = _decided(standing, repaired, own, failing, exactly=0)[0]
         else:
             repaired = constant_channels(otherwise[failing], *library.shape[1:])
             verdict = np.ones(len(failing), dtype=bool)
@@ -135,13 +120,11 @@ def proven_weights(
         size += int(verdict.sum())
         failing = failing[~verdict]
     library, drawn_from = distinct_channels(np.concatenate(libraries), drawn_from)
-    return described(standing, allowed, guarantee, library, drawn_from)
+    return described(standing, library, drawn_from)
 
 
 def fitting(
     standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
     library: WeightArray,
     candidates: IntArray,
     places: IntArray,
@@ -151,9 +134,6 @@ def fitting(
     Parameters
     ----------
     standing : Standing
-    allowed : Allowed
-    guarantee : Kept
-        The declared bound.
     library : ndarray of uint64, shape (m, b, a)
     candidates : ndarray of int64, shape (k, tries)
         Channels of the library, the best first; -1 where there are no more.
@@ -167,37 +147,33 @@ def fitting(
         if not len(left):
             break
         channels = tried[left]
-        passes, _ = _decided(standing, allowed, guarantee, library, channels, places[left])
+        passes, _ = _decided(standing, library, channels, places[left])
         found[left[passes]] = channels[passes]
     return found
 
 
-def keeps(standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray) -> bool:
+def keeps(standing: Standing, library: WeightArray, drawn_from: IntArray) -> bool:
     """Whether it is proven of all channels that they meet the bound for their histories; as `described`."""
     # The same row for every input tells nothing.
     telling = (library != library[:, :, :1]).any(axis=(1, 2))
     places = np.flatnonzero(telling[drawn_from])
-    passes, _ = _decided(standing, allowed, guarantee, library, drawn_from[places], places, exactly=len(places))
+    passes, _ = _decided(standing, library, drawn_from[places], places, exactly=len(places))
     return bool(passes.all())
 
 
-def described(
-    standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray
-) -> Proven:
+def described(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Proven:
     """How far channels go of which it is proven that they meet the bound for every history.
 
     Parameters
     ----------
     standing : Standing
-    allowed : Allowed
-    guarantee : Kept
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
     reached = []
     for one in (*standing.everybody, *standing.reported):
         here, _ = one.among(standing.nodes)
-        found = _reached(one, allowed, guarantee, library, drawn_from[here])
+        found = _reached(one, library, drawn_from[here])
         moved, outside = (np.zeros(len(standing.nodes), dtype=bool) for _ in range(2))
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
@@ -205,19 +181,17 @@ def described(
     return Proven(library, drawn_from, tuple(reached))
 
 
-def _reached(
-    standing: Standing, allowed: Allowed, guarantee: Kept, library: WeightArray, drawn_from: IntArray
-) -> Reached:
+def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Reached:
     """How far channels go for the observer and in the secret of a standing, by its own places."""
     bounded, every = standing.bounded, np.arange(len(standing.nodes))
     about = standing.observer.name, standing.secret_name, bounded
-    judged = _decide(standing, allowed, guarantee, library, drawn_from, every)
+    judged = _decide(standing, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
     may = standing.moved | (not bounded)
     outside = judged.outside & may
     for place in np.flatnonzero(judged.outside_open & may).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
-        outside[place] = not allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
+        outside[place] = not standing.allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
     above = 32 * standing.error
     moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
     nats = np.where(standing.moved, -1.0, judged.nats)
@@ -228,16 +202,14 @@ def _reached(
     if not bounded:
         level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
         return Reached(*about, standing.moved, outside, level, place, moved_level)
-    witness = _witness(standing, allowed, guarantee, place, int(judged.output[place]), library[drawn_from[place]])
+    witness = _witness(standing, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
-    value = min(guarantee.budget, float(nats[place]) + above)
+    value = min(standing.guarantee.budget, float(nats[place]) + above)
     return Reached(*about, standing.moved, outside, Level(value, witness), place, moved_level)
 
 
 def _decided(
     standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
@@ -251,19 +223,17 @@ def _decided(
     for one in standing.everybody:
         here, own = one.among(standing.nodes[places])
         channels = drawn_from[here]
-        judged = _decide(one, allowed, guarantee, library, channels, own)
+        judged = _decide(one, library, channels, own)
         unsure[here] |= judged.unsure
         found = judged.passes.copy()
         for at in np.flatnonzero(judged.open & passes[here])[:exactly].tolist():
-            found[at] = _passes_exactly(one, allowed, int(own[at]), library[channels[at]])
+            found[at] = _passes_exactly(one, int(own[at]), library[channels[at]])
         passes[here] &= found
     return passes, unsure
 
 
 def _decide(
     standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
@@ -285,13 +255,13 @@ def _decide(
             here = some[picked]
             at, prior = places[here], standing.priors[group]
             lifts = lifts_of(outputs[picked], prior)
-            inside, beyond = allowed.within(lifts, standing.error)
+            inside, beyond = standing.allowed.within(lifts, standing.error)
             before = lifts_of(outputs[picked].sum(axis=2)[:, :, None], prior)[:, :, 0]
             moved, sound = standing.moved[at], standing.laws.sound[at]
             unchanged = constant[drawn_from[here]]
             fits = inside.copy()
-            fits[moved] = allowed.no_worse(lifts[moved], before[moved], standing.error)
-            kept = _kept(standing, allowed, guarantee, library, drawn_from[here], at, unchanged)
+            fits[moved] = standing.allowed.no_worse(lifts[moved], before[moved], standing.error)
+            kept = _kept(standing, library, drawn_from[here], at, unchanged)
             fits &= kept
             unsure[here] = ~fits
             good = fits.all(axis=1)
@@ -301,7 +271,7 @@ def _decide(
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
             # What never occurs has no level at all.
-            levels = np.where(outputs[picked].any(axis=1), allowed.nats(lifts, guarantee), -1.0)
+            levels = np.where(outputs[picked].any(axis=1), standing.nats(lifts), -1.0)
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
     return _Decided(passes, may, outside, outside_open, nats, output, unsure)
@@ -309,8 +279,6 @@ def _decide(
 
 def _kept(
     standing: Standing,
-    allowed: Allowed,
-    guarantee: Kept,
     library: WeightArray,
     channels: IntArray,
     places: IntArray,
@@ -330,10 +298,10 @@ def _kept(
         here = np.flatnonzero((versions == v) & ~unchanged)
         if v < 0:
             for one in here.tolist():
-                kept[one] = _kept_of_new(standing, possible.for_new_people(guarantee), library[channels[one]])
+                kept[one] = _kept_of_new(standing, possible.for_new_people(standing.guarantee), library[channels[one]])
             continue
         rows = np.ldexp(library[channels[here]].astype(np.float64), -WORD_BITS)
-        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        _, found = told_of(possible, steps[v], v, nodes[here], rows, standing.allowed)
         kept[here] = found.holds.reshape(len(here), -1)
     return kept
 
@@ -375,24 +343,22 @@ def _exact_outputs(standing: Standing, place: int, weights: WeightArray) -> Whol
     return np.asarray(standing.exact_law(place) @ weights.astype(object).T)
 
 
-def _passes_exactly(standing: Standing, allowed: Allowed, place: int, weights: WeightArray) -> bool:
+def _passes_exactly(standing: Standing, place: int, weights: WeightArray) -> bool:
     outputs, prior = _exact_outputs(standing, place, weights), standing.priors[standing.prior_of[place]]
-    decide = allowed.no_worse_exactly if standing.moved[place] else allowed.within_exactly
+    decide = standing.allowed.no_worse_exactly if standing.moved[place] else standing.allowed.within_exactly
     return decide(outputs, prior)
 
 
-def _witness(
-    standing: Standing, allowed: Allowed, guarantee: Kept, place: int, output: int, weights: WeightArray
-) -> Witness:
+def _witness(standing: Standing, place: int, output: int, weights: WeightArray) -> Witness:
     """Where an output of a history says most, exactly."""
     prior = standing.priors[standing.prior_of[place]]
     seen = np.flatnonzero(prior).tolist()
     lifts = exact_lifts(_exact_outputs(standing, place, weights[output : output + 1]), prior)[0]
     high, low = max(range(len(lifts)), key=lifts.__getitem__), min(range(len(lifts)), key=lifts.__getitem__)
-    if allowed.apart is not None:
+    if standing.allowed.apart is not None:
         ratio = lifts[high] / lifts[low] if lifts[low] else None
         return Witness(output, seen[high], seen[low], ratio, True)
-    sides = allowed.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]), guarantee)[:, 0]
+    sides = standing.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]))[:, 0]
     if sides[0] >= sides[1] or math.isnan(sides[1]):
         return Witness(output, seen[high], None, lifts[high], True)
     return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False)

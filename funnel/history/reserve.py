@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.distributions import Kernel
-from funnel.history.following import follow
 from funnel.history.history_status import stand
-from funnel.history.observed import Observed
-from funnel.history.past import Past
 from funnel.history.step import Step
-from funnel.joint import FloatArray
-from funnel.progress import Progress, quiet
-from funnel.protocol import DENOMINATOR, Protocol
-from funnel.solver.budget import Budget
+from funnel.protocol import DENOMINATOR
 
 # What a plan shows.
 RESERVES = (1.0, 0.95, 0.9, 0.8)
@@ -54,77 +44,6 @@ class ReserveCost:
     moved_next: float | None
 
 
-def reserve_costs(
-    past: Past,
-    observed: Observed,
-    guarantee: Guarantee,
-    version: str,
-    reserves: Sequence[float] = RESERVES,
-    *,
-    target: Protocol | None = None,
-    worth: FloatArray | None = None,
-    right: bool = False,
-    budget: Budget | None = None,
-    progress: Progress = quiet,
-) -> tuple[ReserveCost, ...]:
-    """The next version under several reserves.
-
-    Parameters
-    ----------
-    past : Past
-    observed : Observed
-        The people of the version.
-    guarantee : Guarantee
-        The declared bound.
-    version : str
-        Its name.
-    reserves : sequence of float
-        Each in (0, 1].
-    target : Protocol, optional
-        What is aimed at under all of them; by default the optimum at each reserved budget.
-    worth, right
-        As of `funnel.history.follow`.
-    budget : Budget, optional
-    progress : Progress
-
-    Returns
-    -------
-    tuple of ReserveCost
-        In the order of the reserves. Nothing is published.
-
-    Raises
-    ------
-    SpecError
-        If no reserve is given, or as `funnel.history.follow`.
-    DataError, SolverError
-        As `funnel.history.follow`.
-
-    Notes
-    -----
-    One step for every reserve, and a product of laws for the forecast.
-    """
-    if not reserves:
-        raise SpecError("name at least one reserve to weigh")
-    found = []
-    for reserve in reserves:
-        step = follow(
-            past,
-            observed,
-            guarantee,
-            version,
-            target=target,
-            worth=worth,
-            reserve=reserve,
-            # As it would be released.
-            read_alone=True,
-            right=right,
-            budget=budget,
-            progress=progress,
-        )
-        found.append(cost_of(step))
-    return tuple(found)
-
-
 def cost_of(step: Step) -> ReserveCost:
     """What a version keeps under its reserve; nothing is forecast where people have several rows."""
     kept = step.utility / step.entropy if step.entropy > 0 else 0.0
@@ -145,8 +64,7 @@ def moved_next(step: Step) -> float | None:
     before = step.past.chapters[latest].joint
     if (before.secret, before.inputs) != (joint.secret, joint.inputs):
         return None
-    allowed = allowed_by(require_posterior(step.guarantee))
-    standing = stand(step.past, step.observed, allowed)
+    standing = stand(step.past, step.observed, step.guarantee)
     rows = step.library.astype(np.float64) / DENOMINATOR
     again = Kernel(joint.counts.size, joint, changes)
     stayed = np.bincount(changes.after, changes.records, joint.counts.size)
@@ -161,6 +79,6 @@ def moved_next(step: Step) -> float | None:
         masses, outputs = masses[outputs > 0], outputs[outputs > 0]
         secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
         lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
-        _, outside = allowed.within(lifts.T[None], _CLOSE)
+        _, outside = standing.allowed.within(lifts.T[None], _CLOSE)
         expected += float(people * outputs[outside[0]].sum() / outputs.sum())
     return expected * step.observed.weight

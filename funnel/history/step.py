@@ -11,7 +11,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.guarantees.base import Level
 from funnel.history.allowed import Kept
-from funnel.history.decisions import channel_digest, decision_digest, numbered
+from funnel.history.decisions import channel_digest, decision_array, decision_digest, numbered
 from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past, silent_rows
@@ -19,6 +19,9 @@ from funnel.history.reached import ForObserver
 from funnel.joint import IntArray, Joint
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol, WeightArray
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.keyed import DigestArray
+from funnel.sampling.random_words import WordArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,12 +190,8 @@ class Step:
                 return np.asarray(self.library[self.drawn_from[place]])
         return silent_rows(self.channel)
 
-    def decision_digest(self, node: int) -> bytes:
-        """What tells the decision about the people with this history from all others: 16 bytes."""
-        return self.decision_digests(np.array([node]))[0]
-
     def decision_digests(self, nodes: IntArray) -> list[bytes]:
-        """The same of several histories that people have.
+        """What tells the decision about the people with each of these histories from all others: 16 bytes.
 
         Raises
         ------
@@ -212,6 +211,18 @@ class Step:
             decision_digest(self.past.digest(node), of_channel[channel])
             for node, channel in zip(nodes.tolist(), channels.tolist(), strict=True)
         ]
+
+    def decisions(self, nodes: IntArray) -> DigestArray:
+        """The same of the history of every person, as numbers; shape (people, 2)."""
+        return decision_array(self.decision_digests(self.followed))[np.searchsorted(self.followed, nodes)]
+
+    def drawn(self, nodes: IntArray, inputs: IntArray, words: WordArray) -> IntArray:
+        """An output for everybody, shape (people,), from the channel of their history, by a word each."""
+        a = len(self.joint.inputs)
+        channels = self.drawn_from[np.searchsorted(self.followed, nodes)]
+        pairs, codes = np.unique(channels * a + inputs, return_inverse=True)
+        rows = np.ascontiguousarray(self.library[pairs // a, :, pairs % a].T)
+        return ChannelSampler(rows, self.channel.marginal).draw(codes, words).astype(np.int64)
 
     def chapter(self, parents: IntArray, outputs: IntArray) -> Chapter:
         """The version as the past keeps it, from what was drawn: distinct pairs of history and output, each (k,)."""

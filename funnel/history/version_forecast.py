@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.history.following import follow
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.reserve import RESERVES, ReserveCost, cost_of, reserve_costs
+from funnel.history.reserve import RESERVES, ReserveCost, cost_of
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
 from funnel.joint import FloatArray, Joint
@@ -125,10 +126,7 @@ class Outlook:
                 }
                 for cost in self.costs
             ],
-            "beginnings": [
-                {"begin": one.begin, "first": one.first, "both": one.both, "one_shot": one.one_shot, "lost": one.lost}
-                for one in self.beginnings
-            ],
+            "beginnings": [{**asdict(one), "lost": one.lost} for one in self.beginnings],
         }
 
 
@@ -181,33 +179,25 @@ def outlook(
     -----
     One step for every reserve; for a first version, where a step is quick, also one schedule for every `BEGINNINGS`.
     """
-    joint = observed.joint
-    costs: list[ReserveCost] = []
-    for share in sorted({reserve, *reserves}, reverse=True):
-        progress(f"weighing a reserve of {share:g}", 0, None)
-        costs += reserve_costs(
+
+    def weigh(share: float) -> Step:
+        return follow(
             past,
             observed,
             guarantee,
             "planned",
-            (share,),
             target=target,
             worth=worth,
+            reserve=share,
+            # As it would be released.
+            read_alone=True,
             right=right,
             progress=progress,
         )
-    alone = costs[0].step.alone
-    return Outlook(
-        str(guarantee),
-        versions_in(past),
-        joint.n,
-        new_people(observed),
-        len(np.unique(observed.nodes)),
-        target.mechanism,
-        alone / joint.entropy if joint.entropy > 0 else 0.0,
-        reserve,
-        tuple(costs),
-        () if len(past) else _beginnings(joint, guarantee, time_limit, progress),
+
+    found = forecast_units(past, weigh, (), guarantee, target, reserve, reserves, progress=progress)
+    return (
+        found if len(past) else replace(found, beginnings=_beginnings(observed.joint, guarantee, time_limit, progress))
     )
 
 
@@ -223,7 +213,7 @@ def forecast_units(
     rows: int | None = None,
     progress: Progress = quiet,
 ) -> Outlook:
-    """The same where people have several rows: what follows a row depends on what was drawn, so that rows are drawn.
+    """The same of a version that somebody weighs: where people have several rows, what follows one is drawn for that.
 
     Parameters
     ----------

@@ -1,19 +1,22 @@
 """Waves: a version in which people have several rows, decided and drawn row by row under one bound for all of them.
 
 The rows of a unit are a history within the version: the first rows of all units are one wave, the second rows the next,
-each drawn given everything that the unit's rows before have shown, in this version and in earlier ones.
+each drawn given everything that the unit's rows before have shown, in this version and in earlier ones. The recursion
+is the same whoever the rows are decided for: the units that there are (`CountedUnits`), or those that published tables
+lead one to expect (`funnel.history.expected_waves.ExpectedUnits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol as Interface
 
 import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import require_for_rows
+from funnel.history.allowed import Kept, require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
@@ -26,7 +29,7 @@ from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol
+from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
 from funnel.solver.optimum import optimal
@@ -36,6 +39,119 @@ _SECONDS, _MORE = 40.0, 1.5
 
 Draw = Callable[[Step, IntArray, IntArray], IntArray]
 """Outputs of the rows of a wave, (k,): from the step, the numbers of the rows, and the history of each before it."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitVersion:
+    """A version of several rows a unit that is to be decided and drawn.
+
+    Parameters
+    ----------
+    past : Past
+    rows : UnitRows
+        In an order that is unrelated to what is in them.
+    cells : ndarray of int64, shape (rows,)
+        Secret and input of every row, by their places in ``joint``. All rows of a unit have one secret.
+    joint : Joint
+        Counts (c, a) of all rows.
+    nodes : ndarray of int64, shape (units,)
+        What was published of every unit before; -1 of those that are forgotten.
+    guarantee : Guarantee
+    version : str
+    target, reserve, budget, progress
+        As `funnel.history.follow` takes them; the target is one for all rows, read as rows of different people.
+    """
+
+    past: Past
+    rows: UnitRows
+    cells: IntArray
+    joint: Joint
+    nodes: IntArray
+    guarantee: Guarantee
+    version: str
+    target: Protocol | None = None
+    reserve: float = 1.0
+    budget: float | Budget | None = None
+    progress: Progress = quiet
+
+    @property
+    def aim(self) -> Protocol:
+        """The target, which has been chosen."""
+        if self.target is None:
+            raise ValueError("rows are decided for a target")
+        return self.target
+
+    @property
+    def work(self) -> Budget:
+        """What all waves may take together."""
+        return Budget.of(_SECONDS if self.budget is None else self.budget)
+
+    def step(
+        self, past: Past, observed: Observed, budget: Budget, *, read_alone: bool = True, whole: Whole | None = None
+    ) -> Step:
+        """Decide a wave, whose outputs are numbered in all of them."""
+        return follow(
+            past,
+            observed,
+            self.guarantee,
+            wave_name(self.version, observed.row),
+            target=replace(self.aim, outputs=numbered(self.aim.outputs)),
+            reserve=self.reserve,
+            read_alone=read_alone,
+            whole=whole,
+            budget=budget,
+            progress=self.progress,
+        )
+
+    def channel(self, law: Joint, weights: WeightArray) -> Protocol:
+        """The effective channel of all rows."""
+        marginal, outputs = marginal_weights(law, weights), self.aim.outputs
+        return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.guarantee))
+
+    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray) -> Observed:
+        """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
+        inputs, a = self.cells % len(self.joint.inputs), len(self.joint.inputs)
+        pairs, records = np.unique(np.maximum(before, 0) * a + inputs, return_counts=True)
+        silent = np.bincount(inputs[before < 0], minlength=a)
+        totals = None if law is self.joint else self.joint
+        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """The rows of a version that come next in their units: the history before each, and their cells.
+
+    ``gone`` are the cells of first rows of units that are forgotten: later ones are drawn as the first are.
+    """
+
+    row: int
+    had: IntArray
+    cells: IntArray
+    gone: IntArray
+
+
+class RowPlan(Interface):
+    """What the rows of a version are decided by, wave after wave."""
+
+    @property
+    def depth(self) -> int:
+        """Waves that are decided whether a unit has so many rows or not."""
+
+    def decide(self, past: Past, wave: Wave) -> tuple[Step, IntArray] | None:
+        """The step of a wave, and the numbers ``history * b + output`` that are predicted; None where all is done."""
+
+    def answered(self, first: int) -> None:
+        """Note that the wave was drawn, and that predicted histories are numbered from ``first`` on."""
+
+    def ended(self, before: IntArray, chapters: int) -> tuple[Step, Fitted | None, Expected | None]:
+        """All waves together, given the history before every row, and how many chapters there are now."""
+
+
+class UnitPlan(Interface):
+    """Whom the rows of a version are decided for."""
+
+    def begin(self, asked: UnitVersion, declared: Kept) -> RowPlan:
+        """The plan of a version."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +181,17 @@ class Waves:
     expected: Expected | None = None
 
 
+def part_of(work: Budget, rows: int, left: int) -> Budget:
+    """What a wave of so many rows may take of the work, where so many are left after it."""
+    return work.part(min(1.0, _MORE * rows / max(1, rows + left)))
+
+
 def wave_name(version: str, row: int) -> str:
     """How histories name the rows of a version: by the version, and from the second row on by its number too."""
     return version if row == 1 else f"{version}#{row}"
 
 
-def follow_waves(
-    past: Past,
-    rows: UnitRows,
-    cells: IntArray,
-    joint: Joint,
-    nodes: IntArray,
-    changes: Mapping[int, Changes],
-    guarantee: Guarantee,
-    version: str,
-    draw: Draw,
-    *,
-    target: Protocol | None = None,
-    reserve: float = 1.0,
-    read_alone: bool = False,
-    secrets: Secrets = "all",
-    budget: float | Budget | None = None,
-    progress: Progress = quiet,
-) -> Waves:
+def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     """Decide and draw a version row by row, at one bound for all rows of a unit and all versions together.
 
     An observer who can link all rows of a unit, and knows how common every (secret, input) is among the first rows of
@@ -100,30 +204,14 @@ def follow_waves(
 
     Parameters
     ----------
-    past : Past
-    rows : UnitRows
-        In an order that is unrelated to what is in them.
-    cells : ndarray of int64, shape (rows,)
-        Secret and input of every row, by their places in ``joint``. All rows of a unit have one secret.
-    joint : Joint
-        Counts (c, a) of all rows.
-    nodes : ndarray of int64, shape (units,)
-        What was published of every unit before; -1 of those that are forgotten.
-    changes : mapping of int to Changes
-        From the last row of a unit in an earlier version to its first row here, by the ordinal of every chapter of
-        that version. Counts of all units in both.
-    guarantee : Guarantee
-    version : str
+    asked : UnitVersion
+    units : CountedUnits or ExpectedUnits
     draw : callable
-    target, reserve, read_alone, budget, progress
-        As `follow` takes them; the target is one for all rows, read as rows of different people.
-    secrets : "all" or "current"
-        Whether the secrets of earlier versions are bounded too.
 
     Raises
     ------
     SpecError
-        As `follow`.
+        As `funnel.history.follow`.
     DataError
         If changes from the last version of some history are missing.
 
@@ -131,80 +219,114 @@ def follow_waves(
     -----
     A wave for every row of the unit that has most. Arrays of some 100 bytes a row.
     """
-    declared = require_for_rows(guarantee)
-    if any(chapter.version == version for chapter in past.chapters):
-        raise SpecError(f"version {version!r} has been published already; give the next one another name")
-    if target is None:
-        target = optimal(joint, inner_bound(declared, reserve), time_limit=budget).protocol
-    work = Budget.of(_SECONDS if budget is None else budget)
-    first = counted_cells(cells[rows.at(1)], joint)
-    # Who is forgotten is counted among units, as all are, and in no change.
-    known = nodes[rows.units] >= 0
-    of_known = UnitRows(rows.units[known], rows.places[known])
-    within = row_changes(of_known, cells[known], first) if rows.deepest > 1 else None
-    constant = marginal_weights(joint, target.weights)
-    whole = Whole.beginning(joint, constant)
-    nodes, xs = nodes.copy(), cells % len(joint.inputs)
-    outputs, before, after = (np.full(len(cells), -1, dtype=np.int64) for _ in range(3))
-    steps: list[Step] = []
-    left = len(cells)
-    for row in range(1, rows.deepest + 1):
+    declared = require_for_rows(asked.guarantee)
+    past, rows, nodes = asked.past, asked.rows, asked.nodes.copy()
+    if any(chapter.version == asked.version for chapter in past.chapters):
+        raise SpecError(f"version {asked.version!r} has been published already; give the next one another name")
+    plan = units.begin(asked, declared)
+    outputs, before, after = (np.full(len(asked.cells), -1, dtype=np.int64) for _ in range(3))
+    for row in range(1, max(rows.deepest, plan.depth) + 1):
         wave = rows.at(row)
-        left -= len(wave)
-        units = rows.units[wave]
-        forgotten = nodes[units] < 0
-        if row > 1:
-            # Nothing is decided for them any more: they are drawn as in the first wave.
-            wave, units, forgotten = wave[~forgotten], units[~forgotten], forgotten[~forgotten]
-            if not len(wave):
-                continue
-        had = np.maximum(nodes[units], 0)
-        of_wave = counted_cells(cells[wave], joint)
-        since = changes if row == 1 or within is None else {len(past) - 1: within}
-        observed = Observed.counted(of_wave, since, had, xs[wave], row, secrets=secrets)
-        if forgotten.any():
-            observed = replace(observed, silent=np.bincount(xs[wave[forgotten]], minlength=len(joint.inputs)))
-        progress(f"row {row} of every unit", len(cells) - left, len(cells))
-        step = follow(
-            past,
-            observed,
-            guarantee,
-            wave_name(version, row),
-            target=replace(target, outputs=numbered(target.outputs)),
-            reserve=reserve,
-            read_alone=read_alone,
-            whole=whole,
-            budget=work.part(min(1.0, _MORE * len(wave) / (len(wave) + left))),
-            progress=progress,
-        )
-        whole = whole.with_rows(observed, step.library, step.drawn_from[np.searchsorted(step.followed, observed.nodes)])
-        speaking = wave[~forgotten]
-        had = had[~forgotten]
-        said = draw(step, speaking, had)
-        b = len(target.outputs)
-        pairs, place = np.unique(had * b + said, return_inverse=True)
-        chapter = step.chapter(pairs // b, pairs % b)
-        steps.append(step)
-        outputs[speaking], before[speaking], after[speaking] = said, had, chapter.first + place
-        nodes[rows.units[speaking]] = chapter.first + place
+        is_known = nodes[rows.units[wave]] >= 0
+        gone = wave[~is_known] if row == 1 else wave[:0]
+        wave = wave[is_known]
+        had = nodes[rows.units[wave]]
+        asked.progress(f"row {row} of every unit", int(np.count_nonzero(rows.places < row)), len(asked.cells))
+        decided = plan.decide(past, Wave(row, had, asked.cells[wave], asked.cells[gone]))
+        if decided is None:
+            break
+        step, predicted = decided
+        # Nobody may be in a wave that is expected, or that is of forgotten units alone.
+        said = draw(step, wave, had) if len(wave) else had
+        b = len(step.channel.outputs)
+        pairs = had * b + said
+        codes = np.concatenate([predicted, np.setdiff1d(pairs, predicted)])
+        if row > 1 and not len(codes):
+            # Histories that nobody is expected to have, and nobody has.
+            break
+        chapter = step.chapter(codes // b, codes % b)
+        order = np.argsort(codes)
+        places = order[np.searchsorted(codes, pairs, sorter=order)]
+        outputs[wave], before[wave], after[wave] = said, had, chapter.first + places
+        nodes[rows.units[wave]] = chapter.first + places
         past = past.followed_by(chapter)
-    whole = whole.ended()
-    if read_alone and not declared.holds_for(joint, whole.weights()):
-        raise SpecError(
-            "the rows of people who are forgotten would take the effective channel out of the bound for this version "
-            "alone; set a smaller budget_fraction in [history]"
-        )
-    together = _together(steps, target, joint, whole, before, xs)
-    return Waves(together, past, outputs, before, after)
+        plan.answered(chapter.first)
+    together, fitted, expected = plan.ended(before, len(past))
+    return Waves(together, past, outputs, before, after, fitted, expected)
 
 
-def _together(steps: list[Step], target: Protocol, joint: Joint, whole: Whole, before: IntArray, xs: IntArray) -> Step:
-    """All waves as one step over all rows."""
-    silent = np.bincount(xs[before < 0], minlength=len(joint.inputs))
-    counted = Observed.counted(joint, steps[0].observed.changes, np.maximum(before, 0), xs)
-    observed = Observed(joint, counted.changes, counted.nodes, counted.inputs, counted.records, silent)
-    weights = whole.weights()
-    channel = Protocol(
-        weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(steps[0].guarantee)
-    )
-    return Step.of_waves(steps, observed, target, channel)
+@dataclass(frozen=True, eq=False)
+class CountedUnits:
+    """Rows decided for the units that there are, whose counts are exact.
+
+    Parameters
+    ----------
+    changes : mapping of int to Changes
+        From the last row of a unit in an earlier version to its first row here, by the ordinal of every chapter of
+        that version. Counts of all units in both.
+    read_alone : bool
+        As `funnel.history.follow` takes it, for all rows as a whole.
+    secrets : "all" or "current"
+        Whether the secrets of earlier versions are bounded too.
+    """
+
+    changes: Mapping[int, Changes]
+    read_alone: bool = False
+    secrets: Secrets = "all"
+
+    def begin(self, asked: UnitVersion, declared: Kept) -> RowPlan:
+        """The plan of a version."""
+        if asked.target is None:
+            inner = inner_bound(declared, asked.reserve)
+            asked = replace(asked, target=optimal(asked.joint, inner, time_limit=asked.budget).protocol)
+        return _CountedRows(asked, self, declared)
+
+
+class _CountedRows:
+    depth = 0
+
+    def __init__(self, asked: UnitVersion, units: CountedUnits, declared: Kept) -> None:
+        self._asked, self._units, self._declared = asked, units, declared
+        self._target, rows = asked.aim, asked.rows
+        self._work = asked.work
+        # Who is forgotten is counted among units, as all are, and in no change.
+        known = asked.nodes[rows.units] >= 0
+        of_known = UnitRows(rows.units[known], rows.places[known])
+        first = counted_cells(asked.cells[rows.at(1)], asked.joint)
+        self._within = row_changes(of_known, asked.cells[known], first) if rows.deepest > 1 else None
+        self._whole = Whole.beginning(asked.joint, marginal_weights(asked.joint, self._target.weights))
+        self._steps: list[Step] = []
+
+    def decide(self, past: Past, wave: Wave) -> tuple[Step, IntArray] | None:
+        if wave.row > 1 and not len(wave.had):
+            return None
+        asked, units = self._asked, self._units
+        a = len(asked.joint.inputs)
+        cells = np.concatenate([wave.cells, wave.gone])
+        had = np.concatenate([wave.had, np.zeros_like(wave.gone)])
+        since = units.changes if wave.row == 1 or self._within is None else {len(past) - 1: self._within}
+        of_wave = counted_cells(cells, asked.joint)
+        observed = Observed.counted(of_wave, since, had, cells % a, wave.row, secrets=units.secrets)
+        if len(wave.gone):
+            observed = replace(observed, silent=np.bincount(wave.gone % a, minlength=a))
+        left = int(np.count_nonzero(asked.rows.places > wave.row))
+        part = part_of(self._work, len(cells), left)
+        step = asked.step(past, observed, part, read_alone=units.read_alone, whole=self._whole)
+        channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+        self._whole = self._whole.with_rows(observed, step.library, channels)
+        self._steps.append(step)
+        return step, wave.had[:0]
+
+    def answered(self, first: int) -> None:
+        pass
+
+    def ended(self, before: IntArray, chapters: int) -> tuple[Step, None, None]:
+        joint, whole = self._asked.joint, self._whole.ended()
+        weights = whole.weights()
+        if self._units.read_alone and not self._declared.holds_for(joint, weights):
+            raise SpecError(
+                "the rows of people who are forgotten would take the effective channel out of the bound for this "
+                "version alone; set a smaller budget_fraction in [history]"
+            )
+        people = self._asked.drawn_people(joint, self._units.changes, before)
+        return Step.of_waves(self._steps, people, self._target, self._asked.channel(joint, weights)), None, None

@@ -62,6 +62,11 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 SETTINGS: Mapping[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": True}
 
 
+def row_type(name: str) -> np.dtype[Any]:
+    """Of the rows of a table of `SCHEMAS` as numpy holds them."""
+    return np.dtype([(field.name, field.type.to_pandas_dtype()) for field in SCHEMAS[name]])
+
+
 def record_batch(schema: pa.Schema, columns: Columns) -> pa.RecordBatch:
     """Arrays as a batch of a schema; whatever does not fit its types is an error, never another number."""
     arrays = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
+from funnel.register.entry_files import row_type
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
 from funnel.register.preparing import DrawnPeople
 from funnel.register.register import Register
@@ -53,9 +54,6 @@ FORGOTTEN_CHANNEL = "forgotten"
 """In the place of the number of a channel: of the same people."""
 _SOUGHT = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int64), ("place", np.int64)])
 _PLACED = np.dtype([("place", np.int64), ("node", np.int64), ("changed", np.int8)])
-_DRAWN = np.dtype(
-    [("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("changed", np.int8), ("node", np.int64)]
-)
 HISTORY_SCHEMA = pa.schema(
     [pa.field("node", pa.int64(), nullable=False), pa.field("changed", pa.int8(), nullable=False)]
 )
@@ -132,7 +130,7 @@ def observe(
     the different changes, not with people.
     """
     private_folder(work)
-    lookup = _LookUp(register, joint)
+    lookup = LookUp(register, joint)
     with ExitStack() as stack:
         people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
         place = 0
@@ -149,12 +147,13 @@ def observe(
             nodes, had = lookup.found(sought, limit)
             _place(placed, sought["place"], nodes, had, bucket_rows)
             progress("looking up histories", snapshot.rows + lookup.known, 2 * snapshot.rows)
-        found = _write_nodes(work / HISTORIES, placed, snapshot)
-    return lookup.people(found)
+        histories = write_histories(work / HISTORIES, _in_order(placed, snapshot))
+    observed, last = lookup.counted()
+    return People(observed, histories, lookup.forgotten, lookup.known, last)
 
 
-class _LookUp:
-    """Who had which history in a register, counted while people are looked up, some at a time."""
+class LookUp:
+    """Who had which history in a register, counted while people, or units, are looked up, some at a time."""
 
     def __init__(self, register: Register, joint: Joint) -> None:
         self._register, self._joint, self._a = register, joint, len(joint.inputs)
@@ -197,8 +196,19 @@ class _LookUp:
             nodes[among] = FORGOTTEN_NODE
         return nodes, had
 
-    def people(self, histories: FileRef) -> People:
-        """What was counted, once everybody is found; DataError if these are not the people of the joint law."""
+    @property
+    def forgotten(self) -> int:
+        """How many of those found are forgotten."""
+        return int(self._silent.sum())
+
+    def counted(self) -> tuple[Observed, tuple[Changes, ...]]:
+        """What was counted, once everybody is found, and changes by the version that is the last one of people.
+
+        Raises
+        ------
+        DataError
+            If these are not the people of the joint law.
+        """
         joint, a, laws = self._joint, self._a, self._laws
         codes, records = self._present.counts()
         counted = np.zeros(self._cells, dtype=np.int64)
@@ -206,7 +216,7 @@ class _LookUp:
         if not np.array_equal(counted, joint.counts.ravel()):
             raise DataError("the joint law is not that of the snapshot; run the release again")
         codes, records = self._histories.counts()
-        by_class = {v: _changes(self._changed[v], 2 * self._cells) for v in sorted(self._last)}
+        by_class = {v: self._changed[v].changes(2 * self._cells) for v in sorted(self._last)}
         observed = Observed(
             joint,
             _since(self._register, {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}),
@@ -217,10 +227,10 @@ class _LookUp:
             by_class=_since(self._register, by_class),
         )
         of_last = tuple(
-            changes_without_class(_changes(tally, 2 * self._cells), law, joint)
+            changes_without_class(tally.changes(2 * self._cells), law, joint)
             for tally, law in zip(self._moved, laws, strict=True)
         )
-        return People(observed, histories, int(self._silent.sum()), self.known, of_last)
+        return observed, of_last
 
 
 def follow_snapshot(
@@ -343,7 +353,7 @@ def drawn_people(
                 np.add.at(seen, (some.inputs, some.outputs.astype(np.int64)), 1)
                 start = stop
             kept = np.flatnonzero(nodes >= 0)
-            rows = np.empty(len(kept), dtype=_DRAWN)
+            rows = np.empty(len(kept), dtype=row_type(PEOPLE))
             _fill(rows, stored_digests(group)[kept])
             rows["cell"] = cells_of(group, joint)[kept]
             rows["changed"] = histories.column("changed").to_numpy()[kept]
@@ -425,28 +435,29 @@ def _place(spill: Spill, place: IntArray, nodes: IntArray, changed: BoolArray, b
     spill.add(rows, np.bincount(bucket, minlength=len(spill.sizes())))
 
 
-def _write_nodes(path: Path, placed: Spill, snapshot: Snapshot) -> FileRef:
-    """Write the history of every record in the order, and the row groups, of the snapshot."""
+def _in_order(placed: Spill, snapshot: Snapshot) -> Iterator[tuple[IntArray, IntArray]]:
+    """The history of every record in the order, and the row groups, of the snapshot."""
     held = np.empty(0, dtype=_PLACED)
     buckets = iter(range(len(placed.sizes())))
+    for size in snapshot.sizes:
+        while len(held) < size:
+            bucket = next(buckets)
+            rows = placed.rows(bucket, bucket + 1)
+            held = np.concatenate([held, rows[np.argsort(rows["place"])]])
+        yield held["node"][:size], held["changed"][:size]
+        held = held[size:]
+
+
+def write_histories(path: Path, groups: Iterable[tuple[IntArray, IntArray]]) -> FileRef:
+    """Write the histories of records, group by group, and whether these people ever changed."""
     with Sink(path) as sink, pq.ParquetWriter(sink, HISTORY_SCHEMA, compression="zstd", use_dictionary=False) as writer:
-        for size in snapshot.sizes:
-            while len(held) < size:
-                bucket = next(buckets)
-                rows = placed.rows(bucket, bucket + 1)
-                held = np.concatenate([held, rows[np.argsort(rows["place"])]])
-            columns = [arrow_numbers(np.ascontiguousarray(held[name][:size])) for name in HISTORY_SCHEMA.names]
+        for group in groups:
+            columns = [arrow_numbers(np.ascontiguousarray(column)) for column in group]
             batch = pa.RecordBatch.from_arrays(columns, schema=HISTORY_SCHEMA)
-            writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
-            held = held[size:]
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, batch.num_rows))
     return FileRef(str(path), sink.sha256)
 
 
 def _since(register: Register, changes: dict[int, Changes]) -> dict[int, Changes]:
     """By the ordinals of chapters what is known by those of entries."""
     return {chapter: one for ordinal, one in changes.items() for chapter in register.chapters_of(ordinal)}
-
-
-def _changes(tally: Tally, cells: int) -> Changes:
-    codes, records = tally.counts()
-    return Changes(codes // cells, codes % cells, records)

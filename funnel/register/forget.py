@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.register.entry import FORGOTTEN, PEOPLE, ROWS
+from funnel.register.entry_files import row_type
 from funnel.register.people import PersonArray, SortedFile, places, write_people
 from funnel.register.register import COMING, PREPARING, Register
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.sampling import RecordKey, key_digests
 
-_DIGESTS = np.dtype([("high", np.uint64), ("low", np.uint64)])
 _WORK = f"{PREPARING}forgetting"
 _WHOLE = {"number": pa.int64(), "text": pa.string()}
 
@@ -94,7 +94,7 @@ def digests_of(people: Sequence[Mapping[str, str]], register: Register, record_k
     except ValueError as error:
         raise SpecError("a key is no whole number, and the keys of this register are; give them as digits") from error
     digests = key_digests(table, record_key)
-    found = np.empty(len(digests), dtype=_DIGESTS)
+    found = np.empty(len(digests), dtype=row_type(FORGOTTEN))
     found["high"], found["low"] = digests[:, 0], digests[:, 1]
     return np.unique(found)
 

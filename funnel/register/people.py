@@ -6,19 +6,19 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError, LedgerError
+from funnel.history.changes import Changes
 from funnel.joint import IntArray
 from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, of_another_funnel, record_batch
 from funnel.release.files import Sink
-from funnel.sampling.spill import Spill
+from funnel.sampling.spill import Closing, Spill
 from funnel.source import file_digest
 from funnel.tables import open_paged
 
@@ -44,7 +44,7 @@ def limits(buckets: int) -> Iterator[int | None]:
     yield None
 
 
-class ByDigest:
+class ByDigest(Closing):
     """Puts people in the order of their digests, however many they are: cut by the top bits, then sorted by bucket.
 
     Parameters
@@ -79,12 +79,8 @@ class ByDigest:
             people = self._spill.rows(bucket, bucket + 1)
             yield people[np.lexsort((people["low"], people["high"]))] if len(people) else people
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove what is held on disk."""
         self._spill.close()
 
 
@@ -261,6 +257,11 @@ class Tally:
         """The different numbers in their order, and how often each came: both (k,)."""
         self._merge()
         return self._codes, self._records
+
+    def changes(self, cells: int) -> Changes:
+        """The numbers as changes ``before * cells + after``."""
+        codes, records = self.counts()
+        return Changes(codes // cells, codes % cells, records)
 
     def _merge(self) -> None:
         if self._pending:

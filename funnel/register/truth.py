@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.frequencies.moves import Moves
 from funnel.history import Changes, Chapter, Observed, Past, Step
-from funnel.history.allowed import allowed_by, lifts_of
+from funnel.history.allowed import lifts_of
 from funnel.history.history_status import stand
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
@@ -117,18 +117,16 @@ def reader(past: Past, step: Step, people: Observed) -> Reader:
     people : Observed
         Who really has which history; with the frequencies and the law of changes that the reader has.
     """
-    guarantee = step.guarantee
-    allowed = allowed_by(guarantee)
-    standing = stand(past, replace(people, secrets="current"), allowed)
+    standing = stand(past, replace(people, secrets="current"), step.guarantee)
     channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
     level, beyond, outside = 0.0, 0.0, 0
     for place, channel in enumerate(channels.tolist()):
         rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
         outputs = standing.laws.values[place] @ rows.T
-        nats = allowed.nats(lifts_of(outputs[None], standing.priors[standing.prior_of[place]]), guarantee)[0]
+        nats = standing.nats(lifts_of(outputs[None], standing.priors[standing.prior_of[place]]))[0]
         said = outputs.sum(axis=0)
         level = max(level, float(nats[said > 0].max(initial=0.0)))
-        above = (nats > guarantee.budget * (1 + _CLOSE)) & (said > 0)
+        above = (nats > step.guarantee.budget * (1 + _CLOSE)) & (said > 0)
         beyond += float(standing.people[place] * said[above].sum() / said.sum())
         outside += int(standing.people[place]) if above.any() else 0
     moved = int(standing.people[standing.moved].sum())
@@ -169,10 +167,10 @@ def true_past(register: Register) -> TruePast:
         codes, records = counts[t].counts()
         table[codes] = records
         joint = Joint(table.reshape(chapter.joint.counts.shape), chapter.joint.secret, chapter.joint.inputs)
-        since = {v: _changes(changes[v, t], cells[t]) for v in chapter.changes}
+        since = {v: changes[v, t].changes(cells[t]) for v in chapter.changes}
         exact.append(replace(chapter, joint=joint, changes=since))
         moves = {
-            v: Moves.counted(chapters[v].version, _changes(last[v, t], cells[t]), chapters[v].joint, joint)
+            v: Moves.counted(chapters[v].version, last[v, t].changes(cells[t]), chapters[v].joint, joint)
             for v in chapter.changes
         }
         if register.entries[t].left_open is not None:
@@ -186,8 +184,3 @@ def _of_tables(
 ) -> dict[int, Changes]:
     """The law of changes to a version that exact tables come to, by the number of the version before."""
     return {v: one.changes(chapters[v].joint, joint) for v, one in moves.items()}
-
-
-def _changes(tally: Tally, cells: int) -> Changes:
-    codes, records = tally.counts()
-    return Changes(codes // cells, codes % cells, records)

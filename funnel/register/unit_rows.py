@@ -11,6 +11,8 @@ from funnel.frequencies.unit_tables import UnitCounts
 from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
+from funnel.register.entry import FORGOTTEN
+from funnel.register.entry_files import row_type
 from funnel.register.following import cells_of, columns_of, row_groups
 from funnel.register.people import PersonArray
 from funnel.release.snapshot import Snapshot
@@ -18,8 +20,6 @@ from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.sampling.key_column import stored_digests
 from funnel.sampling.keyed import DigestArray
 from funnel.sampling.unit_order import order_of_rows
-
-_DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def ordered_rows(snapshot: Snapshot, joint: Joint, record_key: RecordKey, progre
     """
     found, cells = [], []
     for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
-        digests = np.empty(group.num_rows, dtype=_DIGEST)
+        digests = np.empty(group.num_rows, dtype=row_type(FORGOTTEN))
         digests["high"], digests["low"] = stored_digests(group).T
         found.append(digests)
         cells.append(cells_of(group, joint))

@@ -58,6 +58,16 @@ def versions(series: Path) -> list[Version]:
     return sorted(version for version in found if version is not None)
 
 
+class _Place:
+    """A path inside a release folder, with slashes."""
+
+    def __init__(self, path: str) -> None:
+        self._parts = path.split("/")
+
+    def __get__(self, folder: ReleaseFolder, kind: type[ReleaseFolder]) -> Path:
+        return folder.root.joinpath(*self._parts)
+
+
 @dataclass(frozen=True)
 class ReleaseFolder:
     """Paths inside the folder of one version of a release.
@@ -67,155 +77,66 @@ class ReleaseFolder:
 
     root: Path
 
-    @property
-    def data(self) -> Path:
-        """The sanitised columns as parquet."""
-        return self.root / "data" / "records.parquet"
-
-    @property
-    def csv(self) -> Path:
-        """The sanitised columns as csv, where the spec asks for it."""
-        return self.root / "data" / "records.csv"
-
-    @property
-    def drawn(self) -> Path:
-        """The same columns with a number for each record, drawn within its interval, where the spec asks for it."""
-        return self.root / "data" / "numbers.parquet"
-
-    @property
-    def drawn_csv(self) -> Path:
-        """These as csv."""
-        return self.root / "data" / "numbers.csv"
-
-    @property
-    def protocol(self) -> Path:
-        """Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors."""
-        return self.root / "protocol.json"
-
-    @property
-    def classes(self) -> Path:
-        """The questions that say which class a record is of, where the protocol is about classes of records."""
-        return self.root / "classes.json"
-
-    @property
-    def package(self) -> Path:
-        """Data Package v2."""
-        return self.root / "datapackage.json"
-
-    @property
-    def frequencies(self) -> Path:
-        """The public frequencies, where noise protects the exact ones."""
-        return self.root / "frequencies.json"
-
-    @property
-    def report(self) -> Path:
-        """The public report."""
-        return self.root / "report.html"
-
-    @property
-    def annex(self) -> Path:
-        """The annex of the public report for data-protection officers."""
-        return self.root / "annex.html"
-
-    @property
-    def signature(self) -> Path:
-        """The manifest of all other public files, signed."""
-        return self.root / SIGNATURE_FILE
-
-    @property
-    def numbers(self) -> Path:
-        """Every figure of the public report."""
-        return self.root / "report.json"
-
-    @property
-    def readme(self) -> Path:
-        """What the release is and how to estimate from it, for people."""
-        return self.root / "README.md"
-
-    @property
-    def citation(self) -> Path:
-        """How to cite it."""
-        return self.root / "CITATION.cff"
-
-    @property
-    def catalogue(self) -> Path:
-        """The entry of a data catalogue."""
-        return self.root / "dcat.jsonld"
-
-    @property
-    def channel(self) -> Path:
-        """The probabilities of the protocol, as a csv."""
-        return self.root / "protocol.csv"
-
-    @property
-    def estimator(self) -> Path:
-        """Weights that estimate shares of true values, as a csv."""
-        return self.root / "estimator.csv"
-
-    @property
-    def audit(self) -> Path:
-        """Internal evidence."""
-        return self.root / "audit"
-
-    @property
-    def spec(self) -> Path:
-        """The spec as it was when the release was made; internal."""
-        return self.audit / "spec.toml"
-
-    @property
-    def hierarchies(self) -> Path:
-        """What its hierarchies came to, where it names some; internal."""
-        return self.audit / "hierarchies.json"
-
-    @property
-    def joint(self) -> Path:
-        """Exact counts of (secret, input); internal."""
-        return self.audit / "joint.json"
-
-    @property
-    def first_rows(self) -> Path:
-        """Exact counts of the first rows of units, where these have several and public counts have noise."""
-        return self.audit / "first-rows.json"
-
-    @property
-    def draws(self) -> Path:
-        """Counts of drawn (secret, input, output); internal."""
-        return self.audit / "draws.json"
-
-    @property
-    def words(self) -> Path:
-        """Statistics of the random words that rows were drawn with and ordered by; internal."""
-        return self.audit / "words.json"
-
-    @property
-    def drawing(self) -> Path:
-        """What the rows were drawn with, where that is not the published protocol; internal."""
-        return self.audit / "drawing.json"
-
-    @property
-    def findings(self) -> Path:
-        """Findings of the audit; internal."""
-        return self.audit / "findings.json"
-
-    @property
-    def verdict(self) -> Path:
-        """What validation judged; internal."""
-        return self.audit / "verdict.json"
-
-    @property
-    def internal_report(self) -> Path:
-        """All evidence as a page; internal."""
-        return self.audit / "report.html"
-
-    @property
-    def internal_numbers(self) -> Path:
-        """Every figure of the internal report; internal."""
-        return self.audit / "report.json"
-
-    @property
-    def record(self) -> Path:
-        """Digests of all that the release was made from; internal."""
-        return self.audit / "release.json"
+    # The sanitised columns as parquet.
+    data = _Place("data/records.parquet")
+    # The sanitised columns as csv, where the spec asks for it.
+    csv = _Place("data/records.csv")
+    # The same columns with a number for each record, drawn within its interval, where the spec asks for it.
+    drawn = _Place("data/numbers.parquet")
+    # These as csv.
+    drawn_csv = _Place("data/numbers.csv")
+    # Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors.
+    protocol = _Place("protocol.json")
+    # The questions that say which class a record is of, where the protocol is about classes of records.
+    classes = _Place("classes.json")
+    # Data Package v2.
+    package = _Place("datapackage.json")
+    # The public frequencies, where noise protects the exact ones.
+    frequencies = _Place("frequencies.json")
+    # The public report.
+    report = _Place("report.html")
+    # The annex of the public report for data-protection officers.
+    annex = _Place("annex.html")
+    # The manifest of all other public files, signed.
+    signature = _Place(SIGNATURE_FILE)
+    # Every figure of the public report.
+    numbers = _Place("report.json")
+    # What the release is and how to estimate from it, for people.
+    readme = _Place("README.md")
+    # How to cite it.
+    citation = _Place("CITATION.cff")
+    # The entry of a data catalogue.
+    catalogue = _Place("dcat.jsonld")
+    # The probabilities of the protocol, as a csv.
+    channel = _Place("protocol.csv")
+    # Weights that estimate shares of true values, as a csv.
+    estimator = _Place("estimator.csv")
+    # Internal evidence.
+    audit = _Place("audit")
+    # The spec as it was when the release was made; internal.
+    spec = _Place("audit/spec.toml")
+    # What its hierarchies came to, where it names some; internal.
+    hierarchies = _Place("audit/hierarchies.json")
+    # Exact counts of (secret, input); internal.
+    joint = _Place("audit/joint.json")
+    # Exact counts of the first rows of units, where these have several and public counts have noise.
+    first_rows = _Place("audit/first-rows.json")
+    # Counts of drawn (secret, input, output); internal.
+    draws = _Place("audit/draws.json")
+    # Statistics of the random words that rows were drawn with and ordered by; internal.
+    words = _Place("audit/words.json")
+    # What the rows were drawn with, where that is not the published protocol; internal.
+    drawing = _Place("audit/drawing.json")
+    # Findings of the audit; internal.
+    findings = _Place("audit/findings.json")
+    # What validation judged; internal.
+    verdict = _Place("audit/verdict.json")
+    # All evidence as a page; internal.
+    internal_report = _Place("audit/report.html")
+    # Every figure of the internal report; internal.
+    internal_numbers = _Place("audit/report.json")
+    # Digests of all that the release was made from; internal.
+    record = _Place("audit/release.json")
 
 
 def last_part(path: Path) -> str:

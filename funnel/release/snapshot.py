@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,7 +31,7 @@ from funnel.source import (
     recoded,
 )
 from funnel.spec import ReleaseSpec
-from funnel.tables import numbers_of
+from funnel.tables import even_tables, numbers_of
 
 GROUP_ROWS = 1 << 17
 DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"
@@ -124,7 +124,7 @@ def take_snapshot(
         data_sha256, sizes = _write(spec, source, coded, record_key, incoming, content, progress)
         if sum(sizes) != coded.n_rows or source.digest() != digest:
             raise _changed(source.address)
-        record = {
+        record: dict[str, Any] = {
             "source_sha256": digest,
             "content_sha256": content.digest(coded),
             "data_sha256": data_sha256,
@@ -142,15 +142,7 @@ def take_snapshot(
         sync_folder(folder.parent)
     finally:
         remove_tree(incoming)
-    return Snapshot(
-        FileRef(str(folder / DATA), str(record["data_sha256"])),
-        FileRef(str(folder / CODINGS), str(record["codings_sha256"])),
-        str(record["content_sha256"]),
-        digest,
-        tuple(sizes),
-        coded.n_dropped,
-        None if record_key is None else _key_kinds(source, record_key),
-    )
+    return _snapshot(folder, record)
 
 
 def _of_key(record_key: RecordKey | None) -> list[str]:
@@ -235,7 +227,8 @@ def _write(
             key_column=None if keys is None else keys.column,
             seen=None if units is None else units.add,
         )
-        for group in _even_groups(batches):
+        # Of one size, whatever the batches: what is made of a snapshot is cut along them.
+        for group in even_tables(batches, GROUP_ROWS):
             _refuse_nulls(group.select(list(spec.columns)), source.address)
             writer.write_table(group, row_group_size=group.num_rows)
             content.add(group)
@@ -249,38 +242,28 @@ def _write(
     return sink.sha256, sizes
 
 
-def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Row groups of one size, whatever the batches: what is made of a snapshot is cut along them."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        while rows >= GROUP_ROWS:
-            table = pa.Table.from_batches(held)
-            yield table.slice(0, GROUP_ROWS)
-            held = table.slice(GROUP_ROWS).to_batches()
-            rows -= GROUP_ROWS
-    if rows:
-        yield pa.Table.from_batches(held)
-
-
 def _existing(folder: Path) -> Snapshot | None:
     """The snapshot in a folder if it is whole, else None."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        snapshot = Snapshot(
-            FileRef(str(folder / DATA), record["data_sha256"]),
-            FileRef(str(folder / CODINGS), record["codings_sha256"]),
-            record["content_sha256"],
-            record["source_sha256"],
-            tuple(int(size) for size in record["sizes"]),
-            record["dropped"],
-            None if record["key_kinds"] is None else tuple(record["key_kinds"]),
-        )
+        snapshot = _snapshot(folder, record)
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
     return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
+
+
+def _snapshot(folder: Path, record: Mapping[str, Any]) -> Snapshot:
+    """The snapshot in a folder, by its record."""
+    kinds = record["key_kinds"]
+    return Snapshot(
+        FileRef(str(folder / DATA), record["data_sha256"]),
+        FileRef(str(folder / CODINGS), record["codings_sha256"]),
+        record["content_sha256"],
+        record["source_sha256"],
+        tuple(int(size) for size in record["sizes"]),
+        record["dropped"],
+        None if kinds is None else tuple(kinds),
+    )
 
 
 def _refuse_nulls(table: pa.Table, source: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from types import TracebackType
 
 import numpy as np
 
 from funnel.errors import DataError
 from funnel.sampling.chunks import RowArray, even_chunks
 from funnel.sampling.keyed import Marks
-from funnel.sampling.spill import Spill, sizes_of_ranges
+from funnel.sampling.spill import Closing, Spill, sizes_of_ranges
 
 _HELD_ROWS = 1 << 18
 # More than this of a bucket is split once more before it is looked at.
@@ -21,7 +20,7 @@ _BUCKETS = 1 << _DIGIT_BITS
 _WORD_BITS = 64
 
 
-class DistinctKeys:
+class DistinctKeys(Closing):
     """Counts the records whose key another record has already, over a stream of any length.
 
     Marks of keys, which differ where the keys differ (`funnel.sampling.keyed.key_marks`), are sorted run by run, and
@@ -82,12 +81,8 @@ class DistinctKeys:
                 marks *= self._factor
             self._repeated += _put(marks, self._spill, 0)
 
-    def __enter__(self) -> DistinctKeys:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove what is held on disk."""
         self._spill.close()
 
 

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, 
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol as Interface
 from typing import TypeVar
 
@@ -19,11 +18,11 @@ import numpy as np
 
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, PipelineError
-from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
 from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part, writing_in
 from funnel.sampling.probe import donors_digest, probe_digest
+from funnel.sampling.spill import Closing
 from funnel.sampling.splice import splice
 from funnel.word_statistics import WordStatistics, together
 
@@ -54,11 +53,6 @@ class Drawn:
     probe: str
     donors: str | None
 
-    @property
-    def pairs(self) -> IntArray:
-        """Counts of (input, output), shape (a + 1, b); the last line is for inputs outside the alphabet."""
-        return self.counts.pairs
-
 
 class Workers(Interface):
     """Something that does tasks."""
@@ -79,7 +73,7 @@ class OneWorker:
             yield i, function(*arguments)
 
 
-class Processes:
+class Processes(Closing):
     """Processes of this machine, started when they are first needed; use as a context manager.
 
     Parameters
@@ -143,14 +137,6 @@ class Processes:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
-
-    def __enter__(self) -> Processes:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _begin() -> None:

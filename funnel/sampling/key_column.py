@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +20,7 @@ from funnel.sampling.keyed import (
     missing_keys_error,
     repeated_keys_error,
 )
+from funnel.sampling.spill import Closing
 
 KEY_COLUMN = "(record key)"
 """The column, of a snapshot or of a batch that is to be drawn, that holds the digest of each record's key."""
@@ -29,7 +28,7 @@ KEY_COLUMN = "(record key)"
 KEY_TYPE = pa.binary(DIGEST_BYTES)
 
 
-class KeyColumn:
+class KeyColumn(Closing):
     """Makes the column of key digests of a table, batch by batch, and refuses keys that do not identify records.
 
     Parameters
@@ -93,13 +92,9 @@ class KeyColumn:
         if repeated:
             raise repeated_keys_error(repeated, self._record_key)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._distinct.__exit__(kind, error, trace)
+    def close(self) -> None:
+        """Remove what is held on disk."""
+        self._distinct.close()
 
 
 def with_missing(batch: pa.RecordBatch, record_key: RecordKey, missing: tuple[str, ...]) -> pa.RecordBatch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from typing import Protocol as Interface
 
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.protocol import Protocol
+from funnel.sampling.spill import Closing
 from funnel.tables import arrow_numbers, arrow_texts
 
 GROUP_ROWS = 1 << 20
@@ -120,7 +120,7 @@ class OutputColumns(CodedColumns):
         super().__init__(protocol.outputs.columns, categories, tables)
 
 
-class ReleaseWriter:
+class ReleaseWriter(Closing):
     """Writes a released parquet file from arrays of output codes, one row group each.
 
     The bytes depend on the arrays alone: hand over arrays of `GROUP_ROWS` rows (`funnel.sampling.even_chunks`), the
@@ -141,10 +141,6 @@ class ReleaseWriter:
         """Write a row group."""
         self._writer.write_batch(self._columns.batch(codes), row_group_size=max(1, len(codes)))
 
-    def __enter__(self) -> ReleaseWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """End the file."""
         self._writer.close()

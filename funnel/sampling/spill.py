@@ -6,8 +6,7 @@ import io
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,20 @@ from funnel.sampling.chunks import RowArray
 _MEMORY_BYTES = 1 << 24
 
 
-class Spill:
+class Closing:
+    """What is closed at the end of a ``with`` block, whatever happens in it."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+class Spill(Closing):
     """Rows put into buckets and read back bucket by bucket, in the order they were put.
 
     What exceeds 16 MB is in one file without a name, readable by its owner alone: on Linux it never has a name,
@@ -114,14 +126,6 @@ class Spill:
     def close(self) -> None:
         """Give the memory or the file back; the rows are gone."""
         self._file.close()
-
-    def __enter__(self) -> Spill:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def bounds_of(sizes: npt.NDArray[np.integer[Any]], start: int) -> npt.NDArray[np.int64]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +12,12 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.sampling.key_column import with_missing
 from funnel.sampling.keyed import DigestArray, RecordKey, count_missing_keys, key_digests
-from funnel.sampling.spill import Spill
+from funnel.sampling.spill import Closing, Spill
 
 BUCKET_ROWS = 1 << 20
 
 
-class Units:
+class Units(Closing):
     """Refuses a table in which a unit has several rows; the digests that it knows units by are nobody else's.
 
     Parameters
@@ -103,12 +101,8 @@ class Units:
                 "drawn under one bound, also where there will be no other version; or make one row of every unit"
             )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove what is held on disk."""
         self._spill.close()
 
 

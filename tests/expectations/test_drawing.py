@@ -25,9 +25,9 @@ from funnel.pipeline.expectations.drawing_claims import Channel, Drawing, _likel
 from funnel.pipeline.expectations.ordering import Placed, Symbols, coded
 from funnel.protocol import Protocol
 from funnel.release.documents import draws_document
-from funnel.sampling import InputEncoder, RecordKey, WordStream, answers, parts, plan_rows, release_rows, row_words
+from funnel.sampling import InputEncoder, RecordKey, answers, parts, plan_rows, release_rows, row_words
 from funnel.sampling.answers import Answers
-from funnel.sampling.random_words import WordArray
+from funnel.sampling.random_words import WordArray, WordStream
 from tests.projects import ADULT
 
 ROWS = 12_000

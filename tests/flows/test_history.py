@@ -30,7 +30,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.release.public import public_history
+from funnel.release.public.findings import public_history
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.rendering import page_renderer

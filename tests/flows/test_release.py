@@ -21,8 +21,9 @@ from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.series import open_series
-from funnel.report import render_internal, render_public
-from funnel.sampling import OutputColumns
+from funnel.report.internal import render_internal
+from funnel.report.public import render_public
+from funnel.sampling.output_columns import OutputColumns
 from funnel.spec import ReleaseSpec
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 from tests.releases import release

@@ -11,8 +11,10 @@ from funnel.guarantees.exact import exp_below
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.pipeline.tasks import estimate
-from funnel.release.layout import ReleaseFolder
-from funnel.release.public import RECORDS, share_step
+from funnel.release.files import FileRef
+from funnel.release.public import share_step
+from funnel.release.public.rounding import RECORDS
+from funnel.release.snapshot import Snapshot
 from funnel.sampling import answers
 from funnel.sampling.answers import DRAW_ROWS
 from tests.sabotage.patching import DoesNotApply, Patch, patched
@@ -28,9 +30,11 @@ def test_a_function_is_another_one_inside_and_the_same_afterwards() -> None:
 
 
 def test_a_property_and_a_step_are_reached(tmp_path: Path) -> None:
-    with patched(Patch("funnel.release.layout", 'return self.audit / "joint.json"', 'return self.root / "joint.json"')):
-        assert ReleaseFolder(tmp_path).joint.parent == tmp_path
-    assert ReleaseFolder(tmp_path).joint.parent == tmp_path / "audit"
+    file = FileRef(str(tmp_path), "")
+    snapshot = Snapshot(file, file, "", "", (3, 4), 0)
+    with patched(Patch("funnel.release.snapshot", "return sum(self.sizes)", "return len(self.sizes)")):
+        assert snapshot.rows == 2
+    assert snapshot.rows == 7
     code = estimate.estimate.__wrapped__.__code__
     with patched(Patch("funnel.pipeline.tasks.estimate", "joint = _count(spec, snapshot)", "joint = None")):
         assert estimate.estimate.__wrapped__.__code__ is not code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from funnel.audit.histories import recount_histories
+from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.pipeline.expectations import Finished
 from funnel.pipeline.flows.pipeline import run_release
@@ -141,6 +143,35 @@ def test_a_second_computation_and_an_audit_find_the_same(made: tuple[Path, list[
     assert all(one.level <= 1 for one in found.versions)
     for one in ones:
         assert [check for check in recheck(one.folder) if check.failed] == []
+
+
+def test_a_row_that_noise_makes_up_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred noisy numbers of units by their rows one is large by chance: nobody is in the waves before it."""
+    spec = ReleaseSpec.load(make_project(tmp_path, SPEC.replace("lip:1.0", "pml:1.0"), encounters(0)))
+    workspace, drawn, asked = tmp_path / ".funnel" / "encounters", UnitCounts.with_noise, []
+
+    def noted(counts: UnitCounts, epsilon: float, noise: NoiseSecret | None = None) -> NoisyRows:
+        assert noise is not None
+        asked.append((counts, epsilon, noise.source))
+        return drawn(counts, epsilon, noise)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UnitCounts, "with_noise", noted)
+        preview(spec, quiet)
+    ((counts, epsilon, source),) = asked
+    (deepest,) = np.flatnonzero(counts.sizes)[-1:] + 1
+    # One secret in 160 does that: not one of these does with a probability below 1e-10.
+    for number in range(4000):
+        (workspace / secret.NOISE).write_text(hashlib.sha256(b"%d" % number).hexdigest())
+        tables = counts.with_noise(epsilon, NoiseSecret(secret.noise_root(workspace, "encounters"), source))
+        if deepest < len(tables.waves) < 40:
+            break
+    else:
+        pytest.fail("noise is never large")
+    told, _ = run_release(spec, again=False, rotate=False)
+    assert [check for check in recheck(ReleaseFolder(Path(told["folder"]))) if check.failed] == []
+    found = recount_histories(Register.of(tmp_path / ".funnel", "encounters").root)
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())]
 
 
 def test_what_the_register_expects_is_read_back(made: tuple[Path, list[Released]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,18 +35,22 @@ def channel_table(protocol: Mapping[str, Any]) -> str:
     O(entries that are not zero) time and memory.
     """
     inputs, outputs = protocol["inputs"], protocol["outputs"]
+    return _table(inputs, outputs, PROBABILITY, likely_pairs(protocol))
+
+
+def _table(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any], name: str, pairs: Iterable[tuple[int, int, float]]
+) -> str:
+    """A csv with a number for pairs of a true and a published value, given by their positions."""
     written = io.StringIO()
     # Every text in quotation marks, as in the csv of the records; numbers without.
     writer = csv.writer(written, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    true, published = (map(kind.format, part["columns"]) for kind, part in ((_TRUE, inputs), (_PUBLISHED, outputs)))
-    writer.writerow([guarded(name) for name in (*true, *published, PROBABILITY)])
-    for x, y, probability in likely_pairs(protocol):
-        cells = [guarded(cell) for cell in (*inputs["symbols"][x], *outputs["symbols"][y])]
-        writer.writerow([*cells, probability])
+    names = [*(f"true {column}" for column in inputs["columns"]), *(f"published {one}" for one in outputs["columns"])]
+    writer.writerow([guarded(one) for one in (*names, name)])
+    true, published = ([list(map(guarded, symbol)) for symbol in part["symbols"]] for part in (inputs, outputs))
+    for x, y, number in pairs:
+        writer.writerow([*true[x], *published[y], number])
     return written.getvalue()
-
-
-_TRUE, _PUBLISHED = "true {}", "published {}"
 
 
 def likely_pairs(protocol: Mapping[str, Any]) -> Iterator[tuple[int, int, float]]:
@@ -90,17 +94,13 @@ def estimator_table(protocol: Mapping[str, Any]) -> str:
     O(a b min(a, b)), at most `LARGEST`.
     """
     inputs, outputs = protocol["inputs"], protocol["outputs"]
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    names = [*(f"true {name}" for name in inputs["columns"]), *(f"published {name}" for name in outputs["columns"])]
-    writer.writerow([guarded(name) for name in (*names, WEIGHT)])
     a, b = len(inputs["symbols"]), len(outputs["symbols"])
-    if float(a) * b * min(a, b) <= LARGEST:
-        weights = estimator_weights(protocol)
-        true, published = ([[guarded(c) for c in symbol] for symbol in part["symbols"]] for part in (inputs, outputs))
-        for x, y in np.argwhere(weights != 0).tolist():
-            writer.writerow([*true[x], *published[y], float(weights[x, y])])
-    return written.getvalue()
+    if float(a) * b * min(a, b) > LARGEST:
+        return _table(inputs, outputs, WEIGHT, ())
+    weights = estimator_weights(protocol)
+    return _table(
+        inputs, outputs, WEIGHT, ((x, y, float(weights[x, y])) for x, y in np.argwhere(weights != 0).tolist())
+    )
 
 
 def estimator_weights(protocol: Mapping[str, Any]) -> FloatArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.layout import ReleaseFolder
 from funnel.settings.numbers import drawn_name
 from funnel.spec import ReleaseSpec
-from funnel.tables import open_paged
+from funnel.tables import even_tables, open_paged
 
 # Records that words are made for at a time; a part of the rule, as is the name of it.
 CHUNK = 1 << 16
@@ -208,9 +209,9 @@ def write_drawn_numbers(drawn: Sequence[DrawnColumn], folder: ReleaseFolder, csv
         texts = pa.schema([(guarded(name), pa.string()) for name in schema.names])
         with (
             pq.ParquetWriter(folder.drawn, schema, **WRITTEN) as writer,
-            pacsv.CSVWriter(folder.drawn_csv, texts) if csv else _Nowhere() as copy,
+            pacsv.CSVWriter(folder.drawn_csv, texts) if csv else nullcontext() as copy,
         ):
-            for table in _pieces(file):
+            for table in even_tables(file.iter_batches(CHUNK), CHUNK):
                 columns: list[pa.Array] = [column.combine_chunks() for column in table.columns]
                 shown = [guarded_column(column.cast(pa.string())) for column in columns]
                 for one, maker in zip(drawn, makers, strict=True):
@@ -219,20 +220,8 @@ def write_drawn_numbers(drawn: Sequence[DrawnColumn], folder: ReleaseFolder, csv
                     columns.append(pa.array(numbers, mask=none))
                     shown.append(pa.array([_written(step, one.decimals) for step in steps.tolist()], mask=none))
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-                copy.write_table(pa.Table.from_arrays(shown, schema=texts))
-
-
-class _Nowhere:
-    """A csv that nobody asked for."""
-
-    def __enter__(self) -> _Nowhere:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def write_table(self, table: pa.Table) -> None:
-        """Nothing."""
+                if copy is not None:
+                    copy.write_table(pa.Table.from_arrays(shown, schema=texts))
 
 
 def _written(step: int, decimals: int) -> str:
@@ -241,21 +230,6 @@ def _written(step: int, decimals: int) -> str:
         return str(step)
     whole, part = divmod(abs(step), 10**decimals)
     return f"{'-' if step < 0 else ''}{whole}.{part:0{decimals}}"
-
-
-def _pieces(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The records in pieces of `CHUNK`, whatever the row groups of the file are."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in file.iter_batches(CHUNK):
-        held.append(batch)
-        rows += batch.num_rows
-        if rows >= CHUNK:
-            table = pa.Table.from_batches(held)
-            yield table.slice(0, CHUNK)
-            held, rows = table.slice(CHUNK).to_batches(), rows - CHUNK
-    if rows:
-        yield pa.Table.from_batches(held)
 
 
 def _codes(file: pq.ParquetFile, drawn: DrawnColumn) -> Iterator[npt.NDArray[np.int64]]:

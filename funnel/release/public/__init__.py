@@ -5,36 +5,23 @@ figures stay in the internal evidence. Public writers take the frozen types of t
 """
 
 from funnel.release.public.comparison import compared, costed, weighed
-from funnel.release.public.findings import PublicFindings, PublicRelease, largest_ratios, public_history
+from funnel.release.public.findings import PublicFindings, PublicRelease
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import (
-    LEVEL_DIGITS,
-    LIFT_DIGITS,
     MOST_DIGITS,
-    P_VALUE_DIGITS,
-    RECORDS,
-    TEXT_DIGITS,
     count_of_records,
     in_digits,
-    level_step,
     lift_step,
-    p_value,
     public_level,
     public_shares,
     public_text,
-    rounded,
     rounded_down,
     rounded_up,
     share_step,
 )
 
 __all__ = [
-    "LEVEL_DIGITS",
-    "LIFT_DIGITS",
     "MOST_DIGITS",
-    "P_VALUE_DIGITS",
-    "RECORDS",
-    "TEXT_DIGITS",
     "PublicDistributions",
     "PublicFindings",
     "PublicRelease",
@@ -42,15 +29,10 @@ __all__ = [
     "costed",
     "count_of_records",
     "in_digits",
-    "largest_ratios",
-    "level_step",
     "lift_step",
-    "p_value",
-    "public_history",
     "public_level",
     "public_shares",
     "public_text",
-    "rounded",
     "rounded_down",
     "rounded_up",
     "share_step",

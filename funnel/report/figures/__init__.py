@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from funnel.report.figures.errors import ErrorMap, error_map
-from funnel.report.figures.spreads import Line, SpreadChart, spread_chart
-from funnel.report.figures.versions import VersionChart, VersionLine, version_chart
+from funnel.report.figures.spreads import SpreadChart, spread_chart
+from funnel.report.figures.versions import VersionChart, version_chart
 
-__all__ = [
-    "ErrorMap",
-    "Line",
-    "SpreadChart",
-    "VersionChart",
-    "VersionLine",
-    "error_map",
-    "spread_chart",
-    "version_chart",
-]
+__all__ = ["SpreadChart", "VersionChart", "spread_chart", "version_chart"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import LIP, Alphabet, Joint, Protocol, tails
-from funnel.findings import draw_consistency
+from funnel.findings.consistency import draw_consistency
 
 FULL = 2**63
 

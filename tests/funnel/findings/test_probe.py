@@ -13,8 +13,9 @@ from funnel.alphabet import Alphabet
 from funnel.findings.probe import expected_probe
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount.donors import PlainDonors
-from funnel.sampling import ChannelSampler, probe
+from funnel.sampling import probe
 from funnel.sampling.donors import Donors
+from funnel.sampling.draw import ChannelSampler
 
 
 @st.composite

@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from funnel import SpecError
-from funnel.frequencies import Noise, bounds_of
-from funnel.frequencies.limits import cell_limit, limits_of, moves_limit, naming_limit, total_limit
+from funnel.frequencies import Noise
+from funnel.frequencies.limits import bounds_of, cell_limit, limits_of, moves_limit, naming_limit, total_limit
 from funnel.frequencies.noise import scale_of
 
 epsilons = st.floats(0.05, 4)

@@ -12,18 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel.history import (
-    Changes,
-    Observed,
-    Past,
-    channel_digest,
-    decision_array,
-    decision_digest,
-    decision_keys,
-    drawing_protocol,
-    follow,
-    history_digest,
-)
+from funnel.history import Changes, Observed, Past, decision_array, drawing_protocol, follow
+from funnel.history.decisions import channel_digest, decision_digest, decision_keys, history_digest
 from funnel.protocol import DENOMINATOR
 from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_key
 
@@ -102,7 +92,7 @@ def test_no_two_decisions_of_a_book_have_a_word_in_common() -> None:
         )
         digests += step.decision_digests(step.followed)
         decisions += step.histories
-        assert step.decision_digest(int(step.followed[-1])) == digests[-1]
+        assert step.decision_digests(step.followed[-1:]) == digests[-1:]
     assert decisions > 10
     assert len(set(digests)) == decisions
 
@@ -122,7 +112,7 @@ def test_nobody_is_drawn_from_a_history_that_nobody_has() -> None:
     table = {"id": np.arange(60), "s": np.arange(60) % 2, "x": np.arange(60) // 2 % 3}
     step = book.extend(pa.table(table), key=["id"], secret=["s"], inputs=["x"], version="a")
     with pytest.raises(funnel.FunnelError, match="nobody in version 'a'"):
-        step.decision_digest(5)
+        step.decision_digests(np.array([5]))
 
 
 def test_the_drawing_protocol_has_the_rows_of_every_history() -> None:

@@ -125,7 +125,7 @@ def test_real_people_get_the_channels_of_expected_ones_or_others_that_hold(
     assert (found.step.drawn_from[at] == before).all()
     assert found.step.channel is blind.channel
     # The bound holds for all of them, exactly.
-    standing = stand(past, observed, allowed_by(BOUND))
+    standing = stand(past, observed, BOUND)
     for place in range(len(standing.nodes)):
         channel = found.step.drawn_from[np.searchsorted(found.step.followed, standing.nodes[place])]
         outputs = standing.exact_law(place) @ found.step.library[channel].astype(object).T

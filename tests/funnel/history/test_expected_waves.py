@@ -14,9 +14,9 @@ import funnel
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history import Changes, Past
 from funnel.history.expected import LEAST, Expected, attending, expected_people
-from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
+from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.unit_rows import UnitRows
-from funnel.history.waves import Waves
+from funnel.history.waves import UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR
 from funnel.solver.optimum import optimal
@@ -48,6 +48,8 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
     random = np.random.default_rng(seed)
 
     def draw(step: Any, wave: IntArray, had: IntArray) -> IntArray:
+        # A sampler has no channel for nobody.
+        assert len(wave)
         channels = step.drawn_from[np.searchsorted(step.followed, had)]
         laws = step.library[channels, :, cells[wave] % A].astype(float) / DENOMINATOR
         return np.array([random.choice(len(law), p=law / law.sum()) for law in laws], dtype=np.int64)
@@ -55,9 +57,8 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
     joint = funnel.Joint.from_counts(np.bincount(cells, minlength=C * A).reshape(C, A))
     nodes = np.where(np.arange(rows.count) < gone, -1, 0)
     target = optimal(LAW, guarantee).protocol
-    return follow_expected_waves(
-        Past(), rows, cells, joint, nodes, expected_units(), guarantee, "v", draw, target=target
-    )
+    asked = UnitVersion(Past(), rows, cells, joint, nodes, guarantee, "v", target)
+    return follow_waves(asked, expected_units(), draw)
 
 
 @settings(max_examples=5, deadline=None)
@@ -126,6 +127,17 @@ def test_units_are_expected_as_often_as_there_are_rows() -> None:
     assert (len(waves.fitted.predicted.waves), len(waves.step.waves)) == (4, 6)
     beyond = waves.step.waves[-1]
     assert (beyond.library == beyond.library[:, :, :1]).all()
+
+
+@pytest.mark.parametrize("gone", [0, 25])
+def test_nobody_need_be_in_a_wave_that_is_expected(gone: int) -> None:
+    """Tables expect four waves, units have one row each, and perhaps all of them are forgotten."""
+    number = np.arange(25)
+    waves = followed(funnel.PML(1.0), UnitRows(number, np.ones_like(number)), number % (C * A), 5, gone)
+    assert waves.fitted is not None
+    assert len(waves.fitted.predicted.waves) == len(waves.step.waves) == 4
+    assert ((waves.outputs < 0) == (number < gone)).all()
+    assert funnel.PML(1.0).holds(LAW, waves.step.channel)
 
 
 def test_the_effective_channel_is_the_mean_over_waves_by_how_many_units_are_in_each() -> None:

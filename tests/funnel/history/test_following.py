@@ -24,7 +24,7 @@ from funnel.history.library import (
     integer_library,
     with_constants,
 )
-from funnel.history.prove import proven_rows
+from funnel.history.prove import proven_weights
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WORD_BITS, exact_sums
 from funnel.solver.integer_balance import IMBALANCE, imbalance
@@ -87,7 +87,7 @@ def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> flo
 def test_values_stay_as_they_are_nearly_as_often_as_one_programme_over_all_histories_allows(seed: int) -> None:
     past, observed = second_version(seed, 2_000, a=4)
     bound = funnel.LIP(0.8)
-    standing = stand(past, observed, allowed_by(bound))
+    standing = stand(past, observed, bound)
     target = funnel.fit("invariant", observed.joint, bound)
     step = follow(past, observed, bound, "b", target=target, read_alone=True)
     assert not standing.moved.any()
@@ -114,8 +114,8 @@ def test_masses_do_not_depend_on_the_inputs_that_people_with_a_history_have() ->
     shuffled = np.random.default_rng(1).permutation(people[1])
     other = Observed.counted(observed.joint, observed.changes, people[0], shuffled)
     assert len(other.nodes) != len(observed.nodes) or (other.records != observed.records).any()
-    allowed = allowed_by(funnel.LIP(0.8))
-    assert (stand(past, observed, allowed).masses() == stand(past, other, allowed).masses()).all()
+    bound = funnel.LIP(0.8)
+    assert (stand(past, observed, bound).masses() == stand(past, other, bound).masses()).all()
 
 
 @settings(max_examples=30)
@@ -138,14 +138,14 @@ def test_any_rows_at_all_are_mended_until_they_are_proven(
 ) -> None:
     past, observed = second_version(seed)
     allowed, random = allowed_by(guarantee), np.random.default_rng(seed)
-    standing = stand(past, observed, allowed)
+    standing = stand(past, observed, guarantee)
     h, b = len(standing.nodes), 4
     rows = random.dirichlet(np.ones(b) * 0.3, size=(h, 3)).transpose(0, 2, 1)
     if noise < 0.3:
         # Nearly constant: what a solver leaves of rows that may say nothing.
         rows = rows[:, :, :1] * (1 + noise * random.random(rows.shape))
         rows /= rows.sum(axis=1, keepdims=True)
-    proven = proven_rows(standing, allowed, guarantee, rows, np.arange(h), np.zeros(h, dtype=np.int64))
+    proven = proven_weights(standing, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
     for place in range(h):
         weights = proven.library[proven.drawn_from[place]]
         assert exact_sums(weights) == [DENOMINATOR] * 3
@@ -168,10 +168,10 @@ def _decided(standing: Standing, allowed: Any, place: int, weights: Any) -> bool
 def test_rows_that_pass_are_left_as_they_are() -> None:
     past, observed = second_version()
     guarantee = funnel.LIP(5.0)
-    standing = stand(past, observed, allowed_by(guarantee))
+    standing = stand(past, observed, guarantee)
     h = len(standing.nodes)
     rows = np.tile(np.array([[0.5, 0.25, 0.25], [0.5, 0.75, 0.75]]), (h, 1, 1))
-    proven = proven_rows(standing, allowed_by(guarantee), guarantee, rows, np.arange(h), np.zeros(h, dtype=np.int64))
+    proven = proven_weights(standing, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
     assert len(proven.library) == 1
     assert (proven.library[0] == integer_library(rows[:1])[0]).all()
     assert 0 < proven.furthest.level.value < 5

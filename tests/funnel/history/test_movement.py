@@ -9,9 +9,9 @@ import pytest
 
 from funnel import LIP, fit
 from funnel.history import Observed, Past
+from funnel.history.following import follow
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
-from funnel.history.reserve import reserve_costs
 from funnel.history.version_forecast import first_people
 from funnel.register.following import observe
 from funnel.register.register import Register, open_register
@@ -68,7 +68,7 @@ def test_what_nobody_counted_and_what_has_other_columns_is_not_told(third: tuple
 
 def test_guesses_of_a_first_version_are_those_of_its_protocol() -> None:
     target = fit("optimal", BEFORE, LIP(0.4))
-    step = reserve_costs(Past(), first_people(BEFORE), LIP(0.4), "1", (1.0,), target=target)[0].step
+    step = follow(Past(), first_people(BEFORE), LIP(0.4), "1", target=target, read_alone=True)
     found = guesses(step)
     seen = BEFORE.p @ target.matrix.T
     assert found.prior == pytest.approx(BEFORE.p_secret.max()) == pytest.approx(found.before)
@@ -81,7 +81,7 @@ def test_guesses_of_a_first_version_are_those_of_its_protocol() -> None:
 
 def test_more_versions_never_make_the_best_guess_worse() -> None:
     past, observed = second_version()
-    step = reserve_costs(past, observed, LIP(0.4), "2", (1.0,))[0].step
+    step = follow(past, observed, LIP(0.4), "2", read_alone=True)
     found = guesses(step)
     assert found.after >= found.before - 1e-12
     assert found.information_after >= found.information_before - 1e-12

@@ -85,7 +85,7 @@ def test_the_joint_level_is_that_of_every_path_by_the_definition(versions: tuple
             if size and part:
                 worst = max(worst, Fraction(part, size) / whole, whole / Fraction(part, size))
             infinite |= bool(size) and not part
-    level = paths.level(LIP(1.0)).value
+    level = LIP(1.0).level_for(paths.joint, paths.weights).value
     assert level == inf if infinite else level == pytest.approx(log(worst), rel=1e-12, abs=1e-14)
     assert paths.holds(LIP(0.7)) == (not infinite and log(worst) <= 0.7)
 
@@ -96,21 +96,21 @@ def test_independent_draws_reach_the_level_of_the_product_of_their_channels() ->
     twice = Paths.of(joint, "1", first).extended("2", [first, first])
     again = Paths.of(joint, "1", first).extended("2", [np.full((1, 2), DENOMINATOR, dtype=np.uint64)] * 2)
     # A constant says nothing more; a fresh draw does.
-    assert again.level(LDP(0.5)).value == Paths.of(joint, "1", first).level(LDP(0.5)).value
+    bound = LDP(0.5)
+    assert bound.level_for(joint, again.weights).value == bound.level_for(joint, first).value
     q = first.astype(float) / DENOMINATOR
     given_secret = joint.input_given_secret
     product = np.einsum("yx,zx,sx->yzs", q, q, given_secret).reshape(-1, 2)
-    assert exp(twice.level(LDP(0.5)).value) == pytest.approx(max(product[:, 0] / product[:, 1]), rel=1e-9)
+    assert exp(bound.level_for(joint, twice.weights).value) == pytest.approx(
+        max(product[:, 0] / product[:, 1]), rel=1e-9
+    )
 
 
-def test_shares_and_the_protocol_of_one_version_are_those_of_the_weights() -> None:
+def test_the_protocol_of_one_version_is_that_of_the_weights() -> None:
     joint = Joint.from_counts([[3, 1], [1, 5]])
     half = np.array([[2**62, 0], [2**62, 2**63]], dtype=np.uint64)
     paths = Paths.of(joint, "1", half).extended("2", [half, half])
     assert paths.histories == ((0, 0), (0, 1), (1, 0), (1, 1))
-    assert paths.shares((0, 1)) == (Fraction(3, 4), Fraction(1, 4))
-    # 2^61 of x = 0 and all of x = 1: (3/4 + 1, 1/4 + 5).
-    assert paths.shares((1, 1)) == (Fraction(7, 28), Fraction(21, 28))
     outputs = Alphabet.of(("a", "b"), 2, "Y")
     assert (paths.of_version("2", outputs).weights == half).all()
     assert (paths.of_version("1", outputs).weights == half).all()
@@ -128,8 +128,6 @@ def test_what_does_not_fit_is_refused() -> None:
         paths.extended("2", [half, half - np.uint64(1)])
     with pytest.raises(SpecError, match="unsigned 64-bit weights of shape"):
         paths.extended("2", [half, half[:, :1]])
-    with pytest.raises(SpecError, match="nobody can have the path"):
-        paths.shares((2,))
     with pytest.raises(SpecError, match="no version '3'"):
         paths.of_version("3", Alphabet.of(None, 2, "Y"))
     with pytest.raises(SpecError, match="more outputs than the 1"):

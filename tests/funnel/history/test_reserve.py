@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Joint
-from funnel.errors import SpecError
 from funnel.history import Changes, Observed, Past
-from funnel.history.reserve import moved_next, reserve_costs
+from funnel.history.following import follow
+from funnel.history.reserve import ReserveCost, cost_of, moved_next
 
 BEFORE = Joint.from_counts([[60, 30, 10], [10, 30, 60]])
+
+
+def weighed(past: Past, observed: Observed, reserve: float = 1.0) -> ReserveCost:
+    """The next version under a reserve, as it would be released."""
+    return cost_of(follow(past, observed, LIP(0.4), str(len(past) + 1), reserve=reserve, read_alone=True))
 
 
 def second_version(reserve: float = 1.0) -> tuple[Past, Observed]:
     """Two hundred people after a first version; one in five of the ill with the first input then gets well."""
     rng = np.random.default_rng(3)
     first = Observed.counted(BEFORE, {}, np.zeros(200, dtype=np.int64), np.repeat([0, 1, 2], [70, 60, 70]))
-    step = reserve_costs(Past(), first, LIP(0.4), "1", (reserve,))[0].step
+    step = weighed(Past(), first, reserve).step
     cells = np.repeat(np.arange(6), BEFORE.counts.ravel())
     weights = step.library[step.drawn_from[0]].astype(float) / 2.0**63
     outputs = np.array([rng.choice(len(weights), p=weights[:, cell % 3]) for cell in cells])
@@ -32,7 +37,7 @@ def test_a_reserve_costs_utility_and_saves_people_from_being_moved() -> None:
     costs = {}
     for reserve in (1.0, 0.9, 0.8):
         past, observed = second_version(reserve)
-        costs[reserve] = reserve_costs(past, observed, LIP(0.4), "2", (reserve,))[0]
+        costs[reserve] = weighed(past, observed, reserve)
     for cost in costs.values():
         assert cost.kept == cost.step.utility / cost.step.entropy
         assert (cost.moved, cost.outside) == (cost.step.moved, cost.step.outside)
@@ -48,14 +53,14 @@ def test_a_reserve_costs_utility_and_saves_people_from_being_moved() -> None:
 
 def test_several_reserves_are_weighed_on_the_same_past() -> None:
     past, observed = second_version(0.9)
-    costs = reserve_costs(past, observed, LIP(0.4), "2", (1.0, 0.6))
+    costs = [weighed(past, observed, reserve) for reserve in (1.0, 0.6)]
     assert [cost.reserve for cost in costs] == [1.0, 0.6]
     assert costs[0].kept > costs[1].kept
 
 
 def test_the_forecast_is_that_of_every_history_by_itself() -> None:
     past, observed = second_version()
-    step = reserve_costs(past, observed, LIP(0.4), "2", (1.0,))[0].step
+    step = weighed(past, observed).step
     changes = observed.changes[0]
     k = np.zeros((6, 6))
     k[changes.before, changes.after] = changes.records
@@ -77,8 +82,6 @@ def test_the_forecast_is_that_of_every_history_by_itself() -> None:
     assert moved_next(step) == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_first_version_has_no_forecast_and_a_plan_needs_reserves() -> None:
+def test_a_first_version_has_no_forecast() -> None:
     first = Observed.counted(BEFORE, {}, np.zeros(200, dtype=np.int64), np.repeat([0, 1, 2], [70, 60, 70]))
-    assert reserve_costs(Past(), first, LIP(0.4), "1", (1.0,))[0].moved_next is None
-    with pytest.raises(SpecError, match="at least one reserve"):
-        reserve_costs(Past(), first, LIP(0.4), "1", ())
+    assert weighed(Past(), first).moved_next is None

@@ -16,7 +16,7 @@ import funnel
 from funnel.errors import SpecError
 from funnel.history import Changes, Past
 from funnel.history.unit_rows import UnitRows, row_changes
-from funnel.history.waves import Waves, follow_waves
+from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, moved
 
@@ -66,17 +66,11 @@ class Book:
             inputs=list(map(str, inputs)),
         )
         self.alphabets = (*getattr(self, "alphabets", ()), (secrets, inputs))
+        nodes = np.array([self.nodes.get(u, 0) for u in named])
         waves = follow_waves(
-            self.past,
-            UnitRows(units, places),
-            cells,
-            joint,
-            np.array([self.nodes.get(u, 0) for u in named]),
-            self._changes(version),
-            self.guarantee,
-            f"v{t}",
+            UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, self.guarantee, f"v{t}"),
+            CountedUnits(self._changes(version), self.read_alone),
             lambda step, rows, had: self._drawn(step, cells[rows] % len(inputs), had),
-            read_alone=self.read_alone,
         )
         self.done.append((version, waves))
         self.past = waves.past

@@ -220,8 +220,8 @@ LINES = {
     ),
     "one channel for all": (
         "funnel.history.prove",
-        "return described(standing, allowed, guarantee, library, drawn_from)",
-        "return described(standing, allowed, guarantee, library, drawn_from * 0)",
+        "return described(standing, library, drawn_from)",
+        "return described(standing, library, drawn_from * 0)",
         CHANGING,
     ),
 }

@@ -106,9 +106,9 @@ def test_the_row_engine_draws_the_answers_that_are_derived_again(tmp_path: Path)
         (tmp_path / "rows").mkdir()
         rows = release_rows(plan, tmp_path / "released.parquet")
         words = KeyedWords(WordKeys.of(KEY, drawing, decided=True))
-        drawn = drawn_people(snapshot, followed, people, step, words, rows.pairs, tmp_path / "work")
+        drawn = drawn_people(snapshot, followed, people, step, words, rows.counts.pairs, tmp_path / "work")
         assert drawn.rows == len(second.people)
-        wrong = rows.pairs.copy()
+        wrong = rows.counts.pairs.copy()
         wrong[0, :2] += [1, -1]
         with pytest.raises(DataError, match="derived again, are not those that were drawn"):
             drawn_people(snapshot, followed, people, step, words, wrong, tmp_path / "other")

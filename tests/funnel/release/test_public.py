@@ -22,9 +22,11 @@ from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public.comparison import weighed
 from funnel.release.public.public_distributions import SparsePosterior
-from funnel.release.public.rounding import distribution_of_rare
+from funnel.release.public.rounding import RECORDS, distribution_of_rare, level_step
 from funnel.release.public_report import Contact, Judged, Licence
-from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
+from funnel.report import ReportContent
+from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.public import public_report, render_public
 from funnel.sparse_weights import SparseWeights
 from tests.funnel.test_sparse_weights import channels
 from tests.public import UNPROTECTED, counted, public_of
@@ -114,7 +116,7 @@ def test_a_level_is_never_told_below_itself_and_within_the_bound_it_is_the_bound
         assert told == budget
     else:
         # No further up than one step of the grid, or than two digits.
-        assert told <= max(level + public.level_step(budget), level * 1.1) * (1 + 1e-12)
+        assert told <= max(level + level_step(budget), level * 1.1) * (1 + 1e-12)
         assert told == public.public_level(told, guarantee, False)
 
 
@@ -140,7 +142,7 @@ def test_shares_are_no_finer_than_ten_records_and_what_occurs_is_told(counts: li
     n = sum(counts)
     step = public.share_step(n)
     shares = public.public_shares(np.array(counts) / n, step)
-    assert step * n >= public.RECORDS or step == 0.5
+    assert step * n >= RECORDS or step == 0.5
     assert ((shares > 0) == (np.array(counts) > 0)).all()
     np.testing.assert_allclose(shares / step, np.round(shares / step))
     assert (np.abs(shares - np.array(counts) / n) <= step * (1 + 1e-9)).all()

@@ -190,8 +190,8 @@ def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None
 def test_every_file_of_a_version_that_is_not_internal_is_watched() -> None:
     """A file that is added to the layout is public unless it is in the internal folder."""
     folder = ReleaseFolder(Path("version"))
-    properties = (name for name, value in vars(ReleaseFolder).items() if isinstance(value, property))
-    paths = {name: path for name in properties if isinstance(path := getattr(folder, name), Path)}
+    names = (name for name in vars(ReleaseFolder) if not name.startswith("_"))
+    paths = {name: path for name in names if isinstance(path := getattr(folder, name), Path)}
     assert {name for name, path in paths.items() if folder.audit not in (path, *path.parents)} == PUBLIC
 
 

@@ -20,6 +20,7 @@ from funnel.release import snapshot as module
 from funnel.release.snapshot import CODINGS, Snapshot, forget_other_snapshots, take_snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
+from funnel.tables import even_tables
 from tests.projects import spec_of
 
 KEY = RecordKey(("id",), bytes(range(32)))
@@ -198,9 +199,7 @@ def test_groups_are_even_and_hold_the_same_records(sizes: list[int], group: int)
         if sizes
         else []
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "GROUP_ROWS", group)
-        found = [table["n"].to_pylist() for table in module._even_groups(batches)]
+    found = [table["n"].to_pylist() for table in even_tables(batches, group)]
     assert [n for part in found for n in part] == numbers.tolist()
     assert all(len(part) == group for part in found[:-1])
     assert all(0 < len(part) <= group for part in found)

@@ -16,7 +16,8 @@ from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.release.public_report import Contact, Judged, Licence, Reference
-from funnel.report import MechanismNote, ReportContent, SourceNote
+from funnel.report import ReportContent
+from funnel.report.content import MechanismNote, SourceNote
 from funnel.rounding import integer_weights, marginal_weights
 from tests.public import UNPROTECTED, counted
 

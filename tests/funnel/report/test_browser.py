@@ -21,19 +21,12 @@ from funnel.planning import choose
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
 from funnel.release.verdict import Judgement, Verdict
-from funnel.report import (
-    MechanismNote,
-    PlanLine,
-    ReportContent,
-    SourceNote,
-    internal_report,
-    public_report,
-    render_annex,
-    render_internal,
-    render_public,
-)
-from funnel.report.internal import attacks
+from funnel.report import PlanLine, ReportContent
+from funnel.report.annex import render_annex
+from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import drift_figures
+from funnel.report.public import public_report, render_public
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.random_words import WordStream
 from funnel.settings.protection_settings import FrequencySettings

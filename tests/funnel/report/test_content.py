@@ -13,7 +13,8 @@ from funnel import LIP, DataError, Joint, fit, plan
 from funnel.certificate import Certificate
 from funnel.planning import PlanRow
 from funnel.release.public import PublicDistributions
-from funnel.report import MechanismNote, PlanLine, ReportContent
+from funnel.report import PlanLine, ReportContent
+from funnel.report.content import MechanismNote
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 

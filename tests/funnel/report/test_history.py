@@ -20,9 +20,10 @@ from funnel.release.public import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
 from funnel.release.record import History
 from funnel.release.verdict import Verdict
-from funnel.report import ReportContent, internal_report, number_texts, public_report, render_internal, render_public
-from funnel.report.internal import attacks
+from funnel.report import ReportContent, number_texts
+from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
+from funnel.report.public import public_report, render_public
 from tests.funnel.report.test_internal import NO_FOREST, PASSED
 from tests.panels import REGISTER, publish, random_step, waves
 from tests.public import audited_again

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
-from funnel.findings import Consistency
+from funnel.findings.consistency import Consistency
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, PublicReport, Reference
-from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, number_texts, public_report, render_public
+from funnel.report import PlanLine, ReportContent, number_texts
+from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.public import public_report, render_public
 from tests.public import audited_again
 
 Builder = Callable[..., ReportContent]

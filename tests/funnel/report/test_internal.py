@@ -12,8 +12,8 @@ from funnel import LIP, Joint, fit, measures
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.internal_report import AttackFigures, InternalReport, LearnedFigures
 from funnel.release.verdict import Judgement, Verdict
-from funnel.report import ReportContent, internal_report, render_internal
-from funnel.report.internal import attacks, observed
+from funnel.report import ReportContent
+from funnel.report.internal import attacks, internal_report, observed, render_internal
 from funnel.source.side_columns import SideColumn, SideKnowledge
 
 Builder = Callable[..., ReportContent]

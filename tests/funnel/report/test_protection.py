@@ -11,7 +11,9 @@ import pytest
 from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.frequencies import Frequencies, protect
-from funnel.report import ReportContent, public_report, render_internal, render_public
+from funnel.report import ReportContent
+from funnel.report.internal import render_internal
+from funnel.report.public import public_report, render_public
 from funnel.settings.protection_settings import FrequencySettings
 from tests.funnel.report.conftest import Page, expected_pairs
 from tests.funnel.report.test_internal import document as internal_of

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from funnel import DataError
 from funnel.drawn import DrawnCounts
-from funnel.sampling import CellCounts, draw_counts
+from funnel.sampling import draw_counts
+from funnel.sampling.draw_counts import CellCounts
 
 Rows = list[tuple[int, int, int]]
 

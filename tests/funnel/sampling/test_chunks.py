@@ -9,8 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.sampling import even_chunks
-from funnel.sampling.chunks import sliced
+from funnel.sampling.chunks import even_chunks, sliced
 
 
 @given(st.lists(st.integers(0, 40), max_size=8), st.integers(1, 50))

@@ -14,8 +14,9 @@ from scipy import stats
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.protocol import Protocol
-from funnel.sampling import ChannelSampler, WordStream
 from funnel.sampling import draw as draw_module
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.random_words import WordStream
 
 FULL = 2**63
 CELL = 2**49

@@ -45,7 +45,7 @@ def test_rows_follow_the_protocol(tmp_path: Path, shuffle: bool, keyed: bool) ->
     assert len(plan.groups) == 5
     assert plan.parts == 8
     told: list[tuple[str, int, int | None]] = []
-    pairs = release_rows(plan, tmp_path / "out.parquet", progress=lambda *said: told.append(said)).pairs
+    pairs = release_rows(plan, tmp_path / "out.parquet", progress=lambda *said: told.append(said)).counts.pairs
     assert told[-1][1:] == (ROWS, ROWS)
     rows = pq.read_table(source)
     seen = Counter(zip(rows["x"].to_pylist(), rows["z"].to_pylist(), strict=True))

@@ -17,18 +17,9 @@ from scipy import stats
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, EntropyError
 from funnel.protocol import Protocol
-from funnel.sampling import (
-    OutputColumns,
-    RecordKey,
-    WordStream,
-    answers,
-    plan_rows,
-    release_rows,
-    row_order,
-    row_words,
-    sanitise,
-    spill,
-)
+from funnel.sampling import RecordKey, answers, plan_rows, release_rows, row_order, row_words, sanitise, spill
+from funnel.sampling.output_columns import OutputColumns
+from funnel.sampling.random_words import WordStream
 from tests import snapshots
 from tests.snapshots import planned, snapshot
 

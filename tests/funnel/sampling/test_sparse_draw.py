@@ -13,8 +13,8 @@ import funnel
 from funnel.errors import DataError
 from funnel.findings.probe import expected_probe
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.sampling import ChannelSampler
 from funnel.sampling.answers import sampler_of
+from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.probe import probe_digest
 from funnel.sampling.sparse_draw import SparseSampler
 from funnel.sparse_weights import SparseWeights

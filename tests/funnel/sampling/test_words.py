@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import EntropyError
-from funnel.sampling import WordStream
 from funnel.sampling import random_words as words_module
+from funnel.sampling.random_words import WordStream
 
 KEY, NONCE = bytes(range(32)), bytes(range(100, 116))
 
@@ -160,7 +160,7 @@ def test_stream_is_refused_after_a_fork_and_a_new_one_differs() -> None:
     program = """
 import os
 from funnel.errors import EntropyError
-from funnel.sampling import WordStream
+from funnel.sampling.random_words import WordStream
 stream = WordStream()
 stream.words(3)
 reader, writer = os.pipe()
