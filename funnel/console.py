@@ -149,6 +149,17 @@ class Console:
         if self._live:
             self._progress.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside, nothing is drawn over what a person reads and types."""
+        if self._live:
+            self._progress.stop()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._progress.start()
+
     def progress(self, what: str, done: int, total: int | None, /) -> None:
         """Show what is being done; without a terminal a line when something new begins, and at times how far it is.
 
