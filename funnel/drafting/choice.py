@@ -26,7 +26,7 @@ _ALONE, _WITH_SECRET = 48, 24
 _HISTORIES, _ROWS = 24, 16
 # Records of a combination of secret and published values, on average, and of one with the rarest value of the secret:
 # with fewer, noise and the population leave so much open that most records have to be changed. In the population (rlip)
-# these are more, and so are those of a value of the secret: 7,000 records of Census-Income keep .91 nats and 69 % of
+# these are more, and so are those of a value of the secret: 7,000 records of Census-Income keep .79 nats and 65 % of
 # themselves in 8 combinations, and .48 nats and 28 % in 34.
 _RECORDS, _RAREST, _RAREST_ROBUST, _SECRET_RECORDS = 25, 10, 40, 300
 # Values of a column at first; of the secret. Shares of the records that a value has at least.
