@@ -218,6 +218,7 @@ def _run(
     on_the_server: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     """Run the steps here, or as a flow of the server that the user named."""
+    console.progress("loading the steps", 0, None)
     # Before the orchestrator or the validator is imported.
     quiet_environment(spec.workspace_folder)
     _preload(VALIDATOR, ("matplotlib.figure",))

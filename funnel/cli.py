@@ -62,6 +62,8 @@ def init_command(
     from funnel.drafting.asking import ask
     from funnel.drafting.choice import Answers
     from funnel.drafting.command import draft_file
+    from funnel.drafting.look import Look
+    from funnel.drafting.roles import Roles
 
     answers = None
     if secrets or publish or key or unit or people or known:
@@ -80,8 +82,13 @@ def init_command(
         )
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     with Console(as_json) as console:
+
+        def asking(look: Look, roles: Roles) -> Answers | None:
+            with console.paused():
+                return ask(look, roles)
+
         said = draft_file(
-            source, table, query, output, force, console.progress, kind, answers, ask if terminal else None
+            source, table, query, output, force, console.progress, kind, answers, asking if terminal else None
         )
     if as_json:
         click.echo(json_line(said))

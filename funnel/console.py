@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _WIDE = 160
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 5.0
+# With a smaller share of records that stay as they are a release is called one of changed records.
+_FEW_UNCHANGED = 0.5
 
 
 def frequencies_line(protection: Protection) -> str:
@@ -58,6 +60,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in (whole or told)["columns"])
     by_column = "in every column at least as many" if by_class and whole is None else columns
     yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
+    if told["share"] < _FEW_UNCHANGED:
+        yield "           Most records are changed: fewer columns or categories, or more records, leave more unchanged."
     points = f"{100 * told['error']:.2g} percentage points"
     yield f"Errors:    the share of one {what} that is counted has a standard error of {points} at most"
     for one in told["secrets"]:
@@ -144,6 +148,17 @@ class Console:
     ) -> None:
         if self._live:
             self._progress.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside, nothing is drawn over what a person reads and types."""
+        if self._live:
+            self._progress.stop()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._progress.start()
 
     def progress(self, what: str, done: int, total: int | None, /) -> None:
         """Show what is being done; without a terminal a line when something new begins, and at times how far it is.

@@ -59,8 +59,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     for column in (CLASS_COLUMN, RECORD_COLUMN):
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
-    tell("finding classes of records")
-    classified = classify_records(spec, joint, codings, snapshot.source_sha256)
+    classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell)
     classes, counted = classified.classes, classified.joint
     donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, joint.inputs.columns, codings.labels)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))

@@ -17,6 +17,7 @@ from funnel.donors.points import POINT, scales
 from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
 from funnel.errors import DataError
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.progress import Progress, quiet
 from funnel.settings.disclosure_rules import Rules
 from funnel.wording import listed
 
@@ -37,7 +38,13 @@ class _Cut:
 
 
 def record_classes(
-    joint: Joint, least: int, most: int, few: int, allowed: Allowed, known: Sequence[str] = ()
+    joint: Joint,
+    least: int,
+    most: int,
+    few: int,
+    allowed: Allowed,
+    known: Sequence[str] = (),
+    progress: Progress = quiet,
 ) -> RecordClasses:
     """Classes of records between which the secret differs most.
 
@@ -62,6 +69,7 @@ def record_classes(
         Which parts may be classes, by their counts.
     known : sequence of str, optional
         Columns in which all records of a class have the same values, so that observers may know them.
+    progress : callable
 
     Returns
     -------
@@ -74,7 +82,7 @@ def record_classes(
     SolverError
         If the regression behind the points does not end.
     """
-    points_for = scales(joint, few)
+    points_for = scales(joint, few, progress)
     points = np.stack([scale.of_records(joint.inputs) for scale in points_for])
     by_known = _numbering(joint.inputs, known)
     number_of = by_known.of_records(joint.inputs)
@@ -293,7 +301,9 @@ def _information(tables: IntArray) -> FloatArray:
 MOST_CLASSES = 400
 
 
-def grown(joint: Joint, least: int, rules: Rules, known: Sequence[str] = ()) -> RecordClasses:
+def grown(
+    joint: Joint, least: int, rules: Rules, known: Sequence[str] = (), progress: Progress = quiet
+) -> RecordClasses:
     """The classes between which the secret differs most, as fine as their least size and the rules allow.
 
     Parameters
@@ -306,6 +316,7 @@ def grown(joint: Joint, least: int, rules: Rules, known: Sequence[str] = ()) -> 
         That counts of (secret, class) keep.
     known : sequence of str, optional
         Columns in which all records of a class have the same values.
+    progress : callable
 
     Raises
     ------
@@ -317,7 +328,7 @@ def grown(joint: Joint, least: int, rules: Rules, known: Sequence[str] = ()) -> 
     def allowed(tables: IntArray) -> BoolArray:
         return np.asarray(~rules.dominant(tables, tables.sum(axis=0), totals, joint.n).any(axis=0))
 
-    found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed, known)
+    found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed, known, progress)
     if len(found.names) < 2:
         raise DataError(
             "no column tells anything of the secret that could be told apart from chance, or the records are too few "

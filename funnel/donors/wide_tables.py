@@ -155,7 +155,7 @@ def fit_columns(
             "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
             "give the protected counts themselves, joint.as_published"
         )
-    classes = grown(joint, least, rules, known)
+    classes = grown(joint, least, rules, known, progress)
     counted = classes.counted(joint)
     found = optimal(
         counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"

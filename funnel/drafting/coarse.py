@@ -19,6 +19,8 @@ MISSING: str = SourceSettings.model_fields["missing_label"].default
 NAMED = 10
 # A category of several values is named after them where they are at most so many, and the name at most so long.
 _NAMED, _LONGEST = 3, 40
+# Of more values than this those are kept in whole records that so many records have, if most records keep theirs.
+_MANY, _COMMON = 200, 50
 # Of texts: how many may be listed one by one.
 _LISTED = 1000
 
@@ -63,7 +65,7 @@ class Coarse:
         return bool(self.groups or self.bins or self.period or self.minimum_count)
 
 
-def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False) -> Coarse:
+def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False, fewest: int = NAMED) -> Coarse:
     """At most ``most`` categories (two at least), each of at least a share of the records.
 
     All there may be is listed, so that nothing is learned from the records and no category is there for nothing; values
@@ -77,13 +79,16 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     share : float
         Of all records.
     secret : bool
-        Whether it is sensitive: records without a value are then left out, where they are too few to protect.
+        Whether it is sensitive: records without a value are then left out, where they have less than the share.
+    fewest : int
+        Records of a category.
     """
-    most, least = max(most, 2), max(NAMED, round(share * rows))
+    most, of_share = max(most, 2), max(NAMED, round(share * rows))
+    least = max(fewest, of_share)
     if (dated := _dated(column, most)) is not None:
         return dated
     has_missing = column.missing >= least
-    left_out = column.missing if secret and not has_missing else 0
+    left_out = column.missing if secret and column.missing < of_share else 0
     if is_wide(column) and column.kind == "number":
         return _binned(column, most, least, left_out)
     named = {value: count for value, count in column.counts.items() if count >= NAMED}
@@ -174,9 +179,9 @@ def plain(column: Column) -> Coarse:
         return dated
     if is_wide(column) and column.kind == "number":
         return replace(_binned(column, 6, NAMED), complete=False)
-    if column.values > 200:
-        return Coarse(column.name, column.values, minimum_count=50)
-    return Coarse(column.name, column.values)
+    common = sum(count for count in column.counts.values() if count >= _COMMON)
+    many = column.values > _MANY and 2 * common >= column.counts.total()
+    return Coarse(column.name, column.values, minimum_count=_COMMON if many else None)
 
 
 def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:

@@ -67,6 +67,8 @@ _SIGN = "(?:[€$£¥%°]|EUR|USD|GBP|CHF)?"
 _AMOUNT = re.compile(
     rf"{_SIGN}\s*[+-]?(?:[0-9]{{1,3}}(?:[., '\u2019\u00a0\u202f][0-9]{{3}})*|[0-9]+)(?:[.,][0-9]+)?\s*{_SIGN}"
 )
+# Numbers that surveys write in place of an answer, where all others of a column are 0 or more; so many at most.
+_CODE, _CODES = re.compile(r"-([7-9]|[6-9]{2,5})(\.0)?"), 4
 # Values of a column that could be whose record it is, at least; and the records that one may have.
 _PEOPLE, _ROWS_OF_ONE = 20, 200
 
@@ -150,6 +152,12 @@ class Column:
             self.kind == "text" and self.values > 0 and all(_AMOUNT.fullmatch(value.strip()) for value in self.counts)
         )
 
+    def codes(self) -> set[str]:
+        """Its negative numbers, where they look like codes for a missing answer."""
+        negative = {value for value in self.counts if value.strip().startswith("-")}
+        coded = all(_CODE.fullmatch(value.strip()) for value in negative)
+        return negative if coded and len(negative) <= _CODES and len(self.counts) > len(negative) + 1 else set()
+
     def _whole(self) -> bool:
         return self.kind != "number" or all(re.fullmatch("[+-]?[0-9]+", value) for value in list(self.counts)[:1000])
 
@@ -232,6 +240,7 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
         if column.kind == "other":
             left_out[column.name] = "it holds no text, numbers or dates"
     usable = tuple(column for column in columns if column.kind != "other")
+    _without_codes(usable)
     commas = [column for column in usable if column.decimal]
     pointed = any("." in value for column in usable if column.kind == "number" for value in column.counts)
     if commas and settings.get("delimiter", ",") != "," and not pointed:
@@ -242,6 +251,17 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     read_so = spec.source.format == "csv"
     odd = sum(re.fullmatch(NUMBER, name.strip()) is not None or day_of(name.strip()) is not None for name in names)
     return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
+
+
+def _without_codes(columns: Sequence[Column]) -> None:
+    """Take codes such as -9 for missing values, but those that are a number in some column."""
+    numbers = [column for column in columns if column.kind == "number"]
+    codes = {column.name: column.codes() for column in numbers}
+    real = {value for column in numbers for value in column.counts if value not in codes[column.name]}
+    for column in numbers:
+        for code in codes[column.name] - real:
+            column.markers.add(code)
+            column.missing += column.counts.pop(code)
 
 
 def spec_about(settings: Mapping[str, Any], folder: Path) -> ReleaseSpec:

@@ -73,7 +73,7 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
-    who = f"any of the columns {listed(known)}" if known else "none of the other columns"
+    who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (
         f"{guarantee.meaning} That holds for observers who know {who}, or all columns of a person; an observer who "
         "knows others learns from the record what these tell, as the report states."

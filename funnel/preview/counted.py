@@ -106,8 +106,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     with _distinct_checked(spec, codings.n_rows) as seen:
         counted = count_joint(spec, progress, source, codings, seen)
     if is_wide(spec, counted, codings):
-        progress("finding classes of records", 0, None)
-        counted = classify_records(spec, counted, codings).joint
+        counted = classify_records(spec, counted, codings, None, progress).joint
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)

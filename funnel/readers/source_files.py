@@ -92,8 +92,8 @@ def find_files(address: str, kind: str, suffixes: tuple[str, ...] = ()) -> Sourc
     files = sorted((file for file in found if _wanted(file.name, suffixes)), key=lambda file: file.name)
     if not files:
         raise DataError(
-            f"the source {address} holds no {kind} file, that is, none ending in {' or '.join(suffixes)}; check path "
-            "in [source] of the spec"
+            f"the source {address} holds no {kind} file, that is, none ending in {' or '.join(suffixes)}; check its "
+            "path"
         )
     return SourceFiles(address, tuple(files), dataset=True)
 
@@ -103,7 +103,7 @@ def _wanted(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def _absent(address: str) -> str:
-    return f"there is no source file {address}; check path in [source] of the spec"
+    return f"there is no source file {address}; check its path"
 
 
 def _local(path: Path) -> tuple[bool, list[SourceFile]]:

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
@@ -120,7 +119,7 @@ class PlainDonors:
             answers.append(numbers[self._lines[other][bisect_right(ends[other], person)][0]])
         return blake2b(b"".join(one.to_bytes(4, "little") for one in answers), digest_size=16).hexdigest()
 
-    def _alike(self, name: str, other: str) -> dict[Record, list[Fraction]]:
+    def _alike(self, name: str, other: str) -> dict[Record, list[float]]:
         """Of every record of a class the share of its people whose donor of another class agrees, by column."""
         mine, theirs = self._lines[name], self._lines[other]
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
@@ -138,7 +137,8 @@ class PlainDonors:
                 left, needed = left - step, needed - step
                 for place, (true, shown) in enumerate(zip(record, donor, strict=True)):
                     same[place] += step if true == shown else 0
-            found[record] = [Fraction(one, count * width) for one in same]
+            # Of two whole numbers Python rounds the quotient once, as it would that of a fraction.
+            found[record] = [one / (count * width) for one in same]
         return found
 
     @cached_property
@@ -151,8 +151,7 @@ class PlainDonors:
             for y, chance in self._becomes(secret, name).items():
                 other = y[-1]
                 if other != name and (name, other) not in alike:
-                    shares = self._alike(name, other)
-                    alike[name, other] = {one: [float(share) for share in of] for one, of in shares.items()}
+                    alike[name, other] = self._alike(name, other)
                 own = [float(text == shown) for text, shown in zip(secret, y[:-1], strict=True)]
                 of_record = [1.0] * len(record) if other == name else alike[name, other][record]
                 for place, share in enumerate((*own, *of_record)):

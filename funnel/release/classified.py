@@ -34,7 +34,7 @@ class CountedClasses:
 
 
 def classify_records(
-    spec: ReleaseSpec, joint: Joint, codings: Codings, source_sha256: str | None = None
+    spec: ReleaseSpec, joint: Joint, codings: Codings, source_sha256: str | None, progress: Progress
 ) -> CountedClasses:
     """The classes that records are counted and drawn by: those of the file that the spec names, or grown ones.
 
@@ -45,8 +45,9 @@ def classify_records(
         Counts (c, a) of the secret and of whole records.
     codings : Codings
         Of the same columns.
-    source_sha256 : str, optional
+    source_sha256 : str or None
         Digest of the source, which must not be the one that a file was made from.
+    progress : callable
 
     Raises
     ------
@@ -60,7 +61,7 @@ def classify_records(
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
     if given is None:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known)
+        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known, progress)
     else:
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(
@@ -152,9 +153,8 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
     opened = open_source(spec)
     codings = recoded(spec, opened, progress)
     joint = count_joint(spec, progress, opened, codings)
-    progress("finding classes of records", 0, None)
     return classes_document(
-        grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known),
+        grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known, progress),
         GrownFrom(sha256=opened.digest(), records=joint.n),
     )
 

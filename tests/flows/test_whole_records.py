@@ -28,6 +28,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
+from funnel.report.public import render_public
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
@@ -164,6 +165,23 @@ def test_nothing_is_told_of_combinations_that_is_true_of_classes(folder: Release
     readme = folder.readme.read_text()
     assert "as often as `protocol.json` says for their classes" in readme
     assert "by=…" not in readme
+
+
+def test_what_changes_nothing_is_not_told_as_random_and_what_changes_most_is_said(folder: ReleaseFolder) -> None:
+    report = PublicReport.read(folder.numbers)
+    assert report.unchanged is not None
+    still = report.unchanged.model_copy(update={"share": 1.0, "exact_records": 1.0})
+    page = " ".join(render_public(report.model_copy(update={"unchanged": still})).split())
+    summary = page[: page.index('id="toc"') if 'id="toc"' in page else page.index("What stays as it is")]
+    assert "No record was changed: the true values tell no more than the bound allows about" in summary
+    assert "Published values are the true ones of their records." in summary
+    assert "need not be the true one" not in summary
+    for share, exact in ((1.0, 0.9), (0.99, 1.0)):
+        some = report.unchanged.model_copy(update={"share": share, "exact_records": exact})
+        assert "No record was changed" not in render_public(report.model_copy(update={"unchanged": some}))
+    few = report.unchanged.model_copy(update={"share": 0.49}).model_dump(mode="json")
+    assert "Most records are changed" in list(unchanged_lines(few))[1]
+    assert "Most records" not in "".join(unchanged_lines(report.unchanged.model_dump(mode="json")))
 
 
 def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder) -> None:

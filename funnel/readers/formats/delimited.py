@@ -157,7 +157,10 @@ def _sentence(file: str, message: str) -> str:
     """What a pyarrow message says, from its numbers only: the rest may quote a row."""
     if found := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
         where = f"row {found[1]} (with the header as row 1)" if found[1] else "a row"
-        return f"{where} of {file} has {found[3]} values where the header has {found[2]}; correct it"
+        mend = "correct it"
+        if found[1] == "2":
+            mend += ", or take lines above the names of the columns, such as a title, out of the file"
+        return f"{where} of {file} has {found[3]} values where the header has {found[2]}; {mend}"
     if "straddles" in message:
         return f"{file} has a row of more than {_BLOCK_BYTES >> 20} MB, as when a quotation mark is never closed"
     if "UTF8" in message or "UTF-8" in message:

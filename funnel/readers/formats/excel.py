@@ -11,6 +11,9 @@ from funnel.readers.formats.columnar import Columnar, FormatError
 from funnel.readers.formats.loaded import Loaded
 from funnel.storage import open_binary
 
+# Rows that are compared with that of the names.
+_FIRST = 20
+
 
 class Excel(Columnar):
     """Workbooks; the first sheet is held in memory, with the values that formulas had when it was saved."""
@@ -37,10 +40,22 @@ class Excel(Columnar):
 
 
 def _columns(rows: Sequence[Sequence[Any]]) -> tuple[dict[str, list[Any]], dict[str, dict[Any, str]]]:
-    """The columns by their names; those without a name, and rows without a cell, are nobody's."""
+    """The columns by their names; those without a name, and rows without a cell, are left out.
+
+    Raises
+    ------
+    FormatError
+        If the first row has no names, or names a column twice.
+    """
     header = [None if name is None else str(name).strip() for name in (rows[0] if rows else ())]
     filled = [row for row in rows[1:] if any(cell is not None for cell in row)]
     named = [name for name in header if name]
+    widest = max((sum(cell is not None for cell in row) for row in filled[:_FIRST]), default=0)
+    if 2 * len(named) <= widest and len(named) < widest - 1:
+        raise FormatError(
+            f"has {len(named)} names in its first row and {widest} cells in others, as where a title is above the "
+            "names of the columns; take the rows above these out"
+        )
     if len(set(named)) < len(named):
         twice = next(name for name in named if named.count(name) > 1)
         raise FormatError(f"has two columns named {twice!r} in its first row; rename one of them")

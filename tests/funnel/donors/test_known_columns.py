@@ -152,7 +152,7 @@ def test_values_that_too_few_people_have_are_refused() -> None:
 
 def test_the_promise_names_the_columns_that_it_is_for() -> None:
     bound = funnel.parse_guarantee("lip:1.0 & srlip:1.0")
-    assert "who know any of the columns sex, age, or all" in meaning_for(bound, ("sex", "age", CLASS_COLUMN), ("ill",))
+    assert "who know any of sex, age, or all" in meaning_for(bound, ("sex", "age", CLASS_COLUMN), ("ill",))
     alone = meaning_for(funnel.Attribute(1.0), ("ill", CLASS_COLUMN), ("ill",))
     assert "who know none of the other columns, or all" in alone
     assert meaning_for(bound, ("sex", "age"), ("ill",)) == bound.meaning

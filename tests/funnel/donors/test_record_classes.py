@@ -18,7 +18,7 @@ from funnel.alphabet import Alphabet
 from funnel.donors import growing
 from funnel.donors.composition import Composition, _largest
 from funnel.donors.growing import pooled, record_classes
-from funnel.donors.points import scales
+from funnel.donors.points import _frequent, _Records, scales
 from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
 from funnel.errors import DataError
 from funnel.estimation.by_class import donor_chances, record_channel
@@ -185,6 +185,38 @@ def test_points_make_tables_of_the_secret_and_a_column_agree(joint: Joint, seed:
             # Half a record for every nat of a coefficient, and half a point of every record.
             allowed = 0.5 * abs(term.points) / 100 + 0.03 * people[meets].sum() + 1
             assert abs((having - expected)[meets].sum()) <= allowed
+
+
+@given(joints(), st.integers(0, 2**32))
+def test_the_curve_of_a_regression_is_the_product_of_its_terms(joint: Joint, seed: int) -> None:
+    """Single values by tables of two columns, and pairs by a sparse product: as the whole design says it."""
+    random = np.random.default_rng(seed)
+    records = _Records.of(joint)
+    alone = [np.flatnonzero(random.random(len(texts)) < 0.8) for texts in records.values]
+    cells = [((j,), int(value)) for j, values in enumerate(alone) for value in values]
+    cells += [((0, 2), 1), ((1, 2), 2), ((0, 1), 3)]
+    terms = records._terms([records._feature(*cell) for cell in cells])
+    spread = random.random(len(records.people))
+    whole = terms.toarray()
+    assert [set(row) <= {0.0, 1.0} for row in whole] == [True] * len(whole)
+    curve = records._curve(terms.T.tocsr(), terms, spread, alone)
+    assert np.allclose(curve, whole @ np.diag(spread) @ whole.T, rtol=1e-12, atol=1e-12)
+
+
+def test_values_that_few_have_with_the_secret_or_without_it_get_no_points() -> None:
+    having, people = np.array([0.0, 4, 5, 9, 10, 2]), np.array([3.0, 20, 20, 10, 10, 4])
+    assert _frequent(having, people, 5).tolist() == [False, False, True, False, True, False]
+
+
+def test_how_far_classes_are_is_told_for_every_value_of_the_secret() -> None:
+    random = np.random.default_rng(8)
+    inputs = Alphabet(("a", "b"), tuple((f"a{i}", f"b{k}") for i, k in np.ndindex(4, 5)))
+    joint = Joint.from_counts(random.integers(20, 400, (3, 20)), inputs=inputs)
+    told: list[tuple[str, int, int | None]] = []
+    record_classes(joint, 50, 30, 5, everything, progress=lambda *one: told.append(one))
+    assert {what for what, _, _ in told} == {"finding classes of records"}
+    assert {total for _, _, total in told} == {30}
+    assert {done // 10 for _, done, _ in told} == {0, 1, 2}
 
 
 def test_points_are_shifted_until_tables_agree_with_classes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pyarrow.parquet as pq
 import pyreadstat
@@ -97,6 +98,54 @@ class TestNumbersOfPeopleThatRepeat:
         answers = Answers(("ill",), ("sex",))
         said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
         assert "x may say whose record it is, of people who have several" in " ".join(said["notes"])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+def test_a_title_above_the_names_of_columns_is_told(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"source.{suffix}"
+    table = pd.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", "f"], "ill": ["yes", "no", "no"]})
+    if suffix == "csv":
+        path.write_text(f"Survey of 2024\n{table.to_csv(index=False)}", encoding="utf-8")
+    else:
+        table.to_excel(path, index=False, startrow=1)
+        book = openpyxl.load_workbook(path)
+        book.active["A1"] = "Survey of 2024"
+        book.save(path)
+    with pytest.raises(DataError, match=r"(take lines|a title is) above the names of the columns"):
+        written(tmp_path, path, "ill", "age,sex")
+
+
+class TestCodesOfMissingAnswers:
+    """-9 among numbers that are 0 or more is no number: left as one, it made a sixth of the people under 22."""
+
+    def table(self, **more: Any) -> pd.DataFrame:
+        rows = range(900)
+        ages = [-9 if k % 6 == 0 else 18 + k % 60 for k in rows]
+        return pd.DataFrame({"age": ages, "ill": ["yes" if k % 4 == 0 else "no" for k in rows], **more})
+
+    @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+    def test_they_are_missing_values(self, tmp_path: Path, suffix: str) -> None:
+        path = tmp_path / f"source.{suffix}"
+        table = self.table(children=[-8 if k % 9 == 0 else k % 3 for k in range(900)])
+        table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+        spec = written(tmp_path, path, "ill", "age,children")
+        assert {"-8", "-9"} <= {*spec.source.missing}
+        joint = count_joint(spec, quiet)
+        assert int(joint.counts[:, [x[0] == "(missing)" for x in joint.inputs.symbols]].sum()) == 150
+        assert int(joint.counts[:, [x[1] == "(missing)" for x in joint.inputs.symbols]].sum()) == 100
+
+    @pytest.mark.parametrize(
+        "balance",
+        [
+            [-9 if k % 3 else k for k in range(-400, 500)],
+            [k % 5 - 9 for k in range(900)],
+            [-1 + k % 4 for k in range(900)],
+        ],
+        ids=["other negative numbers, too", "most are negative", "a score"],
+    )
+    def test_numbers_are_not(self, tmp_path: Path, balance: list[int]) -> None:
+        spec = written(tmp_path, self.table(balance=balance), "ill", "age,balance")
+        assert ("-9" in spec.source.missing) == (-9 not in balance)
 
 
 class TestColumnsOfRareValues:
@@ -355,11 +404,57 @@ class TestColumns:
             count_joint(spec, quiet)
 
     def test_few_people_with_a_value_of_the_secret_allow_few_combinations(self, tmp_path: Path) -> None:
-        table = survey(900)
+        table = survey(4_000)
         spec = written(tmp_path, table, "smoker", "age,region")
         assert len(count_joint(spec, quiet).inputs) > 8
         table["smoker"] = (table.index < 60).astype(int)
         assert len(count_joint(written(tmp_path, table, "smoker", "age,region"), quiet).inputs) <= 6
+
+    def test_values_that_few_have_share_a_bound_where_it_holds_in_the_population(self, tmp_path: Path) -> None:
+        rows = range(5_000)
+        table = pd.DataFrame(
+            {
+                "sex": ["f" if k % 2 else "m" for k in rows],
+                "region": [f"R{k % 5}" for k in rows],
+                "pain": [("severe", "refused")[k % 4 == 0] if k % 10 == 0 else "none" for k in rows],
+            }
+        )
+        spec = written(tmp_path, table, "pain", "sex,region")
+        assert spec.guarantee.parts[0] == "rlip:1.0,0.05"
+        counts = count_joint(spec, quiet).counts
+        assert len(counts) == 2
+        assert counts.sum(axis=1).min() >= 300
+        draft = draft_file(
+            str(tmp_path / "table.csv"),
+            None,
+            None,
+            tmp_path / "x.toml",
+            True,
+            quiet,
+            answers=Answers(("pain",), ("sex",)),
+        )
+        assert "is protected as one value" in " ".join(draft["notes"])
+        # With the secret published each of them is published, too.
+        assert len(count_joint(written(tmp_path, table, "pain", "pain,sex"), quiet).secret) == 3
+
+    def test_a_secret_that_hardly_anybody_has_is_announced(self, tmp_path: Path) -> None:
+        table = survey(2_000).assign(smoker=[int(k < 12) for k in range(2_000)])
+        table.to_csv(tmp_path / "table.csv", index=False)
+        answers = Answers(("smoker",), ("age", "region"))
+        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "x.toml", True, quiet, answers=answers)
+        assert "12 records with the rarest value of smoker are few" in " ".join(said["notes"])
+
+    @pytest.mark.parametrize(("each", "apart"), [(20, None), (60, 50)])
+    def test_texts_of_whole_records_are_not_all_made_one_category(
+        self, tmp_path: Path, each: int, apart: int | None
+    ) -> None:
+        rows = range(300 * each)
+        columns = {f"q{k}": [f"{k}{(row * (k + 3) + row // (k + 2)) % 9}" for row in rows] for k in range(6)}
+        table = pd.DataFrame({"lane": [f"lane {k % 300}" for k in rows], **columns, "ill": [k % 3 < 1 for k in rows]})
+        spec = written(tmp_path, table, "ill", None)
+        assert spec.publish[0] == "lane"
+        assert spec.frequencies.protection == "threshold"
+        assert (spec.recode["lane"].minimum_count if "lane" in spec.recode else None) == apart
 
     def test_missing_values_stay_or_are_left_out_openly(self, tmp_path: Path) -> None:
         table = missing(3000)

@@ -142,7 +142,7 @@ def test_another_delimiter_is_hinted_at(workshop: Any, refusal: Refusal) -> None
     ("text", "expected"),
     [
         ("s,x\na,1\nZebediah\nb,2\n", "row 3 (with the header as row 1) of"),
-        ("s,x\na,1\nZebediah,2,Expected 9 columns\n", "has 3 values where the header has 2"),
+        ("s,x\na,1\nZebediah,2,Expected 9 columns\n", "has 3 values where the header has 2; correct it"),
         ('s,x\na,1\n"Zebediah,2\nb,2\n', "has 1 values where the header has 2"),
         ('s,x\na,1\nZebediah,"2\nb,2\n', "odd number of quotation marks"),
         ('s,x\na,1\nZebediah,"' + "2" * 10_000_000, "has a row of more than 4 MB"),
