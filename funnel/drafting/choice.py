@@ -17,10 +17,10 @@ from funnel.wording import did_you_mean, listed
 
 # Guarantees: for observers of a record in the population, for those who know some of its columns, and for both.
 ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "attribute:1.0"
-# What is solved within about a minute (benchmarks/results/unprepared.md): combinations of published values, by the
-# number of values of the secret, for both guarantees together and for the first alone; with the secret published.
-_BOTH = {2: 48, 3: 24, 4: 24, 5: 12}
-_ALONE, _WITH_SECRET = 48, 24
+# What is solved within about a minute: combinations of published values, by the number of values of the secret, for
+# both guarantees together; for the first alone; and with the secret, its own values among them.
+_BOTH = {2: 72, 3: 48, 4: 48, 5: 36, 6: 24}
+_ALONE, _WITH_SECRET = 96, 80
 # Where the same people come again every history has its own channel; several rows of one take several. With more than
 # so many combinations rows keep less: 24 in place of 16 took visits from 2.3 to 1.6 nats.
 _HISTORIES, _ROWS = 24, 16
@@ -204,7 +204,8 @@ def _choose(
     if inputs != publish:
         return _with_secret(base, chosen, look.rows, min(_WITH_SECRET // several, open_to))
     values, several, rarest, open_to = of_secret(_SECRET_RECORDS, _RAREST_ROBUST)
-    fitted = _fitted(chosen, look.rows, min(_ALONE, open_to))
+    most = _BOTH.get(several, _ALONE) if len(inputs) > 1 else _ALONE
+    fitted = _fitted(chosen, look.rows, min(most, open_to))
     if fitted is None:
         return _whole(base, chosen, look.rows)
     cells = math.prod(one.size for one in fitted)

@@ -11,14 +11,16 @@ from funnel.protocol import WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import Budget
 from funnel.solver.lattice import exact_channel
+from funnel.solver.polish import polish
 from funnel.solver.problem import Problem
 from funnel.solver.repair import repaired
 from funnel.solver.split import Split
 from funnel.solver.work import Deciding, decision_work
 
-# How far inside the cone, relatively to the budget, splits are moved: far more than the tolerance of a linear programme
-# of 1e-10, far less than any gap that matters.
-_MARGINS = (1e-8, 1e-7, 1e-6)
+# How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
+_MARGINS = (1e-11, 1e-9, 1e-7)
+# The same for protocols moved by a linear programme, whose own tolerance is 1e-10.
+_WIDER_MARGINS = (1e-8, 1e-7, 1e-6)
 # The same for budgets so small that rounding, absolute as it is, is a share like this of them. At 1 the opposite sides
 # of a condition, both of which then seem active, are the same equation.
 _FAR_MARGINS = (1e-4, 1e-2, 1.0)
@@ -29,7 +31,7 @@ _BY_LATTICE = 150.0
 
 
 def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[WeightArray]:
-    """Weights (b, a) near a split that meet the problem's guarantee exactly: moved inside, or mixed.
+    """Weights (b, a) near a split that meet the problem's guarantee exactly: polished, or repaired, or mixed.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
         yield weights_inside
         return
     # Of a tiny budget the rounding of a float is a large share: far inside is then near, and mixing loses zeros.
-    far_inside = _first_decided(problem, splits_inside(problem, split, budget, _FAR_MARGINS), budget)
+    far_inside = _first_decided(problem, _polished(problem, split, _FAR_MARGINS, budget), budget)
     if far_inside is not None:
         yield far_inside
     mixing = Deciding(problem.read, problem.guarantee, budget, _BY_MIXED)
@@ -89,11 +91,19 @@ def _first_decided(problem: Problem, splits: Iterator[Split], budget: Budget) ->
     return None
 
 
-def splits_inside(
-    problem: Problem, split: Split, budget: Budget, margins: tuple[float, ...] = _MARGINS
-) -> Iterator[Split]:
-    """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
+def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget: Budget) -> Iterator[Split]:
     for margin in margins:
+        tighter = problem.tightened(margin)
+        if budget.allows(0.0) and tighter.shape == problem.rows.shape:
+            polished = polish(split, problem.law, problem.rows, tighter, budget, problem.region.goal)
+            if polished is not None:
+                yield polished
+
+
+def splits_inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
+    """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
+    yield from _polished(problem, split, _MARGINS, budget)
+    for margin in _WIDER_MARGINS:
         if budget.allows(0.0):
             region = problem.region
             moved = repaired(split, problem.law, problem.tightened(margin), region.image, budget, goal=region.goal)

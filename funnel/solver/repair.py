@@ -28,6 +28,7 @@ def repaired(
 ) -> Split | None:
     """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
 
+    For corners in which more conditions meet than they need, which `polish` loses.
     All outputs are moved together, to the protocol of highest tangent utility whose zeros are those of the split.
     Variables are the changes of entries, by which what is rare weighs like what is frequent against the solver's
     tolerance.

@@ -27,7 +27,7 @@ def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:
     """Write a release as the pipeline does, and return the counts of the drawn pairs."""
     work = path.with_suffix("")
     work.mkdir()
-    return release_rows(plan_rows(source, file_digest(source), protocol, work, shuffle=True), path).pairs
+    return release_rows(plan_rows(source, file_digest(source), protocol, work, shuffle=True), path).counts.pairs
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ class Case:
             path,
             self.protocol,
             self.joint,
-            Channel(self.protocol, self.joint, DrawnCounts.of_pairs(drawn.pairs)),
+            Channel(self.protocol, self.joint, DrawnCounts.of_pairs(drawn.counts)),
             draws_document(drawn.counts, self.joint.secret, drawn.probe),
             drawn.words,
             source,

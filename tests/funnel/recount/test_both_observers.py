@@ -295,7 +295,7 @@ UNBOUNDED = {
     "the level of who is left out is within the bound": (
         "funnel.history.prove",
         "level = Level(float(nats[place]) + above, Witness",
-        "level = Level(min(guarantee.budget, float(nats[place]) + above), Witness",
+        "level = Level(min(standing.guarantee.budget, float(nats[place]) + above), Witness",
     ),
 }
 

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee, Joint, SolverError
 from funnel.solver.goal import negative_entropy
+from funnel.solver.polish import polish
 from funnel.solver.presolve import merge_equal_posteriors
 from funnel.solver.repair import repaired
 from funnel.solver.split import best_split
@@ -77,3 +78,32 @@ def test_a_plain_split_is_repaired() -> None:
         moved = repaired(split, law.p_input, guarantee.tightened(1e-8).cone(law) / law.p_input)
         assert moved is not None
         assert ((moved.posteriors > 0) == (split.posteriors > 0)).all()
+
+
+@settings(max_examples=60)
+@given(joints(min_inputs=2), st.sampled_from([LIP, LDP]), st.sampled_from([0.1, 1.0, 3.0]))
+def test_polishing_goes_inside_and_stays_near(joint: Joint, kind: type[Guarantee], epsilon: float) -> None:
+    law = merge_equal_posteriors(joint).joint
+    if len(law.secret) == 1:
+        return
+    guarantee = kind(epsilon)
+    split = best_split(enumerate_vertices(law, guarantee), law.p_input)
+    rows = guarantee.cone(law) / law.p_input
+    polished = polish(split, law.p_input, rows, guarantee.tightened(1e-9).cone(law) / law.p_input)
+    if polished is None:
+        return
+    assert ((polished.posteriors > 0) == (split.posteriors > 0)).all()
+    assert polished.posteriors == pytest.approx(split.posteriors, abs=1e-5)
+    assert polished.mass @ polished.posteriors / law.p_input == pytest.approx(1, abs=1e-12)
+    size = np.abs(rows) @ polished.posteriors.T
+    assert (rows @ polished.posteriors.T <= 1e-14 * size).all()
+    assert polished.value == pytest.approx(split.value, abs=1e-6)
+
+
+def test_a_plain_corner_is_polished() -> None:
+    """Otherwise every protocol would have to be repaired, and would lose its zeros."""
+    law = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (3, 5)))
+    for guarantee in (LIP(0.3), LDP(0.3)):
+        split = best_split(enumerate_vertices(law, guarantee), law.p_input)
+        rows = guarantee.cone(law) / law.p_input
+        assert polish(split, law.p_input, rows, guarantee.tightened(1e-11).cone(law) / law.p_input) is not None
