@@ -4,7 +4,8 @@
 LIP 1 for observers of the record, and within SRLIP at several budgets for those who know any one of the columns. Such
 an observer sees a record that agrees with the value they know, the person's own or that of a donor, or one that
 does not agree. Donors are each as likely, whatever columns people have, which makes all conditions linear; HiGHS has
-the optimum. Writes ``benchmarks/results/single-columns.json`` and ``single-columns.md``.
+the optimum. What donors would be worth that share the value which an observer knows, whichever that is, is computed
+too: no way to choose such donors is known. Writes ``benchmarks/results/single-columns.json`` and ``single-columns.md``.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ _BUDGET, _LEAST = 1.0, 50
 _KNOWING = (5.0, 4.0, 3.0, 2.0, 1.0)
 
 
-def kept(composition: Composition, knowing: float | None) -> float:
+def kept(composition: Composition, knowing: float | None, share: bool = False) -> float:
     """The largest share of records that stay, for observers of the record, and of one column within a budget.
 
     Variables are, as shares of all people, moves from class to class, also to other people of one's own, and who stays.
+    Donors share the known value or not, as it happens, or all do.
     """
     people = composition.people
     sizes, c = people.sum(axis=0), len(people)
@@ -42,24 +44,25 @@ def kept(composition: Composition, knowing: float | None) -> float:
     given = people / sizes
     rows: list[FloatArray] = []
 
-    def bounded(k: int, prior: FloatArray, budget: float, arrivals: FloatArray, own: bool) -> None:
+    def bounded(k: int, prior: FloatArray, budget: float, arrivals: FloatArray, own: float) -> None:
         """Rows of LIP for what comes to an output: a share of those who move from each class, and one's own."""
         for s in range(c):
             for sign in (1, -1):
                 limit = prior[s] * math.exp(sign * budget)
                 row = np.zeros(size * size + size)
                 row[np.arange(size) * size + k] = sign * arrivals * (given[s] - limit)
-                row[size * size + k] = sign * (given[s, k] - limit) if own else 0.0
+                row[size * size + k] = own * sign * (given[s, k] - limit)
                 rows.append(row / max(1e-12, np.abs(row).max()))
 
     inside = composition.counts.sum(axis=0)
     for k in range(size):
-        bounded(k, people.sum(axis=1) / sizes.sum(), _BUDGET, np.ones(size), True)
+        bounded(k, people.sum(axis=1) / sizes.sum(), _BUDGET, np.ones(size), 1.0)
         for known in () if knowing is None else inside.T:
             prior = given @ known / known.sum()
-            bounded(k, prior, knowing or 0.0, known / sizes, bool(known[k]))
-            if known[k] < sizes[k]:
-                bounded(k, prior, knowing or 0.0, known / sizes, False)
+            own = known[k] / sizes[k] if share else float(known[k] > 0)
+            bounded(k, prior, knowing or 0.0, known / sizes, own)
+            if known[k] < sizes[k] and not share:
+                bounded(k, prior, knowing or 0.0, known / sizes, 0.0)
     identity = eye_array(size)
     moves = vstack([kron(identity, np.ones((1, size))), kron(np.ones((1, size)), identity)])
     balance = hstack([moves, vstack([identity, identity])])
@@ -98,6 +101,7 @@ def rows() -> Iterator[Row]:
             "classes": len(composition.classes.names),
             "knowing": knowing,
             "kept": share,
+            "kept_sharing": None if knowing is None else kept(composition, knowing, share=True),
             "outside": None if knowing is None else outside(joint, composition, knowing),
             "seconds": time.process_time() - started,
         }
@@ -105,7 +109,13 @@ def rows() -> Iterator[Row]:
 
 def page(rows: list[Row]) -> str:
     """The rows as a page."""
-    head = ["budget of observers of one column", "people whose class tells more", "records that stay at most", "s"]
+    head = [
+        "budget of observers of one column",
+        "people whose class tells more",
+        "records that stay at most",
+        "if donors shared the known value",
+        "s",
+    ]
 
     def cells(row: Row) -> list[str]:
         known = row["knowing"] is not None
@@ -113,6 +123,7 @@ def page(rows: list[Row]) -> str:
             f"{row['knowing']:.0f}" if known else "none",
             f"{row['outside']:.1%}" if known else "",
             f"**{row['kept']:.1%}**",
+            f"{row['kept_sharing']:.1%}" if known else "",
             f"{row['seconds']:.1f}",
         ]
 
@@ -125,7 +136,9 @@ def page(rows: list[Row]) -> str:
         "*People whose class tells more*: those of whom the share of the secret in their class differs by",
         "more than the budget (nats) from its share among all who have one of their values. So classes",
         "whose people have one value of a column, as `[groups] known` makes them, are what such a bound",
-        "needs, and not all of twelve columns can be named.",
+        "needs, and not all of twelve columns can be named. *If donors shared the known value*: the same, were",
+        "the donor of everybody who leaves their class somebody with the value that the observer knows,",
+        "whichever column that is. No choice of donors does so for all columns; how near one can come is open.",
         "",
         *table(head, map(cells, rows)),
         "",

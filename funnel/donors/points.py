@@ -74,10 +74,10 @@ def scales(joint: Joint, least: int, progress: Progress = quiet) -> tuple[Scale,
     found = []
     for number, s in enumerate(asked):
 
-        def tell(rounds: int, before: int = number * _MOST_ROUNDS) -> None:
+        def advance(rounds: int, before: int = number * _MOST_ROUNDS) -> None:
             progress("finding classes of records", before + rounds, len(asked) * _MOST_ROUNDS)
 
-        found.append(records.scale(joint, s, least, tell))
+        found.append(records.scale(joint, s, least, advance))
     return tuple(found)
 
 
@@ -96,7 +96,7 @@ class _Records:
         codes = np.ascontiguousarray(inputs.codes.T, dtype=np.int64)
         return cls(inputs.columns, codes, inputs.texts, joint.counts.sum(axis=0))
 
-    def scale(self, joint: Joint, s: int, least: int, tell: Callable[[int], None]) -> Scale:
+    def scale(self, joint: Joint, s: int, least: int, advance: Callable[[int], None]) -> Scale:
         """Points for one value of the secret."""
         having = joint.counts[s]
         alone, together = (
@@ -120,7 +120,7 @@ class _Records:
             return found, np.asarray(self.people * expit(design @ found), dtype=np.float64)
 
         for number in range(_MOST_ROUNDS):
-            tell(number)
+            advance(number)
             coefficients, expected = fitted(_ROUGH)
             more = [cell for cell in self._off(having, expected, together) if cell not in known][:_PAIRS_A_ROUND]
             if not more:

@@ -153,7 +153,7 @@ def regress(
     if family not in ("linear", "logistic"):
         raise SpecError(f'the family of a regression is "linear" or "logistic", not {family!r}')
     design = design_of(source.values, source.fitted, formula, family == "logistic", event, numbers or {})
-    _require_told(design, source.fitted)
+    _require_independent(design, source.fitted)
     start = _solved(design, source.fitted, np.zeros(len(design.terms)), family)
     coefficients = _solved(design, source.unbiased, start, family)
     bread = _inverse(_information(design, source.unbiased, coefficients, family), design)
@@ -202,7 +202,7 @@ def _information(design: Design, shares: FloatArray, coefficients: FloatArray, f
     return np.asarray((design.matrix.T * weights) @ design.matrix)
 
 
-def _require_told(design: Design, shares: FloatArray) -> None:
+def _require_independent(design: Design, shares: FloatArray) -> None:
     """That the columns of the design are independent among values that occur."""
     gram = (design.matrix.T * shares) @ design.matrix
     scale = np.sqrt(np.diag(gram))
