@@ -1,10 +1,12 @@
 """Several rows a unit: what one bound for all rows of a unit keeps, and what treating rows as other people's leads to.
 
-``python -m benchmarks.units --panel health_panel.parquet`` makes one version of all rows by
+``python -m benchmarks.units --panel health_panel.parquet --adult adult.parquet`` makes one version of all rows by
 `funnel.history.waves.follow_waves`, for the waves of a real panel taken as rows of a person, and for a synthetic table
-of 101,766 encounters of 71,518 patients who have 1 to 40 each, those of some secrets more than others. What a reader of
-all rows believes is computed a second time here, by a plain recursion in long doubles over the rows of every unit that
-shares no code with what decides and draws. Writes ``benchmarks/results/units.json`` and ``units.md``.
+of 101,766 encounters of 71,518 patients who have 1 to 40 each, those of some secrets more than others. And where rows
+have secrets of their own: the panel's waves with what was secret in each, households made of the people of Adult, and
+visits of which each has its own diagnosis. What a reader of all rows believes of the secret of every one of them is
+computed a second time here, by a plain recursion in long doubles over the rows of every unit that shares no code with
+what decides and draws. Writes ``benchmarks/results/units.json`` and ``units.md``.
 """
 
 from __future__ import annotations
@@ -62,7 +64,62 @@ def panel_cases(path: Path) -> list[Case]:
         Case(
             "panel: married given age decade and outwork", made, "id", "first married", ("decade", "outwork"), LIP(0.5)
         ),
+        Case(
+            "panel: outwork in each wave given income fifth and kids",
+            made,
+            "id",
+            "outwork",
+            ("income", "kids"),
+            LIP(1.0),
+        ),
+        Case("panel: married in each wave given age decade", made, "id", "married", ("decade",), LIP(0.5)),
     ]
+
+
+def households(path: Path, seed: int = 3) -> Case:
+    """Households made of Adult: wives by husbands of nearly their education, children by married or single parents."""
+    random = np.random.default_rng(seed)
+    table = pq.read_table(path, columns=["relationship", "education-num", "income"]).to_pandas()
+    role = table["relationship"].to_numpy()
+    number = np.arange(len(table))
+    of = np.full(len(table), -1)
+    alone = ~np.isin(role, ["Wife", "Own-child"])
+    of[alone] = number[alone]
+    near = table["education-num"].to_numpy() + random.normal(0, 2, len(table))
+    husbands, wives = (np.flatnonzero(role == one) for one in ("Husband", "Wife"))
+    taken = np.sort(random.choice(husbands, len(wives), replace=False))
+    of[wives[np.argsort(near[wives])]] = taken[np.argsort(near[taken])]
+    children = np.flatnonzero(role == "Own-child")
+    parents = np.flatnonzero(np.isin(role, ["Husband", "Unmarried"]))
+    of[children] = random.choice(parents, len(children))
+    schooling = np.select([table["education-num"] >= 13, table["education-num"] >= 9], ["degree", "school"], "less")
+    made = pa.table(
+        {"household": of, "role": role, "schooling": schooling.astype(str), "income": table["income"].array}
+    )
+    return Case(
+        "Adult in households: income in each given role and schooling",
+        made,
+        "household",
+        "income",
+        ("role", "schooling"),
+        LIP(1.0),
+    )
+
+
+def visits(seed: int = 11) -> Case:
+    """Visits of 20,000 patients, up to 12 each, severe or not and in a ward, both likely as in the visit before."""
+    random = np.random.default_rng(seed)
+    sizes = np.minimum(1 + random.poisson(random.gamma(0.6, 2.0, 20_000)), 12)
+    unit = np.repeat(np.arange(len(sizes)), sizes)
+    severe = random.random(len(unit)) < 0.15
+    ward = random.integers(0, 5, len(unit))
+    for row in range(1, len(unit)):
+        if unit[row] == unit[row - 1]:
+            severe[row] = severe[row - 1] if random.random() < 0.6 else severe[row]
+            ward[row] = ward[row - 1] if random.random() < 0.3 else ward[row]
+    ward = np.where(random.random(len(unit)) < 0.35 * severe, 4, ward)
+    table = pa.table({"patient": unit, "severe": np.array(["no", "yes"])[severe.astype(int)], "ward": ward})
+    return Case("visits, synthetic: severe in each given ward", table, "patient", "severe", ("ward",), LIP(1.0))
 
 
 def encounters(seed: int = 7) -> Case:
@@ -96,7 +153,6 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     cells = input_codes(case.table, joint.secret) * len(joint.inputs) + xs
     _, units = np.unique(case.table.column(case.unit).to_numpy(), return_inverse=True)
     rows = UnitRows.ordered(units, random.random(len(units)))
-    rows.require_one_secret(cells // len(joint.inputs), [case.secret], [case.unit])
     begun = time.perf_counter()
     asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), case.guarantee, "v")
     waves = follow_waves(asked, CountedUnits({}, read_alone=True), _draw(random, xs))
@@ -105,7 +161,9 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     names = {symbol: y for y, symbol in enumerate(waves.step.channel.outputs.symbols)}
     assert len(names) == len(alone.outputs)
     apart = np.array([random.choice(len(alone.outputs), p=alone.matrix[:, x] / alone.matrix[:, x].sum()) for x in xs])
-    reader = _Reader(rows, cells, joint, case.guarantee.epsilon)
+    secrets = cells // len(joint.inputs)
+    own = bool((secrets != secrets[rows.at(1)][rows.units]).any())
+    reader = _Reader(rows, cells, joint, case.guarantee.epsilon, own)
     together = reader.beliefs(waves.outputs, _rows_of(waves))
     as_others = reader.beliefs(apart, lambda history: alone.weights)
     entropy = joint.entropy
@@ -147,9 +205,12 @@ def _rows_of(waves: Waves) -> Callable[[tuple[int, ...]], Table]:
 
 
 class _Reader:
-    """Knows first rows, changes from a row to the next over all units, and the channels; follows every unit's rows."""
+    """Knows first rows, changes from a row to the next over all units, and the channels; follows every unit's rows.
 
-    def __init__(self, rows: UnitRows, cells: Codes, joint: Joint, epsilon: float) -> None:
+    Believes something of the secret that all rows of a unit share, or of that of every row where each has its own.
+    """
+
+    def __init__(self, rows: UnitRows, cells: Codes, joint: Joint, epsilon: float, own: bool) -> None:
         self.c, self.a = joint.counts.shape
         self.epsilon = epsilon
         order = np.lexsort((rows.places, rows.units))
@@ -162,14 +223,22 @@ class _Reader:
             if one == other:
                 kernel[before, after] += 1
         for cell in np.flatnonzero(kernel.sum(axis=1) == 0):
-            start = cell // self.a * self.a
-            kernel[cell, start : start + self.a] = first[start : start + self.a]
+            start = 0 if own else cell // self.a * self.a
+            stop = size if own else start + self.a
+            kernel[cell, start:stop] = first[start:stop]
         self.kernel = kernel / kernel.sum(axis=1, keepdims=True)
+        of_secret = np.repeat(np.eye(self.c, dtype=np.longdouble), self.a, axis=0)
+        # P(secret so many rows later | cell), and how common secrets are in each row.
+        self.later = [of_secret]
+        for _ in range(rows.deepest - 1 if own else 0):
+            self.later.append(self.kernel @ self.later[-1])
+        self.priors = [self.first @ later for later in self.later]
 
     def beliefs(self, outputs: Codes, rows: Callable[[tuple[int, ...]], Table]) -> dict[str, float]:
         """The largest level over all outputs that could have come, and how many units are outside after their rows."""
-        prior = self.first.reshape(self.c, self.a).sum(axis=1)
-        known: dict[tuple[int, ...], Table] = {(): self.first}
+        # By the secret of each row so far whose secret counts, and the cell: P(s, cell | history), (rows, c, cells).
+        known: dict[tuple[int, ...], Table] = {(): self.first[None, None][:0]}
+        laws: dict[tuple[int, ...], Table] = {(): self.first}
         levels: dict[tuple[int, ...], float] = {}
         worst, outside = 0.0, 0
         drawn = outputs[self.order]
@@ -177,15 +246,28 @@ class _Reader:
         for start, stop in zip(starts, np.append(starts[1:], len(drawn)), strict=True):
             history: tuple[int, ...] = ()
             for y in drawn[start:stop].tolist():
-                if (*history, y) not in known:
-                    law = known[history] if not history else known[history] @ self.kernel
-                    told = law.reshape(self.c, self.a)
+                if (*history, y) not in laws:
+                    before = laws[history] @ self.kernel if history else self.first
+                    by_row = known[history] @ self.kernel if history else np.zeros((0, self.c, len(self.first)))
+                    if len(by_row) < len(self.priors):
+                        apart = self.later[0].T * before
+                        by_row = np.concatenate([by_row, apart[None]])
                     for other, row in enumerate(rows(history).astype(np.longdouble)):
-                        after = told * row
+                        weights = np.tile(row, self.c)
+                        after = before * weights
                         if after.sum() <= 0:
                             continue
-                        levels[(*history, other)] = self._level(after.sum(axis=1) / after.sum(), prior)
-                        known[(*history, other)] = (after / after.sum()).reshape(-1)
+                        total = after.sum()
+                        told = by_row * weights
+                        beliefs = [
+                            *told.sum(axis=2),
+                            *(after @ later for later in self.later[1:][: len(self.priors) - len(told)]),
+                        ]
+                        levels[(*history, other)] = max(
+                            self._level(belief / total, prior)
+                            for belief, prior in zip(beliefs, self.priors, strict=True)
+                        )
+                        laws[(*history, other)], known[(*history, other)] = after / total, told / total
                 history = (*history, y)
             outside += levels[history] > self.epsilon + ABOVE
         worst = max(levels.values())
@@ -203,7 +285,8 @@ def page(results: list[dict[str, Any]]) -> str:
         "",
         "By `python -m benchmarks.units`. *Kept* is I(X; W) as a share of H(X) over all rows, under one bound for all",
         "rows of a unit; *as others* that of the optimum which takes rows for those of different people, and how many",
-        "units a reader of all their rows then believes something outside the bound of. *Level* is the largest over",
+        "units a reader of all their rows then believes something outside the bound of. *In each*, and of households:",
+        "rows have secrets of their own, and all of them are bounded for that reader. *Level* is the largest over",
         "all histories and outputs that could have come, *again* as a second computation finds it, sharing no code.",
         "",
         "| case | rows | units | several rows | histories | level | again | outside | kept | as others: kept "
@@ -225,8 +308,10 @@ def main() -> None:
     """Run all cases and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panel", type=Path, required=True)
+    parser.add_argument("--adult", type=Path, required=True)
     options = parser.parse_args()
-    results = [run(case) for case in (*panel_cases(options.panel), encounters())]
+    cases = (*panel_cases(options.panel), encounters(), households(options.adult), visits())
+    results = [run(case) for case in cases]
     (RESULTS / "units.json").write_text(json.dumps({"cases": results}, indent=1) + "\n")
     (RESULTS / "units.md").write_text(page(results))
     print(page(results))

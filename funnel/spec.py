@@ -376,6 +376,18 @@ class ReleaseSpec(Section):
         return self.unit is not None and self.register is not None
 
     @property
+    def one_secret(self) -> str | None:
+        """Why all rows of a unit have to have one secret, and what to write where each has its own; None if not."""
+        if self.frequencies.kind.is_noisy:
+            return (
+                "noise on frequencies leaves open how secrets follow one another within a unit: write "
+                '[frequencies] protection = "none"'
+            )
+        if self.bounded_secrets == "current":
+            return 'secrets = "current" bounds one secret of a unit: write [history] secrets = "all"'
+        return None
+
+    @property
     def is_robust_over_versions(self) -> bool:
         """Whether the bound on all versions together holds under all that noise, or a sample, leaves open of them."""
         robust = self.history is not None and (self.history.robust or self.guarantee.kind in ROBUST_OVER_VERSIONS)

@@ -102,7 +102,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     if spec.follows_units and spec.frequencies.kind.is_noisy:
         if of_record is None:
             raise ValueError("units that are followed have record keys")
-        units = ordered_rows(snapshot, joint, of_record, tell).counts
+        units = ordered_rows(snapshot, joint, of_record, spec.one_secret, tell).counts
     tell("taken from the cache" if found is not None else "done")
     values = values_digest(spec, snapshot.source_sha256, of_record)
     return Estimated(joint, codings.learned, values, found is not None, units, wide=by_class)

@@ -245,7 +245,7 @@ def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
         return None
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     if spec.follows_units:
-        return observe_units(register, snapshot, run.estimated.joint, key, tell)
+        return observe_units(register, snapshot, run.estimated.joint, key, run.spec.one_secret, tell)
     return observe(register, snapshot, run.estimated.joint, run.workspace / FOLDER, tell)
 
 

@@ -235,7 +235,7 @@ def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:
     Outputs that never occur have lifts of 1: nobody sees them.
     """
     seen = prior > 0
-    shares = prior[seen] / prior.sum()
+    shares = (prior[seen] / prior.sum()).astype(np.float64)
     totals = outputs.sum(axis=1, keepdims=True)
     posteriors = outputs[:, seen] / np.where(totals > 0, totals, 1.0)
     return np.asarray(np.where(totals > 0, posteriors / shares[:, None], 1.0))

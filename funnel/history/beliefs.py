@@ -66,7 +66,7 @@ class Beliefs:
 def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
-    rows = nominal_of(inner).posterior_cone(prior[seen] / prior.sum())
+    rows = nominal_of(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone

@@ -165,8 +165,9 @@ class History:
             What is aimed at; by default the certified optimum of this version alone.
         unit : sequence of str, optional
             Columns that say whose a row is, where people have several rows: the bound is then one on all rows of a
-            unit, and people are known again by these columns. ``key`` then tells the rows of a unit apart; it only
-            makes their order, which is random, the same again with the same ``secret_bytes``. See
+            unit, for the secret of each of them (METHOD section 13: members of a household, visits with their own
+            diagnosis), and people are known again by these columns. ``key`` then tells the rows of a unit apart; it
+            only makes their order, which is random, the same again with the same ``secret_bytes``. See
             `funnel.history.waves.follow_waves`.
         progress : Progress
 
@@ -180,7 +181,7 @@ class History:
         ------
         SpecError
             If the version is there already, key or secret are not those of the versions before, or a column is named
-            twice; if the rows of a unit have several secrets, or are too many.
+            twice; if the rows of a unit have several secrets where only the current one is bounded, or are too many.
         DataError
             If the table cannot be read, or keys are missing, repeated or of another type than before.
         """
@@ -208,7 +209,8 @@ class History:
                 raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
-            of_units.require_one_secret(cells // len(joint.inputs), secret, whose)
+            refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
+            of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people = self._people.numbers_of(rows.take(first), whose)
         laws = [chapter.joint for chapter in self.past.chapters]

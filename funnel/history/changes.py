@@ -53,6 +53,10 @@ class Changes:
         """People in both versions."""
         return int(self.records.sum())
 
+    def keep_secrets(self, inputs: int) -> bool:
+        """Whether nobody's secret is another afterwards, in cells of so many inputs each."""
+        return bool((self.before // inputs == self.after // inputs).all())
+
 
 def counted_moves(changes: Changes, earlier: Joint, joint: Joint) -> tuple[IntArray, IntArray, IntArray]:
     """People by secret then and now, (c_v, c); and by secret and input then, (c_v, a_v): who kept it, and who did not.

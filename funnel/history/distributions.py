@@ -70,11 +70,16 @@ def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
     changes : Changes or None
         To t from the last version of a history; None for the empty history, and where nobody is in both.
     """
+    return np.asarray(cells_of(joint, changes).sum(axis=1))
+
+
+def cells_of(joint: Joint, changes: Changes | None) -> IntArray:
+    """Counts (c, a) of the people in both versions, or of all people; as `secrets_of`."""
     if changes is None or not len(changes.after):
-        return np.asarray(joint.counts.sum(axis=1))
-    counted: IntArray = np.zeros(len(joint.secret), dtype=np.int64)
-    np.add.at(counted, changes.after // len(joint.inputs), changes.records)
-    return counted
+        return joint.counts
+    counted: IntArray = np.zeros(joint.counts.size, dtype=np.int64)
+    np.add.at(counted, changes.after, changes.records)
+    return counted.reshape(joint.counts.shape)
 
 
 def unseen_distribution(joint: Joint, changes: Changes | None) -> IntArray:
@@ -129,6 +134,12 @@ class Kernel:
         following = np.asarray(flat @ self._table) + unseen[:, None] * self._otherwise
         return np.asarray(following.reshape(*laws.shape[:-1], len(self._otherwise)))
 
+    def expected(self, values: FloatArray) -> FloatArray:
+        """The mean of values (cells of t, k) given each cell of v, (cells of v, k)."""
+        means = np.asarray(self._table @ values)
+        means[self._unseen] = self._otherwise @ values
+        return means
+
 
 def distributions_before(
     past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
@@ -169,6 +180,20 @@ def distributions_before(
         return replace(laws, values=values[:, 0])
     # Some numbers more are added up than `Laws.error` counts: those of all secrets now.
     return replace(laws, values=values.sum(axis=2), error=laws.error + len(joint.secret) * UNIT)
+
+
+def with_secret_to_come(laws: Laws, joint: Joint, within: Changes, rows: int) -> Laws:
+    """P(s, x | h) where s is the secret of a row of the unit that comes so many rows later, (k, c, a).
+
+    Of laws (k, c, a) by the secret of the row itself, and changes from any row of a unit to the next one.
+    """
+    kernel = Kernel(joint.counts.size, joint, within)
+    secrets = np.repeat(np.eye(len(joint.secret)), len(joint.inputs), axis=0)
+    for _ in range(rows):
+        secrets = kernel.expected(secrets)
+    values = np.einsum("ksx,sxt->ktx", laws.values, secrets.reshape(*joint.counts.shape, -1))
+    error = laws.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
+    return Laws(values, error, laws.sound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,6 +106,16 @@ def moved_on(law: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeN
     return _reduced(following, (*law.shape[:-2], *joint.counts.shape))
 
 
+def with_exact_secret_to_come(law: WholeNumbers, joint: Joint, within: Changes, rows: int) -> WholeNumbers:
+    """`funnel.history.distributions.with_secret_to_come` of a law in whole numbers, (c, a), up to a factor."""
+    apart = np.zeros((law.shape[1], *law.shape), dtype=object)
+    every = np.arange(law.shape[1])
+    apart[every, :, every] = law.T
+    for _ in range(rows):
+        apart = moved_on(apart, joint, within)
+    return np.asarray(apart.sum(axis=2).T)
+
+
 def published(law: WholeNumbers, row: Sequence[int]) -> WholeNumbers:
     """A law (…, c, a) once an output with these weights (a,) is known.
 

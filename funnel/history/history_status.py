@@ -11,8 +11,8 @@ from funnel.errors import DataError
 from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import Allowed, Kept, allowed_by, lifts_of, require_posterior
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, BoolArray, Laws, secrets_of
-from funnel.history.exact_distribution import WholeNumbers
+from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of, secrets_of
+from funnel.history.exact_distribution import WholeNumbers, moved_on
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past
@@ -31,10 +31,11 @@ class Standing:
     people : ndarray of int64, shape (h,)
     laws : Laws
         P(s, x | h), values (h, c, a), where s may be the secret of an earlier version.
-    priors : tuple of ndarray of int64, each (c,)
+    priors : tuple of ndarray of whole numbers, each (c,)
         How common secrets are: of all people, and of those who are in an earlier version too.
     prior_of : ndarray of int64, shape (h,)
-        Which of them is the prior of each history. All rows of a unit within a version have one: that of the first.
+        Which of them is the prior of each history. Rows of a unit that share a secret have that of the first; of a row
+        with a secret of its own it is what follows from first rows, and changes from a row to the next.
     moved : ndarray of bool, shape (h,)
         Whether P(S | h) alone is outside the declared bound, decided.
     observer : Observer
@@ -45,8 +46,10 @@ class Standing:
     allowed : Allowed
         What it allows.
     secret_of : int or None
-        Whose secret it is: the (first) chapter of an earlier version, in which the people of all these histories were;
-        None for that of the version itself.
+        Whose secret it is: the chapter of an earlier version, or of another row of the unit, in which the people of all
+        these histories were or may come to be; None for that of the version, or the row, itself.
+    secret_name : str or None
+        The name of the earlier version whose secret it is; None for those of the version itself.
     bounded : bool
         Whether what is believed of this secret is bounded for this observer; else it is only reported how far it goes.
     others : tuple of Standing
@@ -69,6 +72,7 @@ class Standing:
     guarantee: Kept
     allowed: Allowed
     secret_of: int | None = None
+    secret_name: str | None = None
     bounded: bool = True
     others: tuple[Standing, ...] = ()
     reported: tuple[Standing, ...] = ()
@@ -78,11 +82,6 @@ class Standing:
     def everybody(self) -> tuple[Standing, ...]:
         """Where histories stand for every observer and secret that are bounded, this one first."""
         return (self, *self.others)
-
-    @property
-    def secret_name(self) -> str | None:
-        """The name of the earlier version whose secret it is."""
-        return None if self.secret_of is None else self.observer.past.chapters[self.secret_of].version
 
     @property
     def error(self) -> float:
@@ -135,7 +134,7 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     declared = require_posterior(guarantee)
     possible = DistributionSet.of(past, observed, allowed_by(declared))
-    secrets = [_Secret.now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
+    secrets = [*_secrets_now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
     first, *others = (
         _stand(observer, secret, people[secret.places], observed, declared)
         for observer in observers_of(past, observed)
@@ -156,31 +155,49 @@ class _Secret:
     """A secret that something is believed of: whose it is, the histories it is one of, and how common it is."""
 
     of: int | None
+    name: str | None
     nodes: IntArray
     places: IntArray
     priors: tuple[IntArray, ...]
     prior_of: IntArray
 
-    @classmethod
-    def now(cls, past: Past, nodes: IntArray, observed: Observed) -> _Secret:
-        """That of the version itself, of all histories."""
-        joint, changes, begun, before = observed.joint, observed.changes, observed.row - 1, nodes
-        if begun:
-            # How common secrets are among units is what an observer starts from; another row is no news of that.
-            first = past.chapters[len(past) - begun]
-            joint, changes, before = first.joint, first.changes, past.before_rows(nodes, begun)
-        return cls(None, nodes, np.arange(len(nodes)), *_priors(past, before, joint, changes))
+
+def _secrets_now(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_Secret]:
+    """That of the version; of all rows of a unit that have secrets of their own, first that of the row itself."""
+    joint, changes, begun, before = observed.joint, observed.changes, observed.row - 1, nodes
+    every = np.arange(len(nodes))
+    if begun:
+        # How common secrets are among units is what an observer starts from; another row is no news of that.
+        first = past.chapters[len(past) - begun]
+        joint, changes, before = first.joint, first.changes, past.before_rows(nodes, begun)
+    members = observed.members
+    if members is None:
+        yield _Secret(None, None, nodes, every, *_priors(past, before, joint, changes))
+        return
+    for row in sorted(range(members.rows), key=lambda row: row != begun):
+        # Chapters of rows that are to come go on from those that there are.
+        of = None if row == begun else len(past) - begun + row
+        yield _Secret(of, None, nodes, every, *_priors(past, before, joint, changes, members.changes, row))
 
 
 def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_Secret]:
-    """Those of all versions before, each of the histories of people who were in it."""
+    """Those of all versions before, each of the histories of people who were in it, and of rows of their own."""
     for number, chapter in enumerate(past.chapters[: len(past) - (observed.row - 1)]):
-        # All rows of a unit have the secret of the first.
-        if chapter.row == 1:
-            then = past.until(nodes, number)
-            places = np.flatnonzero(then >= chapter.first)
-            before = chapter.parents[then[places] - chapter.first]
-            yield _Secret(number, nodes[places], places, *_priors(past, before, chapter.joint, chapter.changes))
+        if not chapter.begins_secret:
+            continue
+        begun = chapter.row - 1
+        first, within = past.chapters[number - begun], chapter.changes.get(number - 1)
+        then = past.until(nodes, number)
+        places = np.flatnonzero(then >= chapter.first)
+        before = past.until(then[places], number - begun)
+        before = first.parents[before - first.first]
+        yield _Secret(
+            number,
+            first.version,
+            nodes[places],
+            places,
+            *_priors(past, before, first.joint, first.changes, within if begun else None, begun),
+        )
 
 
 def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, guarantee: Kept) -> Standing:
@@ -197,22 +214,51 @@ def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Obse
         for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
             alone = observer.exact_law(int(nodes[place]), secret.of).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
-    bounded = observer.bounded and (secret.of is None or observed.secrets == "all")
-    priors, prior_of = secret.priors, secret.prior_of
+    bounded = observer.bounded and (secret.name is None or observed.secrets == "all")
     return Standing(
-        nodes, people, laws, priors, prior_of, moved, observer, observed.joint, guarantee, allowed, secret.of, bounded
+        nodes,
+        people,
+        laws,
+        secret.priors,
+        secret.prior_of,
+        moved,
+        observer,
+        observed.joint,
+        guarantee,
+        allowed,
+        secret.of,
+        secret.name,
+        bounded,
     )
 
 
 def _priors(
-    past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]
+    past: Past,
+    nodes: IntArray,
+    joint: Joint,
+    changes: Mapping[int, Changes],
+    within: Changes | None = None,
+    rows: int = 0,
 ) -> tuple[tuple[IntArray, ...], IntArray]:
-    """How common secrets are in a version, for the histories (k,) that came to it, and which of these each has."""
+    """How common secrets are in a version, for the histories (k,) that came to it, and which of these each has.
+
+    Or in a later row of units, so many after the first, by the changes from a row to the next within the version.
+    """
     versions, prior_of = np.unique(past.versions_of(nodes), return_inverse=True)
     heads = past.heads_of(versions)
     kept, group = np.unique(heads, return_inverse=True)
     last = {int(head): int(version) for head, version in zip(heads, versions, strict=True)}
-    return tuple(secrets_of(joint, changes.get(last[int(head)])) for head in kept), np.asarray(group[prior_of])
+    priors = []
+    for head in kept:
+        came = changes.get(last[int(head)])
+        if within is None or not rows:
+            priors.append(secrets_of(joint, came))
+            continue
+        cells = cells_of(joint, came).astype(object)
+        for _ in range(rows):
+            cells = moved_on(cells, joint, within)
+        priors.append(cells.sum(axis=1))
+    return tuple(priors), np.asarray(group[prior_of])
 
 
 def rounding(laws: Laws) -> float:

@@ -18,6 +18,22 @@ Secrets = Literal["all", "current"]
 
 
 @dataclass(frozen=True, eq=False)
+class Members:
+    """Rows of units that have secrets of their own.
+
+    Attributes
+    ----------
+    changes : Changes
+        From any row of a unit to the next one.
+    rows : int
+        Of the unit that has most.
+    """
+
+    changes: Changes
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
 class Observed:
     """The people of a version: who they are now, how they changed, and what was published about them.
 
@@ -42,6 +58,8 @@ class Observed:
     row : int
         Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
         those from a row to the next.
+    members : Members, optional
+        Where rows of a unit have secrets of their own, all of which are bounded.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, by ordinal. With these the bound is kept under every
         set of tables within them and within the bounds of all counts; without, under the published ones.
@@ -69,6 +87,7 @@ class Observed:
     totals: Joint | None = None
     weight: float = 1.0
     row: int = 1
+    members: Members | None = None
     limits: Mapping[int, MoveLimits] | None = None
     by_class: Mapping[int, Changes] | None = None
     observers: tuple[str, ...] = ("transitions",)
@@ -135,6 +154,7 @@ class Observed:
         by_class: Mapping[int, Changes] | None = None,
         observers: tuple[str, ...] = ("transitions",),
         secrets: Secrets = "all",
+        members: Members | None = None,
     ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
@@ -149,4 +169,5 @@ class Observed:
             by_class=by_class,
             observers=observers,
             secrets=secrets,
+            members=members,
         )

@@ -15,10 +15,10 @@ import numpy as np
 
 from funnel.errors import DataError, SpecError
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, Laws, distributions_before
-from funnel.history.exact_distribution import ExactDistributions, WholeNumbers
+from funnel.history.distributions import UNIT, Laws, distributions_before, with_secret_to_come
+from funnel.history.exact_distribution import ExactDistributions, WholeNumbers, with_exact_secret_to_come
 from funnel.history.mover_stayer import CLASSES, of_new_people
-from funnel.history.observed import Observed
+from funnel.history.observed import Members, Observed
 from funnel.history.past import Past
 from funnel.joint import IntArray, Joint
 
@@ -47,6 +47,8 @@ class Observer:
     classes : int
     bounded : bool
         Whether the version is bounded for this observer; else it is only reported how far it goes.
+    members : Members, optional
+        Where rows of a unit have secrets of their own.
     """
 
     name: str
@@ -55,13 +57,21 @@ class Observer:
     changes: Mapping[int, Changes]
     classes: int = 1
     bounded: bool = True
+    members: Members | None = None
     _exact: ExactDistributions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_exact", ExactDistributions(self.past))
 
     def laws(self, nodes: IntArray, secret_of: int | None = None) -> Laws:
-        """P(s, x | h) of some histories, values (k, c, a); of the secret in an earlier version, where one is given."""
+        """P(s, x | h) of some histories, values (k, c, a); of the secret in an earlier version, where one is given.
+
+        Or in a later row of the unit: chapters that are to come have numbers that go on from those that there are.
+        """
+        if secret_of is not None and secret_of >= len(self.past):
+            assert self.members is not None
+            now = distributions_before(self.past, nodes, self.joint, self.changes)
+            return with_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
         laws = distributions_before(self.past, nodes, self.joint, self.changes, secret_of)
         if self.classes == 1:
             return laws
@@ -71,6 +81,10 @@ class Observer:
 
     def exact_law(self, node: int, secret_of: int | None = None) -> WholeNumbers:
         """The same of one history in whole numbers, up to a factor; (c, a)."""
+        if secret_of is not None and secret_of >= len(self.past):
+            assert self.members is not None
+            now = self._exact.before(node, self.joint, self.changes)
+            return with_exact_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
         law = self._exact.before(node, self.joint, self.changes, secret_of)
         if self.classes == 1:
             return law
@@ -86,7 +100,7 @@ def observers_of(past: Past, observed: Observed) -> tuple[Observer, ...]:
     DataError
         If changes by class are asked for and were not counted, of this version or of one before.
     """
-    first = Observer(TRANSITIONS, past, observed.joint, observed.changes)
+    first = Observer(TRANSITIONS, past, observed.joint, observed.changes, members=observed.members)
     bounded = MOVER_STAYER in observed.observers
     counted = observed.by_class is not None and past.has_classes
     return (first, _mover_stayer(past, observed, bounded)) if bounded or counted else (first,)

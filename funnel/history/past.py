@@ -63,6 +63,12 @@ class Chapter:
     limits: Mapping[int, MoveLimits] | None = None
     by_class: Mapping[int, Changes] | None = None
 
+    @property
+    def begins_secret(self) -> bool:
+        """Whether it is about a secret that its people did not have before: further rows of a unit may share that."""
+        inputs = len(self.joint.inputs)
+        return self.row == 1 or any(not changes.keep_secrets(inputs) for changes in self.changes.values())
+
     def channels_of(self, nodes: IntArray) -> IntArray:
         """Which channel of the library each of these histories was drawn from; shape (k,).
 

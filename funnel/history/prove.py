@@ -170,15 +170,17 @@ def described(standing: Standing, library: WeightArray, drawn_from: IntArray) ->
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
-    reached = []
+    reached: dict[tuple[str, str | None, bool], Reached] = {}
     for one in (*standing.everybody, *standing.reported):
         here, _ = one.among(standing.nodes)
         found = _reached(one, library, drawn_from[here])
         moved, outside = (np.zeros(len(standing.nodes), dtype=bool) for _ in range(2))
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
-        reached.append(replace(found, moved=moved, outside=outside, worst=worst))
-    return Proven(library, drawn_from, tuple(reached))
+        found = replace(found, moved=moved, outside=outside, worst=worst)
+        about = found.observer, found.secret_of, found.bounded
+        reached[about] = reached[about].joined(found) if about in reached else found
+    return Proven(library, drawn_from, tuple(reached.values()))
 
 
 def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Reached:

@@ -42,6 +42,17 @@ class Reached:
     worst: int | None
     moved_level: float | None
 
+    def joined(self, other: Reached) -> Reached:
+        """With what is found of another secret of the same people in that version: of another row of their unit."""
+        further = max(self, other, key=lambda one: one.level.value)
+        known = [one.moved_level for one in (self, other) if one.moved_level is not None]
+        return replace(
+            further,
+            moved=self.moved | other.moved,
+            outside=self.outside | other.outside,
+            moved_level=max(known, default=None),
+        )
+
 
 @dataclass(frozen=True)
 class ForObserver:

@@ -14,6 +14,9 @@ from funnel.joint import IntArray, Joint
 MOST_ROWS = 100
 """Rows that a unit may have in one version: each is a step of its own, and nobody learns from so few units."""
 
+MOST_MEMBERS = 24
+"""The same where rows have secrets of their own: each row is bounded for the secrets of all of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
@@ -62,8 +65,17 @@ class UnitRows:
         here = np.flatnonzero(self.places == sizes[self.units])
         return np.asarray(here[np.argsort(self.units[here])])
 
-    def require_one_secret(self, secrets: IntArray, columns: Sequence[str], unit: Sequence[str]) -> None:
-        """Refuse units whose rows, with secrets (rows,), have several, or that have too many rows.
+    def require_bounded(
+        self, secrets: IntArray, columns: Sequence[str], unit: Sequence[str], refused: str | None
+    ) -> None:
+        """Refuse units that have too many rows, or whose rows have several secrets where that is refused.
+
+        Parameters
+        ----------
+        secrets : ndarray of int64, shape (rows,)
+        columns, unit : sequence of str
+        refused : str, optional
+            Why no bound can be kept for the secret of every row, and what could be done; by default it can.
 
         Raises
         ------
@@ -73,26 +85,27 @@ class UnitRows:
         named = ", ".join(map(repr, unit))
         first = secrets[self.at(1)]
         differing = len(np.unique(self.units[secrets != first[self.units]]))
-        if differing:
+        if differing and refused is not None:
             raise SpecError(
                 f"{differing:,} of {self.count:,} units ({named}) have several values of the secret "
-                f"{', '.join(map(repr, columns))} in their rows, and one bound holds for one secret of a unit: give "
-                "all rows of a unit the same value, such as whether it ever occurs, and release that"
+                f"{', '.join(map(repr, columns))} in their rows, and {refused}, or give all rows of a unit the same "
+                "value, such as whether it ever occurs"
             )
-        if self.deepest > MOST_ROWS:
-            many = int(np.count_nonzero(np.bincount(self.units) > MOST_ROWS))
+        most, why = (MOST_MEMBERS, " with secrets of their own") if differing else (MOST_ROWS, "")
+        if self.deepest > most:
+            many = int(np.count_nonzero(np.bincount(self.units) > most))
             raise SpecError(
-                f"{many:,} of {self.count:,} units ({named}) have more than {MOST_ROWS} rows, the largest "
+                f"{many:,} of {self.count:,} units ({named}) have more than {most} rows{why}, the largest "
                 f"{self.deepest:,}, and a bound over so many rows leaves nothing to tell: aggregate rows of a unit, or "
                 "choose some of them"
             )
 
 
 def row_changes(rows: UnitRows, cells: IntArray, first: Joint) -> Changes:
-    """How the next row of a unit follows one, over all pairs of successive rows of all units; the secret stays.
+    """How the next row of a unit follows one, over all pairs of successive rows of all units.
 
-    What follows a cell from which no unit has another row is taken from the first rows of units with that secret: the
-    counts of these stand in its place, so that no probability leaves the secret.
+    What follows a cell from which no unit has another row is taken from the first rows of units: of those with that
+    secret where all rows of a unit have one, so that no probability leaves it, and else of all.
 
     Parameters
     ----------
@@ -112,9 +125,12 @@ def row_changes(rows: UnitRows, cells: IntArray, first: Joint) -> Changes:
     before, after = cells[by_place[follows]], cells[by_place[follows + 1]]
     pairs, records = np.unique(np.stack([before, after]), axis=1, return_counts=True)
     alone = np.setdiff1d(np.unique(cells), pairs[0])
-    # The first rows of units with the same secret: there is one, since every unit has a first row.
-    at, x = np.nonzero(first.counts[alone // a])
-    instead = alone[at] // a * a + x
+    # There is one with the same secret, since every unit has a first row.
+    shared = (pairs[0] // a == pairs[1] // a).all()
+    like = (
+        (alone[:, None] // a == np.arange(first.counts.size) // a) if shared else np.ones((len(alone), 1), dtype=bool)
+    )
+    at, instead = np.nonzero(like * first.counts.reshape(-1))
     before = np.concatenate([pairs[0], alone[at]])
     after = np.concatenate([pairs[1], instead])
     records = np.concatenate([records, first.counts.reshape(-1)[instead]])

@@ -22,7 +22,7 @@ from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
-from funnel.history.observed import Observed, Secrets
+from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
@@ -51,7 +51,7 @@ class UnitVersion:
     rows : UnitRows
         In an order that is unrelated to what is in them.
     cells : ndarray of int64, shape (rows,)
-        Secret and input of every row, by their places in ``joint``. All rows of a unit have one secret.
+        Secret and input of every row, by their places in ``joint``.
     joint : Joint
         Counts (c, a) of all rows.
     nodes : ndarray of int64, shape (units,)
@@ -294,6 +294,8 @@ class _CountedRows:
         of_known = UnitRows(rows.units[known], rows.places[known])
         first = counted_cells(asked.cells[rows.at(1)], asked.joint)
         self._within = row_changes(of_known, asked.cells[known], first) if rows.deepest > 1 else None
+        own = self._within is not None and not self._within.keep_secrets(len(asked.joint.inputs))
+        self._members = Members(self._within, rows.deepest) if self._within is not None and own else None
         self._whole = Whole.beginning(asked.joint, marginal_weights(asked.joint, self._target.weights))
         self._steps: list[Step] = []
 
@@ -306,7 +308,9 @@ class _CountedRows:
         had = np.concatenate([wave.had, np.zeros_like(wave.gone)])
         since = units.changes if wave.row == 1 or self._within is None else {len(past) - 1: self._within}
         of_wave = counted_cells(cells, asked.joint)
-        observed = Observed.counted(of_wave, since, had, cells % a, wave.row, secrets=units.secrets)
+        observed = Observed.counted(
+            of_wave, since, had, cells % a, wave.row, secrets=units.secrets, members=self._members
+        )
         if len(wave.gone):
             observed = replace(observed, silent=np.bincount(wave.gone % a, minlength=a))
         left = int(np.count_nonzero(asked.rows.places > wave.row))

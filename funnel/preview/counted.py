@@ -116,7 +116,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
-        units = ordered_rows(snapshot, counted, key, progress).counts
+        units = ordered_rows(snapshot, counted, key, spec.one_secret, progress).counts
     protected = public_frequencies(spec, units.first, learned, drawn_before, values, beside, digest)
     protected = public_rows(spec, protected, units, learned, drawn_before, moving, digest)
     return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)

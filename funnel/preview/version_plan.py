@@ -118,7 +118,7 @@ def _unit_outlooks(
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
-        units = observe_units(register, snapshot, preview.counted, key, progress)
+        units = observe_units(register, snapshot, preview.counted, key, spec.one_secret, progress)
     frequencies = _with_changes(spec, preview, register, units)
     secrets = spec.bounded_secrets
     public, expected = frequencies.joint, expected_units(register, frequencies, secrets)

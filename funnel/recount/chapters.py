@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +15,8 @@ from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up
 
 WHOLE = 2**63
+BITS = 160
+ONE = 1 << BITS
 NEW = 0
 """The node of the empty history: people about whom nothing was published."""
 
@@ -148,21 +151,54 @@ class Chapter:
         """People by cell, length c a: by that of their first row, where they have several."""
         return self.counts if self.units is None else self.units
 
-    def shares(self, earlier: int | None) -> tuple[int, ...]:
-        """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all."""
-        if earlier is None:
-            return tuple(sum(self.beginning[s * self.a : (s + 1) * self.a]) for s in range(self.c))
-        if earlier in self.laws:
+    @cached_property
+    def has_members(self) -> bool:
+        """Whether rows of a person have secrets of their own."""
+        return any(before // self.a != after // self.a for before, after in self.changes.get(self.ordinal, {}))
+
+    def shares(self, earlier: int | None, row: int = 1) -> tuple[int, ...]:
+        """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all.
+
+        Of a later row with a secret of its own: what follows from these and from the changes from a row to the next, in
+        the same proportions.
+        """
+        if earlier is not None and earlier in self.laws:
             return self.laws[earlier].by_secret
-        found = [0] * self.c
-        for (_, after), count in self._changes(earlier).items():
-            found[after // self.a] += count
-        return tuple(found)
+        cells = [Fraction(count) for count in self.beginning]
+        if earlier is not None:
+            cells = [Fraction()] * len(cells)
+            for (_, after), count in self._changes(earlier).items():
+                cells[after] += count
+        for _ in range(row - 1):
+            cells = self.within.exactly(cells)
+        found = [sum(cells[s * self.a : (s + 1) * self.a], Fraction()) for s in range(self.c)]
+        common = math.lcm(*(share.denominator for share in found))
+        return tuple(int(share * common) for share in found)
+
+    def secrets_ahead(self, rows: int) -> tuple[list[list[int]], int]:
+        """P(secret so many rows later | cell), numbers (c a, c) out of 2^BITS rounded up, and their `excess`."""
+        ahead = [[ONE if cell // self.a == s else 0 for s in range(self.c)] for cell in range(self.c * self.a)]
+        excess = 0
+        for _ in range(rows):
+            new = []
+            for cell in range(len(ahead)):
+                row, size = self.within.row(cell)
+                sums = [sum(count * ahead[after][s] for after, count in row.items()) for s in range(self.c)]
+                new.append([divided_up(total, size) for total in sums])
+            ahead = new
+            excess += divided_up(ONE, min(n for numbers in ahead for n in numbers if n))
+        return ahead, excess
 
     def carrying(self, earlier: int) -> Carrying | MoveDistribution:
         """How the law of a history that ends in an earlier version, or in another row, is carried to this one."""
-        if earlier in self.laws:
-            return self.laws[earlier]
+        return self.laws[earlier] if earlier in self.laws else self._counted(earlier)
+
+    @cached_property
+    def within(self) -> Carrying:
+        """The same from a row to the next of a person, where that is counted."""
+        return self._counted(self.ordinal)
+
+    def _counted(self, earlier: int) -> Carrying:
         rows: dict[int, dict[int, int]] = {}
         for (before, after), count in self._changes(earlier).items():
             rows.setdefault(before, {})[after] = count
@@ -215,6 +251,16 @@ class Carrying:
     def row(self, cell: int) -> tuple[Mapping[int, int], int]:
         """Records from a cell before to every cell now, and how many these are."""
         return self.rows.get(cell, self.other), self.sizes.get(cell, self.size)
+
+    def exactly(self, cells: Sequence[Fraction]) -> list[Fraction]:
+        """A law by cell before as one by cell now."""
+        found = [Fraction()] * len(cells)
+        for before, share in enumerate(cells):
+            if share:
+                row, size = self.row(before)
+                for after, count in row.items():
+                    found[after] += share * count / size
+        return found
 
     def divided(self, numbers: Sequence[int]) -> list[int]:
         """Numbers by cell before, each by the records of its row and rounded up; last that of all without a row.
@@ -287,6 +333,19 @@ class Tree:
         assert version is not None
         name, row = self.chapters[version].name, self.rows[node]
         return name if row == 1 else f"{name}#{row}"
+
+    def next_row(self, node: int, version: int) -> int:
+        """Which row of the person in a version comes after a history."""
+        return self.rows[node] + 1 if self.versions[node] == version else 1
+
+    @cached_property
+    def depths(self) -> list[int]:
+        """By version, how many rows of a person there are at most."""
+        found = [1] * len(self.chapters)
+        for version, row in zip(self.versions[1:], self.rows[1:], strict=True):
+            assert version is not None
+            found[version] = max(found[version], row)
+        return found
 
     def until(self, node: int, version: int) -> int:
         """What a history was once a version was published."""

@@ -241,12 +241,14 @@ class _Judging:
             every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
             unsure = None if left_open is None or secret_of is not None else 0.0
             by_secret[secret_of] = _Decided(observer, name, bounded, every, real, predicted, unsure)
-        shares: dict[tuple[int, int | None], tuple[int, ...]] = {}
+        shares: dict[tuple[int, int | None, int], tuple[int, ...]] = {}
         for law in laws:
-            judged, version = by_secret[law.secret_of], chapter.ordinal if law.secret_of is None else law.secret_of
-            begun = version, tree.origin(tree.until(law.node, version), version)
+            # Secrets of all rows of a person in the version are judged as one.
+            judged = by_secret[None if law.secret_of == chapter.ordinal else law.secret_of]
+            version = chapter.ordinal if law.secret_of is None else law.secret_of
+            begun = version, tree.origin(tree.until(law.node, version), version), law.row
             if begun not in shares:
-                shares[begun] = tree.chapters[version].shares(begun[1])
+                shares[begun] = tree.chapters[version].shares(*begun[1:])
             rows = chapter.channels[chapter.followed[law.node]]
             if attending is not None and law.secret_of is None:
                 attending.add(law, chapter)
@@ -325,13 +327,16 @@ class _Tally:
         self._worst: list[Worst | None] = [None] * len(sides)
         self._moved_worst: list[Worst] | None = None
         self._failed: dict[str, list[int]] = {}
-        self.moved = self.outside = 0.0
+        # Of one history there may be several secrets, of the rows of a person.
+        self._moved: dict[int, float] = {}
+        self._outside: dict[int, float] = {}
 
     def add(self, node: int, found: HistoryFinding, people: float) -> None:
         """One history more."""
-        self.outside += people if found.outside else 0
+        if found.outside:
+            self._outside[node] = people
         if found.moved:
-            self.moved += people
+            self._moved[node] = people
             self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
         else:
             self._worst = [*_furthest(self._worst, found.worst)]
@@ -344,6 +349,16 @@ class _Tally:
     def fail(self, what: str, node: int) -> None:
         """A history that breaks the bound, and how."""
         self._failed.setdefault(what, []).append(node)
+
+    @property
+    def moved(self) -> float:
+        """People whose history is outside by itself."""
+        return sum(self._moved.values())
+
+    @property
+    def outside(self) -> float:
+        """People with an output outside."""
+        return sum(self._outside.values())
 
     def level(self) -> float:
         """Of histories that are not moved."""
@@ -434,7 +449,9 @@ def _found(
     try:
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
-        return judge_history(sides, inner, _whole(law, exact.law(law.node, version, law.secret_of)), rows, shares)
+        return judge_history(
+            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row)), rows, shares
+        )
 
 
 def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:

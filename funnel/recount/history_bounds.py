@@ -23,9 +23,9 @@ from functools import cached_property
 from flint import ctx
 
 from funnel.errors import FunnelError, SpecError
-from funnel.recount.chapters import Rows
+from funnel.recount.chapters import BITS, Rows
 from funnel.recount.intervals import at_most_exp, ball, exact_fraction, log_above
-from funnel.recount.path_laws import BITS, HistoryDistribution
+from funnel.recount.path_laws import HistoryDistribution
 from funnel.recount.promise import Promise
 from funnel.recount.ratios import scaled
 

@@ -18,11 +18,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from funnel.errors import DataError
-from funnel.recount.chapters import NEW, Carrying, Chapter, Tree
+from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree
 from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
-BITS = 160
 # Numbers that are carried on at once, of each cell.
 _BATCH = 512
 
@@ -40,13 +39,17 @@ class HistoryDistribution:
     excess : int
         Every number u stands for one in ``[u (1 - excess / 2^BITS), u]``; 0 where they are exact. Zeros are exact.
     secret_of : int or None
-        The earlier version, of those in the history, whose c secrets s are; None for the secret now.
+        The earlier version, of those in the history, whose c secrets s are; None for the secret now. Or the version
+        itself, for another row of the person in it.
+    row : int
+        Whose secret it is where rows of a person in that version have secrets of their own; else 1.
     """
 
     node: int
     cells: list[int]
     excess: int
     secret_of: int | None = None
+    row: int = 1
 
 
 @dataclass(frozen=True)
@@ -64,20 +67,33 @@ class _Known:
     secret_of: int | None
     parts: list[list[int]]
     excess: int
+    row: int = 1
 
-    def law(self, node: int, c: int) -> HistoryDistribution:
-        """Before a version of c secrets."""
+    def law(self, node: int, c: int, row: int = 1) -> HistoryDistribution:
+        """Before a version of c secrets, or a row in it with a secret of its own."""
         if self.secret_of is None:
-            return HistoryDistribution(node, self.parts[0], self.excess)
+            return HistoryDistribution(node, self.parts[0], self.excess, row=row)
         a = len(self.parts[0]) // c
         cells = [sum(part[x::a]) for part in self.parts for x in range(a)]
-        return HistoryDistribution(node, cells, self.excess, self.secret_of)
+        return HistoryDistribution(node, cells, self.excess, self.secret_of, self.row)
 
-    def split(self, chapter: Chapter) -> _Known:
-        """What is known as a whole, by the secret in the version that it is of."""
+    def to_come(
+        self, node: int, chapter: Chapter, row: int, ahead: list[list[int]], excess: int
+    ) -> HistoryDistribution:
+        """What is known as a whole, by the secret of a later row of the person: of `Chapter.secrets_ahead`."""
+        (whole,), a = self.parts, chapter.a
+        cells = [
+            sum(whole[cell] * ahead[cell][s] for cell in range(x, len(whole), a))
+            for s in range(chapter.c)
+            for x in range(a)
+        ]
+        return HistoryDistribution(node, cells, self.excess + excess, chapter.ordinal, row)
+
+    def split(self, chapter: Chapter, row: int) -> _Known:
+        """What is known as a whole, by the secret in the version, or the row of a person in it, that it is of."""
         (whole,), a = self.parts, chapter.a
         of_secret = [[n if cell // a == s else 0 for cell, n in enumerate(whole)] for s in range(chapter.c)]
-        return _Known(chapter.ordinal, of_secret, self.excess)
+        return _Known(chapter.ordinal, of_secret, self.excess, row)
 
     def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended:
         """The same of those who got an output."""
@@ -97,7 +113,7 @@ class _Known:
             b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
             for at in range(0, len(numbers), size)
         ]
-        return _Ended(self.secret_of, contents, self.excess + (_unit(numbers) if shifted else 0))
+        return _Ended(self.secret_of, contents, self.excess + (_unit(numbers) if shifted else 0), self.row)
 
 
 @dataclass(frozen=True)
@@ -107,6 +123,7 @@ class _Ended:
     secret_of: int | None
     contents: list[bytes]
     excess: int
+    row: int = 1
 
 
 class PathDistributions:
@@ -144,18 +161,22 @@ class PathDistributions:
         for node in chapter.followed:
             earlier = self._tree.versions[node]
             groups.setdefault((earlier, self._tree.rows[node] if earlier == chapter.ordinal else 0), []).append(node)
+        members, depth = chapter.has_members, self._tree.depths[chapter.ordinal]
+        ahead = [chapter.secrets_ahead(rows) for rows in range(depth if members else 1)]
         # Another row of a person comes after all rows before it.
         for (earlier, _), nodes in sorted(groups.items(), key=lambda group: group[0][1]):
             for node, known in self._of_group(chapter, earlier, nodes):
-                rows = chapter.channels[chapter.followed[node]]
+                rows, row = chapter.channels[chapter.followed[node]], self._tree.next_row(node, chapter.ordinal)
                 for child, y in children.get(node, ()):
-                    # The secret of a version begins with the first row of a person in it.
-                    begun = [known[0].split(chapter)] if self._tree.rows[child] == 1 else []
+                    # The secret of a version begins with the first row of a person in it, unless each has its own.
+                    begun = [known[0].split(chapter, row)] if row == 1 or members else []
                     self._ends[child] = [one.ended(rows[y], chapter.a) for one in (*known, *begun)]
                 for one in known:
-                    # All rows of a person in a version have one secret, and the law now is by that.
-                    if one.secret_of != chapter.ordinal:
-                        yield one.law(node, chapter.c)
+                    # Where all rows of a person in a version have one secret, the law now is by that.
+                    if one.secret_of != chapter.ordinal or members:
+                        yield one.law(node, chapter.c, row if members else 1)
+                for later in range(row + 1, depth + 1) if members else ():
+                    yield known[0].to_come(node, chapter, later, *ahead[later - row])
 
     def _of_group(
         self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]
@@ -165,7 +186,10 @@ class PathDistributions:
             return
         carrying = chapter.carrying(earlier)
         cells = len(self._tree.chapters[earlier].counts)
-        most = 1 + sum(one.c for one in self._tree.chapters[: chapter.ordinal + 1])
+        most = 1 + sum(
+            one.c * (self._tree.depths[one.ordinal] if one.has_members else 1)
+            for one in self._tree.chapters[: chapter.ordinal + 1]
+        )
         step = max(1, _BATCH // most)
         for start in range(0, len(nodes), step):
             batch = [(node, self._ends[node]) for node in nodes[start : start + step]]
@@ -193,7 +217,7 @@ def _carried(
         for end in known:
             carried = [list(next(laws)) for _ in end.contents]
             unit = _unit([n for _ in end.contents for n in next(divided)])
-            found.append(_Known(end.secret_of, carried, end.excess + unit))
+            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row))
         yield node, found
 
 
@@ -219,36 +243,56 @@ class ExactDistributions:
         self._end = lru_cache(4096)(self._ended)
         self._carrying = lru_cache(64)(lambda version, earlier: tree.chapters[version].carrying(earlier))
 
-    def law(self, node: int, version: int, secret_of: int | None = None) -> list[Fraction]:
-        """P(s, x | h) before a version, up to a factor, length c a; s now, or in an earlier version of the history."""
+    def law(self, node: int, version: int, secret_of: int | None = None, row: int = 1) -> list[Fraction]:
+        """P(s, x | h) before a version, up to a factor, length c a; s now, or in an earlier version of the history.
+
+        Or, where rows of a person have secrets of their own, in another row.
+        """
+        chapter = self.tree.chapters[version]
         if secret_of is None:
             return self._law(node, version, None, None)
-        a = self.tree.chapters[version].a
+        a, ahead = chapter.a, row - self.tree.next_row(node, version)
+        if secret_of == version and ahead > 0:
+            return self._to_come(chapter, self._law(node, version, None, None), ahead)
         secrets = range(self.tree.chapters[secret_of].c)
-        return [sum(self._law(node, version, secret_of, s)[x::a], Fraction()) for s in secrets for x in range(a)]
+        of = secret_of, row
+        return [sum(self._law(node, version, of, s)[x::a], Fraction()) for s in secrets for x in range(a)]
 
-    def _law(self, node: int, version: int, secret_of: int | None, secret: int | None) -> list[Fraction]:
-        """P(S = secret then, cell | h), length c a; without a version then, P(cell | h)."""
+    def _to_come(self, chapter: Chapter, law: list[Fraction], rows: int) -> list[Fraction]:
+        """A law by the secret so many rows later."""
+        a, c = chapter.a, chapter.c
+        found = [Fraction()] * len(law)
+        for cell, share in enumerate(law):
+            if share:
+                cells = [Fraction(cell == other) for other in range(len(law))]
+                for _ in range(rows):
+                    cells = chapter.within.exactly(cells)
+                for s in range(c):
+                    found[s * a + cell % a] += share * sum(cells[s * a : (s + 1) * a], Fraction())
+        return found
+
+    def _law(self, node: int, version: int, of: tuple[int, int] | None, secret: int | None) -> list[Fraction]:
+        """P(S = secret then, cell | h), length c a, by version and row; without these, P(cell | h)."""
         chapter = self.tree.chapters[version]
         earlier = self.tree.versions[node]
         if earlier is None:
             return [Fraction(count) for count in chapter.beginning]
         carrying = self._carrying(version, earlier)
         found = [Fraction()] * len(chapter.counts)
-        for before, share in enumerate(self._end(node, secret_of, secret)):
+        for before, share in enumerate(self._end(node, of, secret)):
             if share:
                 row, size = carrying.row(before)
                 for after, count in row.items():
                     found[after] += share * count / size
         return found
 
-    def _ended(self, node: int, secret_of: int | None, secret: int | None) -> tuple[Fraction, ...]:
+    def _ended(self, node: int, of: tuple[int, int] | None, secret: int | None) -> tuple[Fraction, ...]:
         version = self.tree.versions[node]
         assert version is not None
         chapter, parent = self.tree.chapters[version], self.tree.parents[node]
         weights = dict(chapter.channels[chapter.followed[parent]][self.tree.outputs[node]])
-        law = self._law(parent, version, secret_of, secret)
-        begins = secret_of == version and self.tree.rows[node] == 1
+        law = self._law(parent, version, of, secret)
+        begins = of == (version, self.tree.rows[node])
         return tuple(
             Fraction() if begins and cell // chapter.a != secret else share * weights.get(cell % chapter.a, 0)
             for cell, share in enumerate(law)

@@ -93,8 +93,8 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
     )
     if unordered:
         yield f"{unordered:,} rows are not the next ones of their people"
-    if secrets:
-        yield f"{secrets:,} rows have another secret than the row before"
+    if secrets and not (chapter.has_members and entry.secrets == "all"):
+        yield f"{secrets:,} rows have another secret than the row before, and only one of a person is bounded"
     if strange:
         yield f"{strange:,} rows have a value or a history that is none of this version"
     ((elsewhere,),) = asked(
@@ -128,7 +128,10 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
 
 
 def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
-    """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows of its secret."""
+    """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows.
+
+    Of its secret, where all rows of a person have one.
+    """
     rows = asked(
         database,
         entry.rows,
@@ -140,11 +143,10 @@ def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed:
     )
     found = Counter({(before, after): count for before, after, count in rows})
     if found and completed:
-        a = entry.chapter.a
+        a, own = entry.chapter.a, any(before // entry.chapter.a != after // entry.chapter.a for before, after in found)
         for before in counts_of(database, entry).keys() - {before for before, _ in found}:
-            start = before // a * a
-            for after in range(start, start + a):
-                if count := entry.chapter.beginning[after]:
+            for after, count in enumerate(entry.chapter.beginning):
+                if count and (own or after // a == before // a):
                     found[before, after] = count
     return found
 

@@ -55,7 +55,13 @@ class OrderedRows:
         return UnitCounts(counted_cells(self.cells[first], self.joint), stayed, left, sizes)
 
 
-def ordered_rows(snapshot: Snapshot, joint: Joint, record_key: RecordKey, progress: Progress = quiet) -> OrderedRows:
+def ordered_rows(
+    snapshot: Snapshot,
+    joint: Joint,
+    record_key: RecordKey,
+    one_secret: str | None,
+    progress: Progress = quiet,
+) -> OrderedRows:
     """Find the units of a snapshot, and put the rows of each in an order.
 
     It is pseudo-random, by the secret, the unit and the place of a row in the source: it has nothing to do with what is
@@ -67,12 +73,14 @@ def ordered_rows(snapshot: Snapshot, joint: Joint, record_key: RecordKey, progre
     joint : Joint
         Counts of all of its rows.
     record_key : RecordKey
+    one_secret : str or None
+        Why the rows of a unit may not have several secrets (`funnel.spec.ReleaseSpec.one_secret`), if so.
     progress : callable, optional
 
     Raises
     ------
     SpecError
-        If the rows of a unit have several secrets, or are too many.
+        If the rows of a unit have several secrets where they may not, or are too many.
     DataError
         If the joint law is not that of the snapshot.
 
@@ -92,7 +100,7 @@ def ordered_rows(snapshot: Snapshot, joint: Joint, record_key: RecordKey, progre
     if not np.array_equal(np.bincount(all_cells, minlength=joint.counts.size), joint.counts.ravel()):
         raise DataError("the joint law is not that of the snapshot; run the release again")
     rows = UnitRows.ordered(of_rows, order_of_rows(digest_blocks(units), of_rows, record_key))
-    rows.require_one_secret(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns)
+    rows.require_bounded(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns, one_secret)
     return OrderedRows(joint, rows, all_cells, units)
 
 

@@ -80,6 +80,7 @@ def observe_units(
     snapshot: Snapshot,
     joint: Joint,
     record_key: RecordKey,
+    one_secret: str | None,
     progress: Progress = quiet,
 ) -> Units:
     """Find the units of a snapshot and the history of each, and put the rows of each in an order.
@@ -87,7 +88,7 @@ def observe_units(
     Raises
     ------
     SpecError
-        If the rows of a unit have several secrets, or are too many.
+        If the rows of a unit have several secrets where ``one_secret`` says that they may not, or are too many.
     LedgerError
         If a file of the register is gone or was changed.
     DataError
@@ -97,7 +98,7 @@ def observe_units(
     -----
     O(n log n) time, and arrays of some 100 bytes a row.
     """
-    ordered = ordered_rows(snapshot, joint, record_key, progress)
+    ordered = ordered_rows(snapshot, joint, record_key, one_secret, progress)
     first = counted_cells(ordered.cells[ordered.rows.at(1)], joint)
     lookup = LookUp(register, first)
     sought = np.empty(len(ordered.digests), dtype=row_type(PEOPLE))

@@ -292,16 +292,6 @@ def test_without_a_history_rows_of_a_unit_are_refused_with_what_to_do(tmp_path: 
         step(ReleaseSpec.load(path))  # type: ignore[operator]
 
 
-def test_units_with_several_secrets_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    path = project(tmp_path)
-    table = encounters(0).to_pandas()
-    place = table.index[table.patient == table.patient.value_counts().index[0]][0]
-    table.loc[place, "ill"] = "no" if table.loc[place, "ill"] == "yes" else "yes"
-    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), tmp_path / "encounters.parquet")
-    with pytest.raises(FunnelError, match=r"1 of 250 units \('patient'\) have several values of the secret 'ill'"):
-        run_release(ReleaseSpec.load(path), False, False)
-
-
 def test_a_register_without_its_table_of_rows_is_refused(made: Made, tmp_path: Path) -> None:
     register = tmp_path / "register"
     shutil.copytree(made.register.root, register)

@@ -291,14 +291,6 @@ def test_a_run_that_is_repeated_draws_the_same_and_another_order_of_the_source_t
     assert released[0] == released[1] == released[2]
 
 
-def test_units_with_several_secrets_are_refused_and_told_how_many() -> None:
-    table = pa.table({"row": range(4), "patient": [1, 1, 2, 3], "ill": ["no", "yes", "no", "no"], "ward": list("abab")})
-    book = funnel.History(funnel.LIP(1.0))
-    with pytest.raises(SpecError, match=r"1 of 3 units \('patient'\) have several values of the secret 'ill'"):
-        extended(book, table, "1")
-    assert len(book.past) == 0
-
-
 def test_units_with_too_many_rows_are_refused() -> None:
     table = pa.table(
         {"row": range(102), "patient": [1] * 101 + [2], "ill": ["no"] * 101 + ["yes"], "ward": ["a"] * 102}

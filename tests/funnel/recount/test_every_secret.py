@@ -72,13 +72,13 @@ BROKEN = {
     ),
     "earlier secrets are only reported": (
         "funnel.history.history_status",
-        'secret.of is None or observed.secrets == "all"',
-        "secret.of is None",
+        'secret.name is None or observed.secrets == "all"',
+        "secret.name is None",
     ),
     "another version's prior": (
         "funnel.history.history_status",
-        "*_priors(past, before, chapter.joint, chapter.changes))",
-        "*_priors(past, nodes[places], observed.joint, observed.changes))",
+        "*_priors(past, before, first.joint, first.changes, within if begun else None, begun),",
+        "*_priors(past, nodes[places], observed.joint, observed.changes),",
     ),
 }
 NOTICED = {

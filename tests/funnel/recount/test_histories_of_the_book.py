@@ -214,8 +214,8 @@ LINES = {
     ),
     "prior of all people": (
         "funnel.history.distributions",
-        "np.add.at(counted, changes.after // len(joint.inputs), changes.records)",
-        "counted += joint.counts.sum(axis=1)",
+        "return np.asarray(cells_of(joint, changes).sum(axis=1))",
+        "return np.asarray(joint.counts.sum(axis=1))",
         COMING,
     ),
     "one channel for all": (
