@@ -185,7 +185,7 @@ def _choose(
         publish=inputs,
         guarantee=(NOMINAL,),
         invariant=not people.unit,
-        noise=True,
+        noise=not people.has_members,
         coarse=tuple(values),
         key=people.key,
         unit=people.unit,

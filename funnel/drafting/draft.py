@@ -266,8 +266,20 @@ def _protection(choice: Choice) -> list[str]:
             "epsilon = 1.0",
             "",
         ]
+    reason = _reason(choice.why.get("frequencies"))
+    if choice.unit:
+        return [
+            *reason,
+            "[frequencies]",
+            'protection = "none"',
+            "",
+            "# The report says which rules on exact counts are broken; without this line they stop the release.",
+            "[disclosure]",
+            'on_breach = "report"',
+            "",
+        ]
     return [
-        *_reason(choice.why.get("frequencies")),
+        *reason,
         "[frequencies]",
         'protection = "threshold"',
         f"threshold = {NAMED}",

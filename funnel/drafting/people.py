@@ -107,7 +107,7 @@ def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], 
 
 @dataclass(frozen=True)
 class People:
-    """Who the records are of."""
+    """Who the records are of; and whether several rows of one have secrets of their own."""
 
     key: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
@@ -115,6 +115,7 @@ class People:
     wave: tuple[str, str] | None = None
     why: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    has_members: bool = False
 
 
 def people_of(
@@ -182,13 +183,17 @@ def people_of(
         }
         return People(rows.columns, (), "same", rows.wave, why, (why["wave"].rstrip("."),))
     if named:
-        raise SpecError(
-            f"{changes}, and one bound holds for one secret of a person; name a secret that all rows of a person "
-            "share, or write a table with one row for each, such as whether it ever occurs"
-        )
-    by_wave = "" if rows.wave is None else f"name it with --unit to publish one {rows.wave[0]} at a time, or "
+        why = {
+            "unit": f"{changes}: the secret of each row is bounded for who knows all rows.",
+            "history": "Needed for several rows of a person; one bound holds for all rows, and all versions.",
+            "frequencies": "Exact counts are published: noise leaves open how secrets follow one another in a person's "
+            'rows. protection = "threshold" puts combinations of few records together.',
+        }
+        note = f"{changes}: the secret of each row is bounded, from exact counts, since noise does not go with that"
+        return People((), rows.columns, "same", why=why, notes=(note,), has_members=True)
+    instead = "bound what is told of each row" if rows.wave is None else f"publish one {rows.wave[0]} at a time"
     warning = (
-        f"{changes}, so this bound is about one row: all rows of a person together tell more; {by_wave}write a table "
-        "with one row for each person to bound what is told of them"
+        f"{changes}, so this bound is about one row: all rows of a person together tell more; name it with --unit to "
+        f"{instead}"
     )
     return People(people=people, why={"rows": warning}, notes=(warning,))
