@@ -11,7 +11,7 @@ import click
 
 from funnel.commands import STOPPED, json_option, main, renamed_option, spec_argument
 from funnel.console import Console, json_line
-from funnel.errors import PipelineError, SpecError
+from funnel.errors import NotChecked, PipelineError, SpecError
 from funnel.wording import names_in, printable
 
 __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
@@ -260,6 +260,35 @@ def share_command(release: Path, target: str, ckan: bool, organisation: str | No
             shared = share_at(whole_release(release), target, console.progress)
     said = f"{'shared' if shared.changed else 'already there'}: {shared.place}"
     click.echo(json_line({"place": shared.place, "changed": shared.changed}) if as_json else said)
+
+
+@main.command("export")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@json_option
+def export_command(release: Path, file: Path, force: bool, as_json: bool) -> None:
+    """Write the records of a published RELEASE to FILE for SPSS or Stata, or a DDI codebook of them.
+
+    RELEASE is the folder of a version, or of a series, whose latest version is meant. FILE ends in .sav or .zsav
+    (SPSS), .dta (Stata), or .xml (DDI-Codebook 2.5, for data archives). Categories are numbered in the order of the
+    release, with themselves as labels. The release is checked first: where a check of funnel audit --public fails,
+    nothing is written.
+    """
+    from contextlib import suppress
+
+    from funnel.analysis.exported import export_release
+    from funnel.analysis.release import load_release
+
+    with Console(as_json) as console:
+        console.progress("checking the release", 0, None)
+        found = load_release(release)
+        # A copy without the index of its series cannot be checked for newer versions, and can be read all the same.
+        with suppress(NotChecked):
+            found.verify()
+        console.progress("writing", 0, None)
+        written = export_release(found, file, force)
+    click.echo(json_line({"file": str(written)}) if as_json else f"wrote {written}")
 
 
 @main.command("audit")

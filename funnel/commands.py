@@ -173,6 +173,7 @@ def main() -> None:
       funnel approve SPEC     publish what waits for approval, where SPEC asks for it
       funnel audit RELEASE    check a published release again
       funnel share RELEASE    put it at a URL or on a portal too
+      funnel export RELEASE   write it for SPSS or Stata, or as a DDI codebook
       funnel estimate RELEASE estimate true frequencies from a published release
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,

@@ -1,0 +1,230 @@
+"""Exported: the records of a release as a labelled file of SPSS or Stata, or their description as a DDI codebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from funnel.analysis.codebook import codebook
+from funnel.errors import DataError, OutputError, PipelineError, SpecError
+from funnel.joint import IntArray
+from funnel.release.files import write_whole
+
+if TYPE_CHECKING:
+    from funnel.analysis.release import Release
+
+# What SPSS and Stata use as words of their language, and so cannot be the name of a variable.
+_WORDS: Final = frozenset(
+    {
+        "all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with",
+        "byte", "double", "float", "if", "in", "int", "long", "str", "strl", "using", "_all", "_n", "_b",
+    }
+)  # fmt: skip
+# Bytes that SPSS keeps of a label of a value, of a variable and of a file.
+_SPSS_VALUE, _SPSS_VARIABLE, _FILE = 120, 255, 64
+_STATA_NAME, _SPSS_NAME = 32, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A column of a release in a file of a statistics package.
+
+    Attributes
+    ----------
+    column : str
+        Its name in the release, which is the label of the variable.
+    description : str
+    categories : tuple of str
+        In their order.
+    codes : ndarray of int64, shape (records,)
+        The place of every record's category, from 0.
+    """
+
+    column: str
+    description: str
+    categories: tuple[str, ...]
+    codes: IntArray
+
+    @cached_property
+    def numbers(self) -> IntArray | None:
+        """What every category is where all are whole numbers; None else, and they are numbered from 1."""
+        if not all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in self.categories):
+            return None
+        return np.array([int(text) for text in self.categories], dtype=np.int64)
+
+    @property
+    def labels(self) -> dict[int, str]:
+        """Labels by number; none where the numbers say themselves what they are."""
+        return {} if self.numbers is not None else dict(enumerate(self.categories, 1))
+
+    @property
+    def values(self) -> IntArray:
+        """The number of every record."""
+        return self.codes + 1 if self.numbers is None else self.numbers[self.codes]
+
+    @property
+    def counts(self) -> IntArray:
+        """Records of every category."""
+        return np.bincount(self.codes, minlength=len(self.categories))
+
+
+def export_release(release: Release, target: Path, force: bool = False) -> Path:
+    """Write the records of a release to a labelled file, or a DDI codebook of them, by how the name of the file ends.
+
+    Categories are numbered in the order of the release, with themselves as labels of the numbers; where all of them are
+    whole numbers they are these. Names of columns that a package does not take are changed, and are the labels of
+    their variables. What is written can be read again as a source: it has the values of the release.
+
+    Parameters
+    ----------
+    release : Release
+    target : Path
+        A file that ends in .sav or .zsav (SPSS), .dta (Stata) or .xml (DDI-Codebook 2.5).
+    force : bool
+        Whether a file that is there is written over.
+
+    Raises
+    ------
+    SpecError
+        If no such file is named, or one is there.
+    DataError
+        If the release cannot be read, or has labels that the format cannot hold.
+    OutputError
+        If the file cannot be written.
+    PipelineError
+        If what writes it is not installed.
+
+    Notes
+    -----
+    All records in memory, eight bytes for each and column.
+    """
+    write = _WRITERS.get(target.suffix.lower())
+    if write is None:
+        raise SpecError(f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata or a codebook so")
+    if target.exists() and not force:
+        raise SpecError(f"{target} is there already; name another file, or write over it with --force")
+    content = write(release, variables_of(release))
+    try:
+        write_whole(target, content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OutputError(f"cannot write {target}: {reason}; choose another place or change its permissions") from error
+    return target
+
+
+def variables_of(release: Release) -> list[Variable]:
+    """The columns of a release, with their categories in its order.
+
+    Raises
+    ------
+    DataError
+        If records have a value that the data package does not list.
+    """
+    fields = release.package["resources"][0]["schema"]["fields"]
+    table = release.table()
+    found = []
+    for field in fields:
+        column = table.column(field["name"]).unify_dictionaries().combine_chunks()
+        texts, codes = column.dictionary.to_pylist(), column.indices.to_numpy(zero_copy_only=False)
+        categories = tuple(field["categories"])
+        place = {text: k for k, text in enumerate(categories)}
+        if not set(texts) <= place.keys():
+            raise DataError(f"records have values of {field['name']!r} that datapackage.json lacks; fetch them again")
+        of_texts = np.array([place[text] for text in texts], dtype=np.int64)
+        found.append(Variable(field["name"], field.get("description", ""), categories, of_texts[codes]))
+    return found
+
+
+def names_for(columns: Sequence[str], longest: int) -> list[str]:
+    """Names that SPSS and Stata take: letters, digits and underscores, distinct whatever their case."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for column in columns:
+        plain = re.sub(r"[^0-9A-Za-z_]+", "_", column).strip("_") or "column"
+        plain = plain if plain[0].isalpha() else f"v_{plain}"
+        plain = f"{plain}_" if plain.lower() in _WORDS or re.fullmatch(r"str\d+", plain.lower()) else plain
+        name, number = plain[:longest], 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain[: longest - len(str(number)) - 1]}_{number}"
+        taken.add(name.lower())
+        found.append(name)
+    return found
+
+
+def _labelled(release: Release, variables: Sequence[Variable], ending: str, longest: int, **more: Any) -> bytes:
+    """The content of a file that pyreadstat writes."""
+    try:
+        import pandas as pd
+        import pyreadstat
+    except ImportError as error:
+        raise PipelineError(
+            f"a file {ending} needs a package that is not installed; install it with pip install 'funnel[statistics]'"
+        ) from error
+    names = names_for([one.column for one in variables], longest)
+    frame = pd.DataFrame({name: one.values for name, one in zip(names, variables, strict=True)})
+    labels = {name: one.labels for name, one in zip(names, variables, strict=True) if one.labels}
+    write: Callable[..., None] = pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav
+    title = _cut(f"{release.package['title']}, version {release.version}", _FILE)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"records{ending}"
+        write(
+            frame,
+            str(path),
+            file_label=title,
+            column_labels=[_cut(one.column, _SPSS_VARIABLE) for one in variables],
+            variable_value_labels=labels,
+            **more,
+        )
+        return path.read_bytes()
+
+
+def _stata(release: Release, variables: Sequence[Variable]) -> bytes:
+    return _labelled(release, variables, ".dta", _STATA_NAME)
+
+
+def _spss(release: Release, variables: Sequence[Variable], compress: bool = False) -> bytes:
+    for one in variables:
+        if long := [text for text in one.labels.values() if len(text.encode()) > _SPSS_VALUE]:
+            raise DataError(
+                f"{len(long)} labels of {one.column!r} are longer than the {_SPSS_VALUE} bytes that SPSS keeps; write "
+                "a file of Stata (.dta) instead"
+            )
+    privacy = release.privacy
+    note = [f"{release.package['name']} {release.version}, {privacy.guarantee}", *_sentences(privacy.meaning)]
+    return _labelled(release, variables, ".sav", _SPSS_NAME, note=note, compress=compress)
+
+
+def _sentences(text: str) -> list[str]:
+    """A text in lines as long as SPSS keeps them of a note."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(f"{lines[-1]} {word}".encode()) <= 80:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _cut(text: str, size: int) -> str:
+    """What of a text has room in so many bytes."""
+    return text.encode()[:size].decode(errors="ignore")
+
+
+_WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
+    ".sav": _spss,
+    ".zsav": lambda release, variables: _spss(release, variables, compress=True),
+    ".dta": _stata,
+    ".xml": lambda release, variables: codebook(
+        release.package,
+        release.privacy,
+        [(one.column, one.description, one.categories, one.counts) for one in variables],
+    ),
+}

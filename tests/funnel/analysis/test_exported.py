@@ -1,0 +1,126 @@
+"""Exported: labelled files that other readers, and funnel itself, read back as the records of the release."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pyreadstat
+import pytest
+from click.testing import CliRunner
+
+import funnel
+from funnel.analysis.exported import Variable, export_release, names_for, variables_of
+from funnel.cli import main
+from funnel.errors import DataError, SpecError
+from funnel.progress import quiet
+from funnel.release.layout import ReleaseFolder
+from funnel.source import count_joint
+from tests.projects import spec_of
+
+DDI = {"ddi": "ddi:codebook:2_5"}
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
+def test_the_records_are_read_back_by_the_package_and_by_funnel(
+    published: ReleaseFolder, tmp_path: Path, ending: str
+) -> None:
+    released = funnel.load_release(published.root)
+    path = export_release(released, tmp_path / f"people{ending}")
+    read = pyreadstat.read_dta if ending == ".dta" else pyreadstat.read_sav
+    frame, described = read(str(path), apply_value_formats=True)
+    assert frame.astype(str).equals(released.table().to_pandas().astype(str))
+    assert described.column_labels == list(released.columns)
+    for one in variables_of(released):
+        assert list(described.variable_value_labels[one.column].values()) == list(one.categories)
+    if ending != ".dta":
+        assert "lip:1.0" in described.notes[0]
+    # As a source of another release: the same categories, as often.
+    secret, public = released.columns[1], released.columns[0]
+    spec = spec_of(path.name, tmp_path, secret=[secret], publish=[public])
+    joint = count_joint(spec, quiet)
+    again = funnel.Joint.from_table(released.table(), [secret], [public])
+    assert dict(zip(joint.inputs.symbols, joint.counts.sum(axis=0), strict=True)) == dict(
+        zip(again.inputs.symbols, again.counts.sum(axis=0), strict=True)
+    )
+
+
+def test_a_codebook_has_every_variable_with_its_categories_and_how_common_they_are(
+    published: ReleaseFolder, tmp_path: Path
+) -> None:
+    released = funnel.load_release(published.root)
+    root = ET.parse(export_release(released, tmp_path / "people.xml")).getroot()
+    assert root.tag == "{ddi:codebook:2_5}codeBook"
+    assert root.findtext("ddi:stdyDscr/ddi:citation/ddi:titlStmt/ddi:titl", namespaces=DDI) == released.package["title"]
+    assert released.privacy.meaning in str(
+        root.findtext("ddi:stdyDscr/ddi:dataAccs/ddi:useStmt/ddi:disclaimer", namespaces=DDI)
+    )
+    variables = root.findall("ddi:dataDscr/ddi:var", DDI)
+    assert [one.get("name") for one in variables] == list(released.columns)
+    table = released.table().to_pandas()
+    for one in variables:
+        counts = table[one.get("name")].value_counts()
+        for category in one.findall("ddi:catgry", DDI):
+            value = category.findtext("ddi:catValu", namespaces=DDI)
+            assert category.findtext("ddi:catStat", namespaces=DDI) == str(counts.get(value, 0))
+        assert one.findtext("ddi:sumStat", namespaces=DDI) == "1000"
+    assert root.findtext("ddi:fileDscr/ddi:fileTxt/ddi:dimensns/ddi:caseQnty", namespaces=DDI) == "1000"
+
+
+def test_names_are_those_that_packages_take() -> None:
+    columns = ["marital-status", "marital status", "Marital_Status", "2nd", "by", "Größe", "str8", "-", "x" * 40]
+    found = names_for(columns, 32)
+    assert found[:5] == ["marital_status", "marital_status_2", "Marital_Status_3", "v_2nd", "by_"]
+    assert found[5:8] == ["Gr_e", "str8_", "column"]
+    assert len(found[8]) == 32
+    assert len({name.lower() for name in found}) == len(columns)
+
+
+def released_as(texts: list[str], categories: list[str]) -> Any:
+    """A release of one column with these values."""
+    fields = [{"name": "size", "categories": categories}]
+    package = {"name": "n", "title": "T", "resources": [{"schema": {"fields": fields}}]}
+    table = pa.table({"size": pa.array(texts).dictionary_encode()})
+    privacy = SimpleNamespace(guarantee="lip:1.0", meaning="A bound.")
+    return SimpleNamespace(package=package, table=lambda: table, version="1.0.0", privacy=privacy)
+
+
+def test_whole_numbers_stay_what_they_are(tmp_path: Path) -> None:
+    path = export_release(released_as(["10", "2", "10", "-1"], ["-1", "2", "10"]), tmp_path / "n.sav")
+    frame, described = pyreadstat.read_sav(str(path))
+    assert frame["size"].tolist() == [10, 2, 10, -1]
+    assert described.variable_value_labels == {}
+    # A number that is not written as such is a text as any.
+    assert Variable("size", "", ("01", "2"), np.zeros(1, dtype=np.int64)).numbers is None
+
+
+def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    long = "ä" * 61
+    with pytest.raises(DataError, match=r"1 labels of 'size' are longer than the 120 bytes .* Stata"):
+        export_release(released_as([long], [long]), tmp_path / "n.sav")
+    assert pyreadstat.read_dta(str(export_release(released_as([long], [long]), tmp_path / "n.dta")))[0].shape == (1, 1)
+    with pytest.raises(SpecError, match=r"is there already; .* --force"):
+        export_release(released_as(["a"], ["a"]), tmp_path / "n.dta")
+    export_release(released_as(["a"], ["a"]), tmp_path / "n.dta", force=True)
+    with pytest.raises(SpecError, match=r"ends in none of \.sav, \.zsav, \.dta, \.xml"):
+        export_release(released_as(["a"], ["a"]), tmp_path / "n.csv")
+    with pytest.raises(DataError, match=r"values of 'size' that datapackage\.json lacks"):
+        export_release(released_as(["b"], ["a"]), tmp_path / "n.xml")
+    assert [path.name for path in tmp_path.iterdir()] == ["n.dta"]
+
+
+def test_the_command_checks_first(published: ReleaseFolder, tmp_path: Path) -> None:
+    copy = tmp_path / "1.0.0"
+    shutil.copytree(published.root, copy, ignore=shutil.ignore_patterns("audit"))
+    told = CliRunner().invoke(main, ["export", str(copy), str(tmp_path / "people.dta")])
+    assert (told.exit_code, told.stdout) == (0, f"wrote {tmp_path / 'people.dta'}\n")
+    with (copy / "data" / "records.parquet").open("ab") as file:
+        file.write(b" ")
+    told = CliRunner().invoke(main, ["export", str(copy), str(tmp_path / "changed.dta")])
+    assert told.exit_code == 7
+    assert not (tmp_path / "changed.dta").exists()
