@@ -133,7 +133,7 @@ def prepare_entry(
     except OSError as error:
         raise OutputError(
             f"the entry of the register {register.name} cannot be written to {error.filename or register.root}: "
-            f"{error.strerror or type(error).__name__}"
+            f"{error.strerror or type(error).__name__}; make room or give permission, then run the release again"
         ) from error
     finally:
         remove_tree(working)

@@ -151,5 +151,5 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
-    folder.words.write_bytes(rows.words.to_bytes())
+    write_whole(folder.draws, draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
+    write_whole(folder.words, rows.words.to_bytes())
