@@ -416,7 +416,7 @@ def test_a_secret_that_nobody_may_have_is_told_without_limit(text: str) -> None:
 
 
 def test_values_taken_from_the_sample_have_limits_that_all_miss() -> None:
-    """A billion values that are equally common: whichever a sample has, each once, seem at least ten times as common."""
+    """Of a billion values, equally common, whichever a sample has seem at least ten times as common as they are."""
     people, common = 500, Fraction(1, 10**9)
     tail = Fraction(1, 20) / (2 * (2 * 2 * people + 2))
     assert Fraction(lower_limit(1, people, tail), UNIT) > 10 * common

@@ -281,7 +281,7 @@ def test_tables_of_changes_leave_open_who_never_changed() -> None:
     # As many as stay from a version to the next, and half of them.
     assert [sum(len({wave[i] for wave in waves}) == 1 for i in waves[0]) for waves in panels] == [600, 300]
     told = [{one.observer: one for one in book.steps[2].by_observer if one.secret_of is None} for book in books]
-    # The rows are the same too, and all are within the bound for the observer whom they are made for.
+    # All are within the bound for the observer whom rows are made for.
     assert [one["transitions"].outside for one in told] == [0, 0]
     assert [one["mover-stayer"].outside for one in told] == [1200, 0]
     assert told[0]["mover-stayer"].level > 1.5 * BUDGET > BUDGET >= told[1]["mover-stayer"].level
