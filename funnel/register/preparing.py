@@ -16,7 +16,8 @@ from funnel.history.observed import Secrets
 from funnel.joint import Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
-from funnel.register.register import COMING, PREPARING, Prepared, Register
+from funnel.register.journal import COMING, PREPARING, Prepared
+from funnel.register.register import Register
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.frequencies_document import ChangesPart
 
