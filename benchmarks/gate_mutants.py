@@ -24,7 +24,7 @@ def main() -> None:
         "",
         f"{len(MUTANTS)} sabotages of the pipeline, each one changed line, tried by `tests/sabotage` on a release of",
         "3,000 records of the Adult data. Each is refused before anything is published, in one sentence. A scene other",
-        "than a first release stands in brackets. Of 65 that a review tried before there was this list 24 were published.",
+        "than a first release stands in brackets. Before there was this list, a review tried 65: 24 were published.",
         "",
         "| what is sabotaged | tried | refused |",
         "| --- | ---: | ---: |",
