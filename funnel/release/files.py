@@ -105,6 +105,12 @@ def write_whole(path: Path, content: bytes) -> FileRef:
     return FileRef(str(path), hashlib.sha256(content).hexdigest())
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file into a folder that nobody reads yet; an error names it."""
+    with writing_in(path):
+        path.write_bytes(content)
+
+
 class Sink(io.RawIOBase):
     """A file that knows the digest of what was written to it, and is on disk when it is closed."""
 

@@ -8,7 +8,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.release.document import dump
 from funnel.release.documents import joint_document
-from funnel.release.files import write_whole
+from funnel.release.files import write_new
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 
@@ -26,16 +26,16 @@ def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder, first
         Of the first rows of units, where it is these that public counts are of.
     """
     write_spec(spec, folder)
-    write_whole(folder.joint, joint_document(joint).to_bytes())
+    write_new(folder.joint, joint_document(joint).to_bytes())
     if first is not None:
-        write_whole(folder.first_rows, joint_document(first).to_bytes())
+        write_new(folder.first_rows, joint_document(first).to_bytes())
 
 
 def write_spec(spec: ReleaseSpec, folder: ReleaseFolder) -> None:
     """Write the spec to the letter, and what its hierarchies came to: their tables may be gone when it is audited."""
-    write_whole(folder.spec, spec.text.encode())
+    write_new(folder.spec, spec.text.encode())
     if spec.hierarchies:
-        write_whole(folder.hierarchies, dump(spec.hierarchies))
+        write_new(folder.hierarchies, dump(spec.hierarchies))
 
 
 def read_spec(folder: ReleaseFolder, text: str, hierarchies: str | bytes | None) -> ReleaseSpec:
