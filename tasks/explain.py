@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
-from funnel.register.following import People
+from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.release.record import History
 from funnel.release.records import Records

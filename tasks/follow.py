@@ -28,10 +28,12 @@ from funnel.pipeline.tasks.protect import protect_means
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
-from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
+from funnel.register.following import FORGOTTEN_CHANNEL, drawn_people, follow_snapshot
+from funnel.register.journal import Prepared
+from funnel.register.look_up import People, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.preparing import EntryTerms, prepare_entry
-from funnel.register.register import Prepared, Register
+from funnel.register.register import Register
 from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, TakeOver

@@ -11,7 +11,7 @@ from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHis
 from funnel.history import Step
 from funnel.history.fitting import Fitted
 from funnel.history.possible_rows import share_that_is_open
-from funnel.register.following import People
+from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.truth import known_truth
 

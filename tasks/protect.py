@@ -12,7 +12,7 @@ from funnel.joint import IntArray
 from funnel.pipeline.tasks.run import Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.progress import WARNING
-from funnel.register.following import People
+from funnel.register.look_up import People
 from funnel.register.units import Units
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.document import dump

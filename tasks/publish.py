@@ -11,7 +11,7 @@ from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.progress import WARNING
-from funnel.register.register import Prepared
+from funnel.register.journal import Prepared
 from funnel.release.accounted import require_accounted
 from funnel.release.decision import TakeOver
 from funnel.release.files import write_whole

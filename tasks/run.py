@@ -16,7 +16,7 @@ from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.optimise import Optimised
-from funnel.register.following import People
+from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.units import Units
 from funnel.release.approval import Approval

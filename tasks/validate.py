@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
-from funnel.register.register import Prepared as Entry
+from funnel.register.journal import Prepared as Entry
 from funnel.release.decision import TakeOver
 from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder, Version

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from funnel.frequencies.noise import scale_of
 from funnel.joint import IntArray
+from funnel.protocol import Protocol
 
 _generator = np.random.default_rng(0)
 
@@ -45,6 +46,12 @@ def noise_of(seed: int) -> Callable[..., IntArray]:
         return random.geometric(success, size) - random.geometric(success, size)
 
     return draw
+
+
+def of_equal_draws(protocol: Protocol, records: Sequence[int] | IntArray) -> float:
+    """The probability that two draws of so many records of each input are the same, record by record."""
+    twice = (protocol.matrix**2).sum(axis=0)
+    return float(np.prod(twice ** np.asarray(records)))
 
 
 def _key() -> bytes:

@@ -16,9 +16,11 @@ from funnel.history import Observed, Past, Step, drawing_protocol
 from funnel.history.reached import ForObserver
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.register.following import DrawnPeople, drawn_people, follow_snapshot, observe
-from funnel.register.preparing import EntryTerms, prepare_entry
-from funnel.register.register import Prepared, Register
+from funnel.register.following import drawn_people, follow_snapshot
+from funnel.register.journal import Prepared
+from funnel.register.look_up import observe
+from funnel.register.preparing import DrawnPeople, EntryTerms, prepare_entry
+from funnel.register.register import Register
 from funnel.release.files import FileRef, write_whole
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey, key_digests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +14,8 @@ from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes
 from funnel.joint import IntArray, Joint, freeze
 
-SURE: Final = 8
-"""In scales: a noisy number of units with so many rows that is above it is not noise alone, but once in 6,000 times."""
+CHANCE: Final = 1e-3
+"""With at most this probability a version takes noise alone for units with so many rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +131,10 @@ class NoisyRows:
     def waves(self) -> tuple[int, ...]:
         """About how many units have a first row, a second one, …: falling, the first one above zero.
 
-        Up to the last number of rows that more units seem to have than noise explains (`SURE`); without that limit the
-        noise in a hundred numbers would be taken for units with a hundred rows.
+        Up to the last number of rows that more units seem to have than noise explains: noise is above t scales with a
+        probability of at most e^-t, any of k numbers with k e^-t, which is `CHANCE` for t = ln(k / `CHANCE`).
         """
-        sure = np.flatnonzero(self.sizes > SURE * self.scale)
+        sure = np.flatnonzero(self.sizes > math.log(len(self.sizes) / CHANCE) * self.scale)
         sizes = np.maximum(self.sizes[: int(sure[-1]) + 1 if len(sure) else 1], 0)
         units = np.cumsum(sizes[::-1])[::-1]
         return (max(1, int(units[0])), *map(int, units[1:]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,12 @@ from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
-from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import follow
-from funnel.history.mover_stayer import changes_without_class, class_cells, differs
+from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
+from funnel.history.panel_people import PanelPeople
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
@@ -36,9 +36,7 @@ from funnel.sampling.keyed import (
     count_missing_keys,
     encrypted_words,
     key_digests,
-    key_kind,
     missing_keys_error,
-    repeated_keys_error,
     word_key,
 )
 from funnel.sampling.output_columns import OutputColumns
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WORDS_PURPOSE, _ORDER_PURPOSE = "words of decisions", "order of the rows of a unit"
-T = TypeVar("T")
 
 
 class History:
@@ -129,7 +126,7 @@ class History:
         self.secrets: Secrets = secrets or ("current" if is_robust else "all")
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
-        self._people = _People()
+        self._people = PanelPeople()
         self._columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     def extend(
@@ -212,16 +209,16 @@ class History:
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
-        people = self._people.numbers_of(rows.take(first), whose)
+        people, numbers = self._people.find(rows.take(first), whose)
         laws = [chapter.joint for chapter in self.past.chapters]
-        by_class = people.changes_by_class(cells[first], joint, laws)
+        by_class, have_changed = people.changes_by_class(numbers, cells[first], joint, laws)
         changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
         asked = UnitVersion(
             self.past,
             of_units,
             cells,
             joint,
-            people.nodes(),
+            people.nodes[numbers],
             self.guarantee,
             version,
             target,
@@ -240,7 +237,7 @@ class History:
         # Nothing of the book has been changed so far: a call that fails leaves it as it was.
         new, last = len(waves.past) - len(self.past), of_units.last
         self.past, self.steps, self._columns = waves.past, (*self.steps, step), (whose, secret)
-        self._people = people.published(cells[last], waves.after[last], new)
+        self._people = people.published(numbers, cells[last], waves.after[last], have_changed, new)
         return step
 
     def _one_row_each(
@@ -325,111 +322,6 @@ class History:
     def _step_of(self, number: int) -> Step:
         """What was decided for a chapter: several are one version where people have several rows."""
         return self.steps[sum(chapter.row == 1 for chapter in self.past.chapters[: number + 1]) - 1]
-
-
-class _People:
-    """Who was in which version, and what was published about them; people are numbered as they appear."""
-
-    def __init__(self) -> None:
-        # Numbers of people by a digest of their key, under a secret of this object alone.
-        self._secret = os.urandom(MIN_SECRET_BYTES)
-        self._numbers: dict[bytes, int] = {}
-        self._kinds: tuple[str | None, ...] | None = None
-        self._nodes: IntArray = np.zeros(0, dtype=np.int64)
-        self._cells: tuple[IntArray, ...] = ()
-        # Whether they ever changed, up to each version.
-        self._changed: tuple[IntArray, ...] = ()
-
-    def numbers_of(self, rows: pa.Table, key: tuple[str, ...]) -> _Present:
-        """The people of a version, refused if they cannot be told apart or found again."""
-        record_key = RecordKey(key, self._secret)
-        if missing := count_missing_keys(rows, record_key):
-            raise missing_keys_error(missing, record_key)
-        kinds = tuple(key_kind(rows.schema.field(name).type) for name in key)
-        if self._kinds is not None and kinds != self._kinds and None not in kinds:
-            raise DataError(
-                f"the keys {list(key)} are of other types than before, so nobody would be found again; "
-                "make them text or whole numbers as in the versions before"
-            )
-        digests = np.ascontiguousarray(key_digests(rows, record_key))
-        names = digests.view("V16").reshape(-1).tolist()
-        if repeated := len(names) - len(set(names)):
-            raise repeated_keys_error(repeated, record_key)
-        known = self._numbers
-        fresh = {name: len(known) + place for place, name in enumerate(n for n in names if n not in known)}
-        numbers = np.array([known[n] if n in known else fresh[n] for n in names], dtype=np.int64)
-        return _Present(self, numbers, fresh, kinds)
-
-    def grown(self, present: _Present, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
-        """With one more version, of so many chapters."""
-        size = len(self._numbers) + len(present.fresh)
-        grown = _People()
-        grown._secret, grown._kinds = self._secret, present.kinds
-        grown._numbers = {**self._numbers, **present.fresh}
-        grown._nodes = _padded(self._nodes, size, 0)
-        grown._nodes[present.numbers] = nodes
-        here = np.full(size, -1, dtype=np.int64)
-        here[present.numbers] = cells
-        grown._cells = (*_each_once(self._cells, lambda earlier: _padded(earlier, size, -1)), *[here] * chapters)
-        changed: IntArray = np.zeros(size, dtype=np.int64)
-        changed[present.numbers] = present.have_changed
-        known = _each_once(self._changed, lambda earlier: _padded(earlier, size, 0))
-        grown._changed = (*known, *[changed] * chapters)
-        return grown
-
-
-class _Present:
-    """The people of a version: their numbers (rows,), and the digests of those who are new."""
-
-    def __init__(
-        self, people: _People, numbers: IntArray, fresh: dict[bytes, int], kinds: tuple[str | None, ...]
-    ) -> None:
-        self._people = people
-        self.numbers, self.fresh, self.kinds = numbers, fresh, kinds
-        # Whether they ever changed, up to this version, as `changes_by_class` finds; (rows,).
-        self.have_changed: BoolArray = np.zeros(len(numbers), dtype=bool)
-
-    def nodes(self) -> IntArray:
-        """The history of everybody, shape (rows,)."""
-        return np.asarray(_padded(self._people._nodes, len(self._people._numbers) + len(self.fresh), 0)[self.numbers])
-
-    def changes_by_class(self, cells: IntArray, joint: Joint, laws: Sequence[Joint]) -> dict[int, Changes]:
-        """Changes by class from all earlier versions to the cells of people now.
-
-        Parameters
-        ----------
-        cells : ndarray of int64, shape (rows,)
-        joint : Joint
-            Of this version.
-        laws : sequence of Joint
-            Of those before.
-        """
-        size = len(self._people._numbers) + len(self.fresh)
-        known = []
-        for law, before, changed in zip(laws, self._people._cells, self._people._changed, strict=True):
-            was = _padded(before, size, -1)[self.numbers]
-            both, had = was >= 0, _padded(changed, size, 0)[self.numbers] > 0
-            self.have_changed[both] |= had[both] | differs(law, was[both], joint, cells[both])
-            known.append((was, both, had))
-        now = class_cells(cells, self.have_changed, len(joint.inputs))
-        return {
-            v: Changes.counted(class_cells(was[both], had[both], len(laws[v].inputs)), now[both])
-            for v, (was, both, had) in enumerate(known)
-        }
-
-    def published(self, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
-        """Everybody once the version is published: their (last) cells, and their histories."""
-        return self._people.grown(self, cells, nodes, chapters)
-
-
-def _each_once(values: Sequence[IntArray], made: Callable[[IntArray], T]) -> list[T]:
-    """What is made of each; the chapters of one version have one and the same value."""
-    known: dict[int, T] = {}
-    return [known[id(value)] if id(value) in known else known.setdefault(id(value), made(value)) for value in values]
-
-
-def _padded(values: IntArray, size: int, filling: int) -> IntArray:
-    return np.concatenate([values, np.full(size - len(values), filling, dtype=np.int64)])
 
 
 def _read(table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str) -> pa.Table:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 
 Members = npt.NDArray[np.intp]
 
@@ -15,6 +16,20 @@ Members = npt.NDArray[np.intp]
 _ROUNDS = 4
 # Laws whose square roots are closer than this are the same law, computed in another order.
 _SAME = 1e-13
+
+
+def canonical_order(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
+    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
+    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
+    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
+    return np.argsort(keys, kind="stable")
+
+
+def _bits(values: FloatArray) -> IntArray:
+    # Adding zero makes a negative one positive.
+    return np.asarray(
+        (np.ascontiguousarray(values).reshape(len(values), math.prod(values.shape[1:])) + 0.0).view(np.int64)
+    )
 
 
 def halves(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:

@@ -16,7 +16,7 @@ from funnel.history.exact_distribution import WholeNumbers, moved_on
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
 from funnel.history.past import Past
-from funnel.history.possible import DistributionSet
+from funnel.history.possible_distributions import DistributionSet
 from funnel.joint import FloatArray, IntArray, Joint
 
 

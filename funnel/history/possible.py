@@ -14,31 +14,19 @@ forgotten in between, so limits are wide where there are few people, and never t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.history.allowed import Allowed, Kept
 from funnel.history.changes import same_inputs
 from funnel.history.distributions import BoolArray
-from funnel.history.move_limits import MoveLimits
-from funnel.history.observed import Observed
 from funnel.history.open_shares import (
     HAIR,
     OpenShares,
-    float_below,
-    shares_in_population,
-    shares_under_noise,
-    significance_of_counts,
 )
-from funnel.history.past import Chapter, Past
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.protocol import WORD_BITS
 
 _MOST_CELLS: Final = 1 << 10
 # Products of smaller limits could underflow.
@@ -126,6 +114,7 @@ class PossibleStep:
         if shares.secrets.shape[1:] != (len(earlier.secret), len(joint.secret)):
             raise SpecError("limits of moves are not between the values of these two versions")
         self.into = same_inputs(earlier.inputs, joint.inputs)
+        self.same = self.into >= 0
         self.secrets, self.stays = shares.secrets, shares.stays
 
     def told(self, reach: Reach | None, rows: FloatArray) -> Told:
@@ -156,9 +145,7 @@ class PossibleStep:
         alike = np.broadcast_to(rows[:, None, :], (n, c, rows.shape[1]))
         lower, upper = self.inputs
         going, where = _filled(alike, lower, upper, ones, ones, top)
-        kept = np.zeros((n, len(self.into)))
-        same = self.into >= 0
-        kept[:, same] = rows[:, self.into[same]]
+        same, kept = self.same, self._kept(rows)
         best = tables = None
         for end in (0, 1):
             stays = self.stays[end][:, None] * same
@@ -186,6 +173,12 @@ class PossibleStep:
         law[:, :, self.into[same]] += staying[:, :, same]
         return np.einsum("ncp,cp->nc", best, secrets), law
 
+    def _kept(self, rows: FloatArray) -> FloatArray:
+        """Entries of rows (n, a) at the inputs then: 0 at those that are no longer there."""
+        found = np.zeros((len(rows), len(self.into)))
+        found[:, self.same] = rows[:, self.into[self.same]]
+        return found
+
     def largest(self, reach: Reach, rows: FloatArray, weights: FloatArray) -> FloatArray:
         """Never below the largest ``Σ_s a_s N_s`` of rows (n, a), for weights a (c,) of either sign; (n,).
 
@@ -206,9 +199,7 @@ class PossibleStep:
         ends = [_filled(alike, self.inputs[0], self.inputs[1], ones, ones, top)[0] for top in (False, True)]
         going = np.where(weights > 0, ends[1], ends[0])
         secrets = weights * np.where(weights > 0, self.secrets[1], self.secrets[0])
-        kept = np.zeros((n, len(self.into)))
-        same = self.into >= 0
-        kept[:, same] = rows[:, self.into[same]]
+        same, kept = self.same, self._kept(rows)
         leaving = going @ secrets.T
         # Weights are differences: what rounding makes of them is relative to their parts.
         sized = (np.abs(weights) + np.abs(weights).max() + 2) * self.secrets[1]
@@ -295,232 +286,3 @@ def _filled_signed(
     table = np.empty(weights.shape)
     np.put_along_axis(table, order, low + np.clip(filled - (np.cumsum(free, axis=-1) - free), 0.0, free), axis=-1)
     return table
-
-
-class DistributionSet:
-    """Limits of all histories before a version, under every set of tables that noise, or a sample, leaves open.
-
-    Parameters
-    ----------
-    past : Past
-        Whose chapters have limits of moves, or exact changes.
-    joint : Joint
-        Of the version; with bounds where its counts have noise.
-    limits : mapping of int to MoveLimits
-        To it, by ordinal.
-    alpha : Fraction, optional
-        Of a bound in the population that all versions are samples of, for all of them together; by default the bound is
-        for the people there are.
-    """
-
-    def __init__(
-        self, past: Past, joint: Joint, limits: Mapping[int, MoveLimits], alpha: Fraction | None = None
-    ) -> None:
-        self._past, self._alpha = past, alpha
-        self._known: dict[int, Reach] = {}
-        self._steps = {-1: self._step(len(past), joint, None)}
-        for v, one in limits.items():
-            self._steps[v] = self._step(len(past), joint, one, past.chapters[v].joint)
-        self._earlier: dict[tuple[int, int], PossibleStep] = {}
-
-    @classmethod
-    def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
-        """What is open before a version about some people; None where the bound is for the published tables alone."""
-        limits = observed.limits
-        if limits is None and allowed.significance is None:
-            return None
-        if limits is None:
-            limits = {
-                v: MoveLimits.exactly(one, past.chapters[v].joint, observed.joint)
-                for v, one in observed.changes.items()
-            }
-        return cls(past, observed.joint, limits, allowed.significance)
-
-    def for_new_people(self, guarantee: Kept) -> Kept:
-        """A guarantee as it is decided for people without a history: at the significance of the counts."""
-        if self._alpha is None or not isinstance(guarantee, RobustRatio):
-            return guarantee
-        return replace(guarantee, alpha=float_below(significance_of_counts(len(self._past) + 1, self._alpha)))
-
-    def _step(
-        self, version: int, joint: Joint, limits: MoveLimits | None, earlier: Joint | None = None
-    ) -> PossibleStep:
-        if self._alpha is None:
-            return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
-        return PossibleStep(joint, shares_in_population(joint, limits, version + 1, self._alpha), earlier)
-
-    def steps_of(self, nodes: IntArray) -> tuple[IntArray, dict[int, PossibleStep]]:
-        """The last version of each history, -1 of new people, and the step from each of these."""
-        versions = self._past.versions_of(nodes)
-        missing = set(np.unique(versions).tolist()) - set(self._steps)
-        if missing:
-            raise SpecError("limits of the moves since some versions are missing")
-        return versions, self._steps
-
-    def reach(self, nodes: IntArray, version: int) -> Reach | None:
-        """Limits of histories whose last version is this one, after it; None of new people."""
-        if version < 0:
-            return None
-        return self._after(version).at(nodes - self._past.chapters[version].first)
-
-    def _after(self, version: int) -> Reach:
-        """Of all histories of a chapter, in their order."""
-        if version not in self._known:
-            chapter = self._past.chapters[version]
-            rows = np.ldexp(
-                chapter.library[chapter.channels_of(chapter.parents), chapter.outputs].astype(np.float64), -WORD_BITS
-            )
-            before = self._past.versions_of(chapter.parents)
-            parts: list[tuple[IntArray, Reach]] = []
-            for v in np.unique(before).tolist():
-                here = np.flatnonzero(before == v)
-                step = self._between(v, version)
-                parts.append((here, step.after(self.reach(chapter.parents[here], v), rows[here])))
-            order = np.argsort(np.concatenate([here for here, _ in parts]), kind="stable")
-            self._known[version] = Reach(
-                *(
-                    np.concatenate([getattr(one, name) for _, one in parts])[order]
-                    for name in ("lower", "upper", "least", "most", "sound")
-                )
-            )
-        return self._known[version]
-
-    def _between(self, v: int, t: int) -> PossibleStep:
-        if (v, t) not in self._earlier:
-            chapter = self._past.chapters[t]
-            if v < 0:
-                self._earlier[v, t] = self._step(t, chapter.joint, None)
-            else:
-                earlier = self._past.chapters[v].joint
-                self._earlier[v, t] = self._step(t, chapter.joint, self._limits(chapter, v, earlier), earlier)
-        return self._earlier[v, t]
-
-    def _limits(self, chapter: Chapter, v: int, earlier: Joint) -> MoveLimits:
-        """Of the moves between two published versions: what noise left open, or exact ones where there was none."""
-        if chapter.limits is not None and v in chapter.limits:
-            return chapter.limits[v]
-        if self._alpha is None or chapter.by_class is None:
-            raise SpecError(
-                f"version {chapter.version!r} was not published with limits of the moves since those before it, so "
-                "no bound over all true tables can be kept; leave robust out of [history], or begin a register"
-            )
-        return MoveLimits.exactly(chapter.changes[v], earlier, chapter.joint)
-
-
-@dataclass(frozen=True, eq=False)
-class Worst:
-    """What a bound compares under the worst tables: within it where ``above <= below``, for n outputs and k conditions.
-
-    Attributes
-    ----------
-    above, below : ndarray, shape (n, k)
-        Neither is linear in the row of an output, but ``above - below`` of a sum is no more than the sum of both.
-    which : ndarray of int64, shape (k, 3)
-        For each condition its kind (0: a lift, 1: an inverse lift, 2: two lifts), the secret, and the other one or -1.
-    """
-
-    above: FloatArray
-    below: FloatArray
-    which: IntArray
-
-    @property
-    def holds(self) -> BoolArray:
-        """Whether an output is within the bound for certain; (n,)."""
-        return np.asarray((self.above * (1 + HAIR) <= self.below).all(axis=1))
-
-    @property
-    def ratios(self) -> FloatArray:
-        """``above / below``, (n, k): infinite where a value may be ruled out, 0 of outputs that never occur."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(self.above / self.below, nan=0.0, posinf=np.inf)
-
-
-def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
-    """How far outputs go under the worst tables.
-
-    Parameters
-    ----------
-    told : Told
-        Of n outputs, c secrets.
-    prior : ndarray, shape (2, c)
-    allowed : Allowed
-    """
-    least, most = told.least, told.most
-    possible = np.flatnonzero(prior[1] > 0).tolist()
-    above, below, which = [np.zeros(len(least))], [np.zeros(len(least))], [(0, 0, -1)]
-    for s in possible:
-        others = [t for t in possible if t != s]
-        if allowed.up is not None:
-            above.append(most[:, s])
-            below.append(float(allowed.up) * prior[0, s] * (most[:, s] + least[:, others].sum(axis=1)))
-            which.append((0, s, -1))
-        if allowed.down is not None:
-            above.append(prior[1, s] * (least[:, s] + most[:, others].sum(axis=1)))
-            below.append(float(allowed.down) * least[:, s])
-            which.append((1, s, -1))
-        for t in others if allowed.apart is not None else ():
-            above.append(most[:, s] * prior[1, t])
-            below.append(float(allowed.apart or 1) * least[:, t] * prior[0, s])
-            which.append((2, s, t))
-    return Worst(np.stack(above, axis=1), np.stack(below, axis=1), np.array(which, dtype=np.int64))
-
-
-def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, allowed: Allowed) -> Worst:
-    """`worst` of people with a history, whose u is one and the same in every N_s that a bound compares.
-
-    A bound is ``F = Σ_s a_s N_s <= 0`` with a as in `_weights`: linear in u, so its largest value over u is found at
-    once, and not that of each N_s by itself. ``above - below`` is F, and ``above / below`` no less than any true
-    ratio.
-    """
-    found = worst(told, step.prior, allowed)
-    above, below = found.above.copy(), found.below.copy()
-    for k, condition in enumerate(found.which.tolist()):
-        if k == 0:
-            continue
-        weights = _weights(condition, step.prior, allowed)
-        largest = step.largest(reach, rows, weights)
-        excess = np.minimum(largest, found.above[:, k] - found.below[:, k])
-        # Of the denominators that there may be the one that makes the ratio largest.
-        reference = np.where(excess > 0, found.below[:, k], _most_below(told, step.prior, condition, allowed))
-        together = np.maximum(reference + excess, 0.0)
-        # Both are limits of the ratio.
-        smaller = together * found.below[:, k] < found.above[:, k] * reference
-        above[smaller, k], below[smaller, k] = together[smaller], reference[smaller]
-    return Worst(above, below, found.which)
-
-
-def _weights(condition: list[int], prior: FloatArray, allowed: Allowed) -> FloatArray:
-    """a of a condition, (c,), for the prior that is worst for it."""
-    kind, s, t = condition
-    found = np.zeros(prior.shape[1])
-    if kind == 2:
-        found[s], found[t] = prior[1, t], -float(allowed.apart or 1) * prior[0, s]
-        return found
-    possible = prior[1] > 0
-    if kind == 0:
-        found[possible] = -float(allowed.up or 1) * prior[0, s]
-        found[s] += 1.0
-        return found
-    found[possible] = prior[1, s]
-    found[s] -= float(allowed.down or 1)
-    return found
-
-
-def _most_below(told: Told, prior: FloatArray, condition: list[int], allowed: Allowed) -> FloatArray:
-    kind, s, t = condition
-    if kind == 0:
-        return np.asarray(float(allowed.up or 1) * prior[0, s] * told.most[:, prior[1] > 0].sum(axis=1))
-    if kind == 1:
-        return np.asarray(float(allowed.down or 1) * told.most[:, s])
-    return np.asarray(float(allowed.apart or 1) * told.most[:, t] * prior[0, s])
-
-
-def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArray:
-    """The law (c, a), up to a factor, that is nearly the worst for an output and a condition."""
-    kind, s, t = condition.tolist()
-    low, high = told.least_law[place], told.most_law[place]
-    law: FloatArray = (high if kind == 1 else low).copy()
-    law[s] = low[s] if kind == 1 else high[s]
-    if kind == 2:
-        law[t] = low[t]
-    return law

@@ -8,7 +8,6 @@ little of it as is enough: limits of a sum are no more than the sum of limits.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,17 +15,11 @@ import numpy as np
 from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
-from funnel.history.possible import (
-    DistributionSet,
-    PossibleStep,
-    Told,
-    Worst,
-    worst,
-    worst_after,
-    worst_distribution,
-)
+from funnel.history.possible import Told
+from funnel.history.possible_distributions import DistributionSet
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.step import Step
+from funnel.history.worst_tables import Worst, told_of, worst_distribution
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -188,25 +181,6 @@ class PossibleSearch:
                 channel[members[level == kind]] = size
                 size += 1
         return np.array(rows), channel
-
-
-def told_of(
-    possible: DistributionSet,
-    step: PossibleStep,
-    version: int,
-    nodes: IntArray,
-    rows: FloatArray,
-    allowed: Allowed,
-) -> tuple[Told, Worst]:
-    """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes."""
-    m, b, a = rows.shape
-    reach = possible.reach(np.repeat(nodes, b), version)
-    told = step.told(reach, rows.reshape(m * b, a))
-    if reach is None:
-        return told, worst(told, step.prior, allowed)
-    found = worst_after(step, reach, rows.reshape(m * b, a), told, allowed)
-    # Where numbers came near the smallest that doubles can hold, nothing is known.
-    return told, replace(found, above=np.where(reach.sound[:, None], found.above, np.inf))
 
 
 def share_that_is_open(step: Step) -> float | None:

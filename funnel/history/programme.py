@@ -6,16 +6,16 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
-from funnel.history.history_groups import Members, grouped, halves
-from funnel.history.tangent import ENOUGH, ROUNDS, Start, Tangent, programme_work
+from funnel.history.history_groups import Members, canonical_order, grouped, halves
+from funnel.history.shared_channel import SharedChannel
+from funnel.history.tangent import ROUNDS, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -37,8 +37,6 @@ _ROUGH, _FEW = 1 / 16, 3
 _JUDGED = 20.0
 # The share of the groups that is cut again in one round.
 _ROUND = 0.2
-# A library has up to so many mixtures of a channel: shares 1, 1/2, … 1/64 of what its members need at most.
-_LEVELS = 7
 # What is missing at most, relatively to the value, where nothing more is to be gained.
 _GAP = 1e-7
 
@@ -77,18 +75,16 @@ class Rows:
         return math.fsum(self.bounds.tolist())
 
 
-def best_rows(
-    laws: FloatArray,
-    masses: FloatArray,
-    prior_of: IntArray,
-    cones: Sequence[FloatArray],
-    gains: FloatArray,
-    *,
-    sizes: Sequence[int] | None = None,
-    budget: float | Budget | None = None,
-    channels: int | None = None,
-    progress: Progress = quiet,
-) -> Rows:
+@dataclass(eq=False)
+class _Group:
+    """Histories that share a programme, where it ended, and what it led to."""
+
+    members: Members
+    start: Start | None = None
+    last: SharedChannel | None = None
+
+
+class RowSearch:
     """The channels of m histories that maximise ``Σ_h Σ_x mass_h(x) Σ_y R(y|x,h) gain(y, x)`` under their conditions.
 
     The programme separates over histories. As long as there are no more of them than a library may have channels, and
@@ -96,6 +92,8 @@ def best_rows(
     their mean law and with the conditions of members that would be broken; what a member still needs of a constant row
     it gets in closed form, so that every member's own conditions are met. What a member could reach at most is known
     from the multipliers of its group, and groups where the most is missing are cut again.
+
+    Gains may change: groups are made once, and programmes begin where they ended before.
 
     Parameters
     ----------
@@ -108,91 +106,19 @@ def best_rows(
         Which cone each history has.
     cones : sequence of ndarrays, each of shape (k, c)
         ``M π <= 0`` is what the guarantee asks of a posterior π, at the budget to be kept.
-    gains : ndarray, shape (b, a)
     sizes : sequence of int, optional
         How many of the c secrets are those of each belief in turn; by default there is one. Every row of a cone is
         about one of them.
-    budget : float, Budget or None
-        Work that programmes may take; without it, all that the library has room for.
-    channels : int, optional
-        How many programmes may be solved for channels; by default as many as fit into 32 MB.
-    progress : Progress
-
-    Raises
-    ------
-    SolverError
-        If a programme fails, or something is not a finite number.
-
-    Notes
-    -----
-    O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
-    the number of threads.
-    """
-    search = RowSearch(laws, masses, prior_of, cones, sizes)
-    return search.best(gains, budget=budget, channels=channels, progress=progress)
-
-
-def _canonical(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
-    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
-    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
-    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
-    return np.argsort(keys, kind="stable")
-
-
-def _bits(values: FloatArray) -> IntArray:
-    # Adding zero makes a negative one positive.
-    return np.asarray(
-        (np.ascontiguousarray(values).reshape(len(values), math.prod(values.shape[1:])) + 0.0).view(np.int64)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Shared:
-    """A channel, the constant row its members need at most, and what its multipliers say.
-
-    Attributes
-    ----------
-    channel : ndarray, shape (b, a)
-    constant : ndarray, shape (b,)
-        Shares of the outputs that, added to the channel, make all members meet their conditions that can.
-    levels : ndarray of int, shape (k,)
-        What each member takes of the constant: 0 nothing, 1 to 7: 1/64, 1/32, … all of it; -1: it cannot use the
-        channel.
-    values, bounds : ndarray, shape (k,)
-    work, judging : float
-        What the programme took, and what its channel took with the members.
-    """
-
-    channel: FloatArray
-    constant: FloatArray
-    levels: npt.NDArray[np.int8]
-    values: FloatArray
-    bounds: FloatArray
-    work: float
-    judging: float
-
-
-@dataclass(eq=False)
-class _Group:
-    """Histories that share a programme, where it ended, and what it led to."""
-
-    members: Members
-    start: Start | None = None
-    last: _Shared | None = None
-
-
-class RowSearch:
-    """`best_rows` for gains that change: groups are made once, and programmes begin where they ended before.
-
-    Parameters
-    ----------
-    laws, masses, prior_of, cones, sizes
-        As for `best_rows`.
 
     Raises
     ------
     SolverError
         If something is not a finite number.
+
+    Notes
+    -----
+    O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
+    the number of threads.
     """
 
     def __init__(
@@ -206,7 +132,7 @@ class RowSearch:
         self._sizes = sizes
         if not all(np.isfinite(numbers).all() for numbers in (laws, masses, *cones)):
             raise SolverError("the laws or conditions of the histories are not finite numbers; please report it")
-        order = _canonical(laws, masses, prior_of)
+        order = canonical_order(laws, masses, prior_of)
         self._back = np.argsort(order)
         self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
         self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
@@ -230,8 +156,24 @@ class RowSearch:
         channels: int | None = None,
         progress: Progress = quiet,
     ) -> Rows:
-        """The best rows for these gains, as `best_rows`.
+        """The best rows for these gains.
 
+        Parameters
+        ----------
+        gains : ndarray, shape (b, a)
+        budget : float, Budget or None
+            Work that programmes may take; without it, all that the library has room for.
+        channels : int, optional
+            How many programmes may be solved for channels; by default as many as fit into 32 MB.
+        progress : Progress
+
+        Raises
+        ------
+        SolverError
+            If a programme fails, or something is not a finite number.
+
+        Notes
+        -----
         With as many channels as in an earlier call, the groups are the same, unless the budget allows more than twice
         as many programmes now. Where channels are shared this takes a third of the work of the first call or less, and
         the upper bound is less tight. What an earlier call has found stays allowed whatever the gains are, and is what
@@ -250,7 +192,7 @@ class RowSearch:
         self._bound[self._silent] = self._value[self._silent]
         self._channel = np.full(len(constants), -1, dtype=np.int64)
         self._level = np.zeros(len(constants), dtype=np.int8)
-        self._found: list[tuple[FloatArray, FloatArray]] = []
+        self._found: list[SharedChannel] = []
         self._solved, self._members = 0, 0
         # Work of a programme, and of a member of a group, so far or as expected.
         self._judging = _JUDGED * gains.size
@@ -264,7 +206,7 @@ class RowSearch:
         else:
             for group in self._groups:
                 if group.last is not None:
-                    self._note(group.members, replace(group.last, values=self._values(group.members, group.last)))
+                    self._note(group.members, group.last.valued(self._masses[group.members], gains))
             self._solve(self._groups, most)
         return self._rows()
 
@@ -324,8 +266,7 @@ class RowSearch:
             if channel < 0:
                 library[place, output] = 1.0
             else:
-                shared, constant = self._found[channel]
-                library[place] = _mixed(shared, constant, level)
+                library[place] = self._found[channel].at_level(level)
         back = self._back
         return Rows(library, rank[inverse.ravel()][back], self._value[back], self._bound[back], self._solved)
 
@@ -378,7 +319,7 @@ class RowSearch:
                     done += len(chain)
                 self._progress("best rows for histories", done, total)
 
-    def _keep(self, group: _Group, shared: _Shared) -> None:
+    def _keep(self, group: _Group, shared: SharedChannel) -> None:
         """Note what a programme led to, and charge for it."""
         self._note(group.members, shared)
         self._bound[group.members] = np.minimum(self._bound[group.members], shared.bounds)
@@ -389,26 +330,19 @@ class RowSearch:
         self._members += len(group.members)
         self._judging += (shared.judging - self._judging * len(group.members)) / self._members
 
-    def _note(self, members: Members, shared: _Shared) -> None:
+    def _note(self, members: Members, shared: SharedChannel) -> None:
         """A channel, for those of the members that it is better for."""
         better = (shared.levels >= 0) & (shared.values > self._value[members])
         chosen = members[better]
         self._channel[chosen] = len(self._found)
         self._level[chosen] = shared.levels[better]
         self._value[chosen] = shared.values[better]
-        self._found.append((shared.channel, shared.constant))
+        self._found.append(shared)
 
-    def _values(self, members: Members, shared: _Shared) -> FloatArray:
-        """What a channel is worth to members who take so much of its constant row as their levels say."""
-        masses = self._masses[members]
-        taken = np.where(shared.levels > 0, 2.0 ** (np.maximum(shared.levels, 1) - _LEVELS), 0.0)
-        own, constant = masses @ (shared.channel * self._gains).sum(axis=0), masses @ (shared.constant @ self._gains)
-        return np.asarray((own + taken * constant) / (1.0 + taken * shared.constant.sum()))
-
-    def _chain(self, groups: list[_Group], rounds: int) -> list[_Shared]:
+    def _chain(self, groups: list[_Group], rounds: int) -> list[SharedChannel]:
         """The channels of some groups, one after the other."""
         outputs, inputs = self._gains.shape
-        found: list[_Shared] = []
+        found: list[SharedChannel] = []
         tangents: dict[int, Tangent] = {}
         for group in groups:
             members = group.members
@@ -440,7 +374,7 @@ class RowSearch:
         prices: FloatArray,
         work: float,
         judging: float,
-    ) -> _Shared:
+    ) -> SharedChannel:
         """What a channel and multipliers for a unit of mass mean for the members of a group."""
         members = np.concatenate(parts)
         needs, bounds = [], []
@@ -451,27 +385,6 @@ class RowSearch:
             paid *= weights[:, None, None]
             best = (self._masses[part][:, None, :] * self._gains - paid).max(axis=1).sum(axis=1)
             bounds.append(best + weights * (conditions.thin @ prices.max(axis=0, initial=0.0)))
-        need = np.concatenate(needs)
-        usable = np.isfinite(need).all(axis=1)
-        constant = need[usable].max(axis=0, initial=0.0)
-        share = np.divide(need, constant, out=np.zeros_like(need), where=constant > 0).max(axis=1)
-        levels = np.zeros(len(members), dtype=np.int8)
-        with np.errstate(divide="ignore"):
-            halved = np.floor(-np.log2(share[usable]))
-        levels[usable] = np.where(share[usable] > 0, _LEVELS - np.clip(halved, 0, _LEVELS - 1), 0)
-        if constant.sum() <= ENOUGH:
-            # One channel for all: what that costs is less than another channel would be worth.
-            levels[usable] = _LEVELS
-        levels[~usable] = -1
         judging += 5.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
-        nothing = np.zeros(len(members))
-        shared = _Shared(channel, constant, levels, nothing, np.concatenate(bounds), work, judging)
-        return replace(shared, values=self._values(members, shared))
-
-
-def _mixed(channel: FloatArray, constant: FloatArray, level: int) -> FloatArray:
-    """A channel with so much of a constant row as the level says."""
-    if level == 0:
-        return channel
-    share = 2.0 ** (level - _LEVELS) * constant
-    return np.asarray((channel + share[:, None]) / (1.0 + share.sum()))
+        found = SharedChannel.for_needs(channel, np.concatenate(needs), np.concatenate(bounds), work, judging)
+        return found.valued(self._masses[members], self._gains)

@@ -17,8 +17,8 @@ from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.history_status import Standing
 from funnel.history.library import constant_channels, distinct_channels, with_constants
 from funnel.history.observed import Observed
-from funnel.history.possible_rows import told_of
 from funnel.history.reached import ForObserver, Reached
+from funnel.history.worst_tables import told_of
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
 

@@ -19,7 +19,7 @@ from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
-from funnel.register.following import People, observe
+from funnel.register.look_up import People, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units

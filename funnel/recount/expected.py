@@ -12,9 +12,9 @@ Histories of less than a hundredth of a person are not *predicted*, before a ver
 law of the output.
 
 Where people have several rows, T_k of them have a k-th one: by the noisy numbers of people with so many rows, clipped
-at 0, up to the last of them that is above eight scales of its noise. In the first wave people are expected as in any
-version. Of the predicted histories of a wave T_{k+1} / T_k of the people go on to the next one; the others stand where
-they are. The effective channel is
+at 0, up to the last of them that noise alone explains with less than `CHANCE`. In the first wave people are expected as
+in any version. Of the predicted histories of a wave T_{k+1} / T_k of the people go on to the next one; the others stand
+where they are. The effective channel is
 
     W = Σ_k T_k W_k / Σ_k T_k,    W_k = (1 - λ_k) V_k + λ_k v_k,
 
@@ -38,8 +38,8 @@ LEAST, MOST = 0.01, 1 << 14
 PARTS = 1 << 30
 # Of sums of some thousand floats.
 _CLOSE = 1e-9
-# Scales of noise from which on there are people with so many rows.
-SURE = 8
+# With at most this probability noise alone is taken for people with so many rows, of all numbers of rows together.
+CHANCE = 1e-3
 
 
 @dataclass
@@ -273,7 +273,8 @@ class Attending:
 
 def waves_of(rows: NoisyRows) -> tuple[int, ...]:
     """T_k, of as many waves as are expected; the first one at least 1."""
-    sure = [k for k, people in enumerate(rows.sizes) if people > SURE * rows.scale]
+    most = rows.scale * math.log(len(rows.sizes) / CHANCE)
+    sure = [k for k, people in enumerate(rows.sizes) if people > most]
     sizes = [max(0, people) for people in rows.sizes[: sure[-1] + 1 if sure else 1]]
     found = [sum(sizes[k:]) for k in range(len(sizes))]
     return (max(1, found[0]), *found[1:])

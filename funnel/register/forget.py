@@ -11,8 +11,9 @@ import pyarrow as pa
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.register.entry import FORGOTTEN, PEOPLE, ROWS
 from funnel.register.entry_files import row_type
-from funnel.register.people import PersonArray, SortedFile, places, write_people
-from funnel.register.register import COMING, PREPARING, Register
+from funnel.register.journal import COMING, PREPARING
+from funnel.register.people import PersonArray, SortedFile, people_of, places, write_people
+from funnel.register.register import Register
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.sampling import RecordKey, key_digests
 
@@ -93,10 +94,7 @@ def digests_of(people: Sequence[Mapping[str, str]], register: Register, record_k
         )
     except ValueError as error:
         raise SpecError("a key is no whole number, and the keys of this register are; give them as digits") from error
-    digests = key_digests(table, record_key)
-    found = np.empty(len(digests), dtype=row_type(FORGOTTEN))
-    found["high"], found["low"] = digests[:, 0], digests[:, 1]
-    return np.unique(found)
+    return np.unique(people_of(key_digests(table, record_key), row_type(FORGOTTEN)))
 
 
 def forget(register: Register, asked: PersonArray, *, entirely: bool = False) -> Forgotten:

@@ -18,6 +18,7 @@ from funnel.joint import IntArray
 from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, of_another_funnel, record_batch
 from funnel.release.files import Sink
+from funnel.sampling.keyed import DigestArray
 from funnel.sampling.spill import Closing, Spill
 from funnel.source import file_digest
 from funnel.tables import open_paged
@@ -30,6 +31,13 @@ _WORD_BITS = 64
 
 PersonArray = npt.NDArray[Any]
 """Structured rows with at least the fields ``high`` and ``low``: the 128-bit digest of a record key."""
+
+
+def people_of(digests: DigestArray, fields: np.dtype[Any]) -> PersonArray:
+    """Structured rows of people with these digests, (n, 2); other fields are yet to be filled."""
+    found = np.empty(len(digests), dtype=fields)
+    found["high"], found["low"] = digests[:, 0], digests[:, 1]
+    return found
 
 
 def bucket_count(rows: int, bucket_rows: int = BUCKET_ROWS) -> int:

@@ -16,7 +16,8 @@ from funnel.history.observed import Secrets
 from funnel.joint import Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
-from funnel.register.register import COMING, PREPARING, Prepared, Register
+from funnel.register.journal import COMING, PREPARING, Prepared
+from funnel.register.register import Register
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.frequencies_document import ChangesPart
 
@@ -133,7 +134,7 @@ def prepare_entry(
     except OSError as error:
         raise OutputError(
             f"the entry of the register {register.name} cannot be written to {error.filename or register.root}: "
-            f"{error.strerror or type(error).__name__}"
+            f"{error.strerror or type(error).__name__}; make room or give permission, then run the release again"
         ) from error
     finally:
         remove_tree(working)

@@ -13,7 +13,7 @@ from funnel.history.allowed import lifts_of
 from funnel.history.history_status import stand
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
-from funnel.register.following import People
+from funnel.register.look_up import People
 from funnel.register.people import SortedFile, Tally, bucket_count, limits, places
 from funnel.register.register import Register
 

@@ -13,8 +13,8 @@ from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import FORGOTTEN
 from funnel.register.entry_files import row_type
-from funnel.register.following import cells_of, columns_of, row_groups
-from funnel.register.people import PersonArray
+from funnel.register.people import PersonArray, people_of
+from funnel.register.snapshot_rows import cells_of, columns_of, row_groups
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.sampling.key_column import stored_digests
@@ -90,9 +90,7 @@ def ordered_rows(
     """
     found, cells = [], []
     for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
-        digests = np.empty(group.num_rows, dtype=row_type(FORGOTTEN))
-        digests["high"], digests["low"] = stored_digests(group).T
-        found.append(digests)
+        found.append(people_of(stored_digests(group), row_type(FORGOTTEN)))
         cells.append(cells_of(group, joint))
         progress("looking up units", sum(map(len, cells)), snapshot.rows)
     units, of_rows = np.unique(np.concatenate(found), return_inverse=True)

@@ -22,11 +22,12 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.register.entry import PEOPLE, ROWS
 from funnel.register.entry_files import row_type
-from funnel.register.following import FORGOTTEN_NODE, HISTORIES, LookUp, People, write_histories
+from funnel.register.look_up import FORGOTTEN_NODE, HISTORIES, LookUp, People
 from funnel.register.people import write_people
 from funnel.register.predicting import predicted_people
 from funnel.register.preparing import DrawnPeople
 from funnel.register.register import Register
+from funnel.register.snapshot_rows import write_histories
 from funnel.register.unit_rows import OrderedRows, digest_blocks, ordered_rows
 from funnel.release.files import FileRef, private_folder
 from funnel.release.snapshot import Snapshot

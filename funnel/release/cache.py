@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.release.document import dump
-from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree, write_new
 from funnel.release.provenance import code_digest
 
 _MANIFEST = "manifest.json"
@@ -63,9 +63,9 @@ class Cache:
         incoming = private_folder(self.folder / f".{secrets.token_hex(8)}")
         try:
             for name, content in files.items():
-                (incoming / name).write_bytes(content)
+                write_new(incoming / name, content)
             digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-            (incoming / _MANIFEST).write_bytes(dump({"key": key, "files": digests}))
+            write_new(incoming / _MANIFEST, dump({"key": key, "files": digests}))
             sync_tree(incoming)
             target = self.folder / key[:32]
             # Of a run that was killed, or damaged.

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from funnel.errors import DataError
+from funnel.release.files import write_new
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, base_name, filesystem, joined, open_binary
 
@@ -91,7 +92,7 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
         raise DataError(
             f"there is no release at {url}; name the URL of a version, or of a series with {LATEST!r} in it"
         )
-    local.package.write_bytes(package)
+    write_new(local.package, package)
     documents = {path.name for path in (local.protocol, local.numbers, local.report, local.annex, local.signature)}
     documents |= {
         local.readme.name,

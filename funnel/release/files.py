@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, OutputError
+from funnel.sampling.parts import writing_in
 from funnel.source import file_digest
 
 
@@ -94,7 +95,7 @@ def write_whole(path: Path, content: bytes) -> FileRef:
     """Write a file so that it has either its old or its new content, whatever happens, and refer to it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("wb") as file:
+        with writing_in(path), temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -104,11 +105,18 @@ def write_whole(path: Path, content: bytes) -> FileRef:
     return FileRef(str(path), hashlib.sha256(content).hexdigest())
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file into a folder that nobody reads yet; an error names it."""
+    with writing_in(path):
+        path.write_bytes(content)
+
+
 class Sink(io.RawIOBase):
     """A file that knows the digest of what was written to it, and is on disk when it is closed."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
+        self._path = path
         self._file = path.open("wb", buffering=0)
         self._total = hashlib.sha256()
 
@@ -121,8 +129,9 @@ class Sink(io.RawIOBase):
         view = memoryview(content).cast("B")
         self._total.update(view)
         size = len(view)
-        while view:
-            view = view[self._file.write(view) :]
+        with writing_in(self._path):
+            while view:
+                view = view[self._file.write(view) :]
         return size
 
     def close(self) -> None:

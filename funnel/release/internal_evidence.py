@@ -8,6 +8,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.release.document import dump
 from funnel.release.documents import joint_document
+from funnel.release.files import write_new
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 
@@ -25,16 +26,16 @@ def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder, first
         Of the first rows of units, where it is these that public counts are of.
     """
     write_spec(spec, folder)
-    folder.joint.write_bytes(joint_document(joint).to_bytes())
+    write_new(folder.joint, joint_document(joint).to_bytes())
     if first is not None:
-        folder.first_rows.write_bytes(joint_document(first).to_bytes())
+        write_new(folder.first_rows, joint_document(first).to_bytes())
 
 
 def write_spec(spec: ReleaseSpec, folder: ReleaseFolder) -> None:
     """Write the spec to the letter, and what its hierarchies came to: their tables may be gone when it is audited."""
-    folder.spec.write_bytes(spec.text.encode())
+    write_new(folder.spec, spec.text.encode())
     if spec.hierarchies:
-        folder.hierarchies.write_bytes(dump(spec.hierarchies))
+        write_new(folder.hierarchies, dump(spec.hierarchies))
 
 
 def read_spec(folder: ReleaseFolder, text: str, hierarchies: str | bytes | None) -> ReleaseSpec:

@@ -17,7 +17,7 @@ from funnel.release.classes_document import classes_document
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
-from funnel.release.files import FileRef
+from funnel.release.files import FileRef, write_new
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.handouts import documentation
 from funnel.release.handouts.number_table import drawn_columns, write_drawn_numbers
@@ -61,12 +61,12 @@ def write_documents(
     noise there are no counts to publish: rounding is all that protects the exact ones.
     """
     if protection.kind.is_noisy:
-        folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
+        write_new(folder.frequencies, frequencies_document(frequencies).to_bytes())
     if classes is not None:
-        folder.classes.write_bytes(classes_document(classes, different=spec.groups.classes is not None).to_bytes())
+        write_new(folder.classes, classes_document(classes, different=spec.groups.classes is not None).to_bytes())
     guarantee = parse_guarantee(spec.guarantee.canonical)
     document = protocol_document(protocol, guarantee, public, protection, rounded)
-    folder.protocol.write_bytes(document.to_bytes())
+    write_new(folder.protocol, document.to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
         write_csv(folder)
@@ -110,7 +110,7 @@ def write_package(
         text = dump(data_package(spec, protocol, report, protection, files, categories))
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
-    folder.package.write_bytes(text)
+    write_new(folder.package, text)
     return {
         **{name: digest for name, (digest, _) in files.items()},
         folder.package.name: file_digest(folder.package),
@@ -128,13 +128,13 @@ def write_documentation(folder: ReleaseFolder, previous: Version | None) -> None
     """
     package, protocol = json.loads(folder.package.read_bytes()), json.loads(folder.protocol.read_bytes())
     told = documentation(package, protocol, None if previous is None else str(previous))
-    folder.readme.write_bytes(told[folder.readme.name])
-    folder.citation.write_bytes(told[folder.citation.name])
-    folder.catalogue.write_bytes(told[folder.catalogue.name])
+    write_new(folder.readme, told[folder.readme.name])
+    write_new(folder.citation, told[folder.citation.name])
+    write_new(folder.catalogue, told[folder.catalogue.name])
     if folder.channel.name in told:
-        folder.channel.write_bytes(told[folder.channel.name])
+        write_new(folder.channel, told[folder.channel.name])
     if folder.estimator.name in told:
-        folder.estimator.write_bytes(told[folder.estimator.name])
+        write_new(folder.estimator, told[folder.estimator.name])
 
 
 def require_small(folder: ReleaseFolder, most: int) -> None:

@@ -14,7 +14,7 @@ from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
 from funnel.release.drawing_document import drawing_document
 from funnel.release.drawn_from import DrawnFrom
-from funnel.release.files import FileRef, private_folder, write_whole
+from funnel.release.files import FileRef, private_folder, write_new, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.words_document import WordsDocument, words_document
@@ -151,5 +151,5 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
-    folder.words.write_bytes(rows.words.to_bytes())
+    write_new(folder.draws, draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
+    write_new(folder.words, rows.words.to_bytes())

@@ -235,7 +235,10 @@ def _make(path: Path) -> None:
         sync_folder(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise OutputError(f"the release secret cannot be written to {path}: {error.strerror}") from error
+        raise OutputError(
+            f"the release secret cannot be written to {path}: {error.strerror}; make room or give permission, then run "
+            "the release again"
+        ) from error
 
 
 def fresh_text() -> str:

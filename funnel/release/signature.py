@@ -214,7 +214,10 @@ def _make(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise OutputError(f"the signing key cannot be written to {path}: {error.strerror}") from error
+        raise OutputError(
+            f"the signing key cannot be written to {path}: {error.strerror}; make room or give permission, then run "
+            "the release again"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

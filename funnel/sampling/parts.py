@@ -243,15 +243,15 @@ def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
 
 
 @contextmanager
-def writing_in(folder: Path) -> Iterator[None]:
-    """Name the folder in errors of the system that name no file, such as that of a full disk."""
+def writing_in(place: Path) -> Iterator[None]:
+    """Name the file or folder in errors of the system that name no file, such as that of a full disk."""
     try:
         yield
         return
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
-        failure = OSError(error.errno, os.strerror(error.errno), str(folder))
+        failure = OSError(error.errno, os.strerror(error.errno), str(place))
     # The words of a library around the reason are left out.
     raise failure
 

@@ -28,11 +28,11 @@ FORGETFUL = (
         "    rounded = found.target",
     ),
     Patch(
-        "funnel.register.following",
+        "funnel.register.look_up",
         "            self._silent,",
         "            None,",
     ),
-    Patch("funnel.register.following", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
+    Patch("funnel.register.look_up", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
     Patch(
         "funnel.pipeline.tasks.found_history",
         "        forgotten=people.forgotten,",

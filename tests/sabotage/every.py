@@ -9,4 +9,14 @@ from tests.sabotage.protecting import PROTECTING
 from tests.sabotage.publishing import PUBLISHING
 from tests.sabotage.reading import READING
 
-MUTANTS = [*READING, *PROTECTING, *PLANNING, *DRAWING, *FOLLOWING, *PUBLISHING]
+CLASSES = {
+    "reading and counting": READING,
+    "protection of frequencies": PROTECTING,
+    "protocols": PLANNING,
+    "drawing": DRAWING,
+    "versions and units": FOLLOWING,
+    "documents and publication": PUBLISHING,
+}
+"""By what is sabotaged."""
+
+MUTANTS = [mutant for mutants in CLASSES.values() for mutant in mutants]

@@ -8,7 +8,7 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.errors import ReleaseRefused
-from funnel.history import open_shares, possible
+from funnel.history import open_shares, possible_distributions
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount import open_tables
 from funnel.recount.count_box import CountBox
@@ -93,7 +93,7 @@ def test_a_maker_that_leaves_less_open_is_refused(tmp_path: Path, monkeypatch: p
         counted = open_shares._quotients
         monkeypatch.setattr(open_shares, "_sampled", lambda lower, upper, tail: counted(lower * 1.0, upper * 1.0))
     else:
-        for module in (open_shares, possible):
+        for module in (open_shares, possible_distributions):
             monkeypatch.setattr(module, "significance_of_counts", lambda version, alpha: 8 * alpha)
     with pytest.raises(ReleaseRefused, match="frequencies of a population that are not ruled out"):
         waves(tmp_path, text, first + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from funnel.errors import SpecError
 from funnel.frequencies import unit_tables
 from funnel.frequencies.moves import INPUT_PARTS, SECRET_PARTS, shares
-from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
+from funnel.frequencies.unit_tables import CHANCE, NoisyRows, UnitCounts
 from funnel.joint import Joint
 
 TABLES = st.lists(st.integers(-20, 60), min_size=6, max_size=6).map(lambda n: np.array(n).reshape(2, 3))
@@ -63,8 +65,8 @@ def test_the_next_row_has_the_secret_of_the_one_before_and_its_input_or_that_of_
     [
         ([500, 300, 200, 0, 0], (1000, 500, 200)),
         # What noise explains counts where more rows are there for certain, and only then.
-        ([500, 60, 200, 64, -3], (760, 260, 200)),
-        ([500, 60, 20, 65, 64], (645, 145, 85, 65)),
+        ([500, 60, 200, 68, -3], (760, 260, 200)),
+        ([500, 60, 20, 69, 68], (649, 149, 89, 69)),
         ([500, -70, 200, 0, 0], (700, 200, 200)),
         ([40, 60, 20, 10, 0], (40,)),
         ([-4, 0, 0, 0, 0], (1,)),
@@ -75,6 +77,19 @@ def test_waves_are_expected_up_to_the_last_number_of_rows_that_noise_does_not_ex
 ) -> None:
     table = np.zeros((1, 1), dtype=np.int64)
     assert NoisyRows(0.25, table, table, np.array(sizes)).waves == waves
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.25, 1.0, 3.0])
+@pytest.mark.parametrize("numbers", [2, 5, 100])
+def test_noise_alone_is_hardly_ever_taken_for_units_with_several_rows(epsilon: float, numbers: int) -> None:
+    table, sizes = np.zeros((1, 1), dtype=np.int64), np.zeros(numbers, dtype=np.int64)
+    least = 0
+    while len(NoisyRows(epsilon, table, table, sizes).waves) == 1:
+        least += 1
+        sizes[-1] = least
+    # Noise is least or more with this probability, and each number has noise of its own.
+    one = math.exp(-least * epsilon / 2) / (1 + math.exp(-epsilon / 2))
+    assert CHANCE / 8 < 1 - (1 - one) ** numbers <= CHANCE == 1e-3
 
 
 def test_tables_that_do_not_fit_are_refused() -> None:

@@ -413,3 +413,12 @@ def test_a_secret_that_nobody_may_have_is_told_without_limit(text: str) -> None:
     guarantee = funnel.parse_guarantee(text)
     assert guarantee.level_for(joint, weights).value == math.inf
     assert not guarantee.holds_for(joint, weights)
+
+
+def test_values_taken_from_the_sample_have_limits_that_all_miss() -> None:
+    """Of a billion values, equally common, whichever a sample has seem at least ten times as common as they are."""
+    people, common = 500, Fraction(1, 10**9)
+    tail = Fraction(1, 20) / (2 * (2 * 2 * people + 2))
+    assert Fraction(lower_limit(1, people, tail), UNIT) > 10 * common
+    # No two of the 1,000 people share a value with a probability above 0.999.
+    assert math.comb(2 * people, 2) * common < Fraction(1, 1000)

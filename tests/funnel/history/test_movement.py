@@ -13,7 +13,7 @@ from funnel.history.following import follow
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
 from funnel.history.version_forecast import first_people
-from funnel.register.following import observe
+from funnel.register.look_up import observe
 from funnel.register.register import Register, open_register
 from tests.funnel.history.test_reserve import BEFORE, second_version
 from tests.panels import REGISTER, Wave, publish, waves

@@ -13,6 +13,7 @@ import pytest
 import funnel
 from funnel import LIP
 from funnel.errors import DataError, SpecError
+from funnel.frequencies.moves import Moves
 from funnel.history.conditions import Conditions
 from funnel.history.mover_stayer import changes_without_class, class_cells, differs, without_class
 from funnel.protocol import INVARIANT
@@ -252,3 +253,35 @@ def test_where_all_are_moved_their_level_is_told_though_no_frequency_changed() -
     assert (step.moved, step.level.value) == (400, 0.0)
     assert step.moved_level == pytest.approx(np.log(5), abs=1e-9)
     assert book.steps[0].moved_level is None
+
+
+def who_changed(same: bool) -> list[People]:
+    """Three waves of 1,200 people, of whom half change each time: always the same, or half of each kind."""
+    cells = np.repeat([0, 1, A, A + 1], [500, 100, 100, 500])
+    places = np.arange(len(cells)) % 4
+    found = [cells]
+    for changing in (places < 2, places < 2 if same else places % 2 == 0):
+        found.append(np.where(changing, A + 1 - found[-1], found[-1]))
+    return [dict(enumerate(one.tolist())) for one in found]
+
+
+def test_tables_of_changes_leave_open_who_never_changed() -> None:
+    """Under noise the second observer is refused: of two panels all is published alike, and they conclude otherwise."""
+    panels = who_changed(same=True), who_changed(same=False)
+    books = [published(waves, observers=("transitions",), secrets="current") for waves in panels]
+    for t in (1, 2):
+        one, other = (
+            Moves.counted("v", book.steps[t].observed.changes[t - 1], book.steps[t - 1].joint, book.steps[t].joint)
+            for book in books
+        )
+        assert np.array_equal(one.secrets, other.secrets)
+        assert np.array_equal(one.stayed, other.stayed)
+        assert np.array_equal(one.left, other.left)
+        assert np.array_equal(books[0].steps[t].joint.counts, books[1].steps[t].joint.counts)
+    # As many as stay from a version to the next, and half of them.
+    assert [sum(len({wave[i] for wave in waves}) == 1 for i in waves[0]) for waves in panels] == [600, 300]
+    told = [{one.observer: one for one in book.steps[2].by_observer if one.secret_of is None} for book in books]
+    # All are within the bound for the observer whom rows are made for.
+    assert [one["transitions"].outside for one in told] == [0, 0]
+    assert [one["mover-stayer"].outside for one in told] == [1200, 0]
+    assert told[0]["mover-stayer"].level > 1.5 * BUDGET > BUDGET >= told[1]["mover-stayer"].level

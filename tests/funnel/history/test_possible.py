@@ -24,8 +24,9 @@ from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_under_noise
 from funnel.history.past import Chapter
-from funnel.history.possible import DistributionSet, PossibleStep, Reach, worst
-from funnel.history.possible_rows import told_of
+from funnel.history.possible import PossibleStep, Reach
+from funnel.history.possible_distributions import DistributionSet
+from funnel.history.worst_tables import told_of, worst
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights

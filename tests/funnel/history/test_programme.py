@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from funnel import ALIP, LDP, LIP, PML, PerfectPrivacy, SolverError
 from funnel.history import programme, tangent
-from funnel.history.programme import Rows, RowSearch, best_rows
+from funnel.history.programme import Rows, RowSearch
 from funnel.solver.budget import Budget
 
 GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), PML(0.4), LDP(0.7), LDP(0.0), PerfectPrivacy()]
@@ -67,7 +67,7 @@ def case(seed: int, members: int, c: int, a: int, b: int, apart: float, zeros: f
 def solved(given_case: dict[str, Any], guarantee: Any, **options: Any) -> tuple[Rows, np.ndarray]:
     cone = guarantee.posterior_cone(given_case["prior"])
     arguments = (given_case[name] for name in ("laws", "masses", "prior_of"))
-    return best_rows(*arguments, [cone], given_case["gains"], **options), cone
+    return RowSearch(*arguments, [cone]).best(given_case["gains"], **options), cone
 
 
 def best_by_hand(given_case: dict[str, Any], cone: np.ndarray) -> np.ndarray:
@@ -224,14 +224,8 @@ def test_histories_of_two_versions_keep_the_conditions_of_their_own_prior() -> N
     given_case["prior_of"] = np.arange(8) % 2
     cones = [LIP(0.4).posterior_cone(given_case["prior"]), LIP(0.4).posterior_cone(np.array([0.2, 0.3, 0.5]))]
     for channels in (8, 3):
-        rows = best_rows(
-            given_case["laws"],
-            given_case["masses"],
-            given_case["prior_of"],
-            cones,
-            given_case["gains"],
-            channels=channels,
-        )
+        search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], cones)
+        rows = search.best(given_case["gains"], channels=channels)
         for h in range(8):
             cone, channel = cones[h % 2], rows.library[rows.assigned[h]]
             assert violation(given_case["laws"][h], cone, channel) <= 1.001e-10
@@ -251,7 +245,7 @@ def test_a_vertex_of_the_region_has_nothing_left_to_say() -> None:
     edge = np.array([[shares[0] / 2, 0.0, shares[0] / 2], [0.0, shares[1], 0.0]])
     laws = np.stack([vertex, inside, edge])
     masses = laws.sum(axis=1) / 3
-    rows = best_rows(laws, masses, np.zeros(3, dtype=np.int64), [cone], np.log(np.eye(3) + 1e-3))
+    rows = RowSearch(laws, masses, np.zeros(3, dtype=np.int64), [cone]).best(np.log(np.eye(3) + 1e-3))
     assert rows.programmes == 2
     assert np.ptp(rows.library[rows.assigned[0]], axis=1) == pytest.approx(0)
     assert rows.bounds[0] == rows.values[0]
@@ -309,6 +303,7 @@ def test_a_programme_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_histories_there_is_nothing_to_do() -> None:
-    rows = best_rows(np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0, dtype=np.int64), [], np.zeros((3, 3)))
+    search = RowSearch(np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0, dtype=np.int64), [])
+    rows = search.best(np.zeros((3, 3)))
     assert len(rows.library) == 0
     assert rows.value == rows.bound == 0

@@ -16,7 +16,7 @@ from funnel.history import follow
 from funnel.history.version_forecast import Outlook
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
-from funnel.register.following import observe
+from funnel.register.look_up import observe
 from funnel.register.register import REGISTERS, Register, open_register
 from funnel.release.secret import REGISTER_FILE
 from funnel.solver.invariant import Weighting, counted

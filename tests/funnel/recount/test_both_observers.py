@@ -24,7 +24,8 @@ from funnel.joint import Joint
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints
-from funnel.register.following import drawn_people, follow_snapshot, observe
+from funnel.register.following import drawn_people, follow_snapshot
+from funnel.register.look_up import observe
 from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.sampling.row_words import KeyedWords, WordKeys
@@ -207,17 +208,17 @@ LINES = {
         "[np.zeros_like(joint.counts), joint.counts]",
     ),
     "changed before, or just now alone": (
-        "funnel.register.following",
+        "funnel.register.look_up",
         "had[there] |= had_changed | differs",
         "had[there] = differs",
     ),
     "the last version decides": (
-        "funnel.register.following",
+        "funnel.register.look_up",
         "had[there] |= had_changed | differs",
         "had[there] = had_changed | differs",
     ),
     "changed before alone": (
-        "funnel.register.following",
+        "funnel.register.look_up",
         "had[there] |= had_changed | differs(law, cell, self._joint, cells[there])",
         "had[there] |= had_changed",
     ),
@@ -232,7 +233,7 @@ LINES = {
         'histories.column("changed").to_numpy()[kept][::-1]',
     ),
     "classes before are of now": (
-        "funnel.register.following",
+        "funnel.register.look_up",
         "was.append((there, class_cells(cell, had_changed,",
         "was.append((there, class_cells(cell, had[there],",
     ),

@@ -273,7 +273,7 @@ def test_a_bound_for_one_observer_is_none_for_the_other() -> None:
 
 
 def test_a_reserve_that_is_used_up_is_noticed() -> None:
-    old = "declared.with_budget(declared.budget * reserve * (1 - _INSIDE))"
+    old = "declared.with_budget(declared.budget * reserve * (1 - INSIDE))"
     with patched(Patch("funnel.history.following", old, old.replace("* reserve * ", "* "))):
         found = all_in(published("lip:0.5", CHANGING, reserve=0.8))
     assert any(one.used_up for one in found)

@@ -18,8 +18,10 @@ from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by
+from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_in_population, shares_under_noise
-from funnel.history.possible import MoveLimits, PossibleStep, Reach, worst, worst_after
+from funnel.history.possible import PossibleStep, Reach
+from funnel.history.worst_tables import worst, worst_after
 from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since

@@ -17,7 +17,8 @@ from funnel.errors import DataError, LedgerError
 from funnel.history import drawing_protocol
 from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import read_table
-from funnel.register.following import drawn_people, follow_snapshot, observe
+from funnel.register.following import drawn_people, follow_snapshot
+from funnel.register.look_up import observe
 from funnel.register.register import open_register
 from funnel.sampling import KEY_COLUMN, key_digests, plan_rows, release_rows
 from funnel.sampling.row_words import KeyedWords, WordKeys

@@ -14,8 +14,9 @@ from funnel.errors import DataError, LedgerError, SpecError
 from funnel.history import drawing_protocol
 from funnel.protocol import DENOMINATOR
 from funnel.register.entry import ENTRY, HEAD
-from funnel.register.following import FORGOTTEN_NODE, follow_snapshot, observe
+from funnel.register.following import follow_snapshot
 from funnel.register.forget import digests_of, forget
+from funnel.register.look_up import FORGOTTEN_NODE, observe
 from funnel.register.people import PersonArray
 from funnel.register.register import Register, open_register
 from funnel.sampling.answers import answers

@@ -13,7 +13,7 @@ import pytest
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.recount.histories import recount_histories
 from funnel.register.entry import CHANGES, ENTRY, HEAD, PEOPLE, TABLES
-from funnel.register.following import observe
+from funnel.register.look_up import observe
 from funnel.register.register import LOCK, Register, open_register
 from funnel.source import file_digest
 from tests.killing import killed_after

@@ -24,6 +24,7 @@ from funnel.release.row_files import forget_rows
 from funnel.release.rows import Rows, draw_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling import RecordKey
+from tests import chance
 from tests.projects import spec_of
 from tests.schemas import validated_file
 
@@ -62,6 +63,7 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
 ) -> None:
     snapshot, _, protocol = drawn_from
     rows = [draw(snapshot, protocol, tmp_path / name, None, tmp_path / "work") for name in "ab"]
+    assert chance.of_equal_draws(protocol, rows[0].counts.inputs.sum(axis=0)[:-1]) < 1e-9
     assert rows[0].data.sha256 != rows[1].data.sha256
     for name, one in zip("ab", rows, strict=True):
         folder = ReleaseFolder(tmp_path / name)

@@ -13,7 +13,7 @@ import pytest
 from funnel import ALIP, LDP, LIP, Joint, fit
 from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.history.drift import drift_between
-from funnel.register.following import observe
+from funnel.register.look_up import observe
 from funnel.register.register import Register, open_register
 from funnel.release.internal_report import HistoryFigures, InternalReport, RegisterVersion, WhereBefore
 from funnel.release.public import share_step

@@ -20,7 +20,7 @@ from funnel.protocol import Protocol
 from funnel.sampling import RecordKey, answers, plan_rows, release_rows, row_order, row_words, sanitise, spill
 from funnel.sampling.output_columns import OutputColumns
 from funnel.sampling.random_words import WordStream
-from tests import snapshots
+from tests import chance, snapshots
 from tests.snapshots import planned, snapshot
 
 FULL = 2**63
@@ -88,6 +88,8 @@ def test_every_kind_of_table_is_released_in_order(way: str, key: RecordKey | Non
 
 def test_without_a_key_every_release_is_fresh() -> None:
     source = people(2000)
+    counts = Counter(texts(source))
+    assert chance.of_equal_draws(NOISY, [counts[x] for (x,) in NOISY.inputs.symbols]) < 1e-9
     assert texts(sanitise(source, NOISY)) != texts(sanitise(source, NOISY))
 
 
