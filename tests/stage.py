@@ -210,6 +210,7 @@ def _serve() -> None:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             importlib.import_module(found.name)
     _compile_templates()
+    _read_metadata()
     forest.plant(forest.FEW)
     # What is imported is not looked through again by any of the copies, which would have to copy all of it for that.
     gc.collect()
@@ -245,6 +246,17 @@ def _compile_templates() -> None:
     templates = _environment()
     for name in templates.list_templates(extensions=["html", "css", "jinja"]):
         templates.get_template(name)
+
+
+def _read_metadata() -> None:
+    """What every command reads of the files of all packages: who registers commands, and which code this is."""
+    from click import Context
+
+    from funnel.cli import main
+    from funnel.release.provenance import code_digest
+
+    main.list_commands(Context(main))
+    code_digest()
 
 
 def _fork(request: dict[str, Any], others: list[_Child]) -> _Child:
