@@ -131,9 +131,10 @@ $(STAMPS)/created:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
+# The second has no wheel at every index: pip keeps the one that it builds, where uv builds it anew every time.
 $(STAMPS)/installer: requirements-dev.lock $(STAMPS)/created
-	@awk '/^uv==/ { found = 1 } found { print } found && !/\\$$/ { exit }' requirements-dev.lock >$(STAMPS)/uv.lock
-	$(PIP) $(LOCKED) -r $(STAMPS)/uv.lock
+	@scripts/locked.sh requirements-dev.lock uv pycddlib-standalone >$(STAMPS)/first.lock
+	$(PIP) $(LOCKED) -r $(STAMPS)/first.lock
 	@touch $@
 
 $(STAMPS)/runtime: requirements.lock $(STAMPS)/installer

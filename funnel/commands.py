@@ -7,7 +7,8 @@ import select
 import sys
 import traceback
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,17 +30,23 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _THROWN_AWAY = "what was not yet published was thrown away"
 
 
+@lru_cache(maxsize=1)
+def _registered() -> EntryPoints:
+    """Commands that packages register; found once, as it takes a look at every package that is installed."""
+    return entry_points(group=COMMANDS)
+
+
 class _Commands(click.Group):
     """Commands of this package and of every package that registers some; a `FunnelError` is one sentence, no more."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=COMMANDS))})
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in _registered())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
-        for entry in entry_points(group=COMMANDS, name=cmd_name):
+        for entry in _registered().select(name=cmd_name):
             try:
                 loaded = entry.load()
             except ImportError as error:

@@ -12,8 +12,9 @@ bin=$root/${VENV:-.venv}/bin
 unset PYTHONPATH PYTHONDONTWRITEBYTECODE
 # Nothing is downloaded but packages, and no setting of this machine lets other ones in.
 export UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1
-# Has no wheels at every index: the only package that may be built here.
-built=(--only-binary :all: --no-binary pycddlib-standalone)
+# Has no wheels at every index: the only package that may be built here. By pip, which keeps what it builds.
+built=pycddlib-standalone
+wheels=(--only-binary :all:)
 
 say() { echo "check-installs: $*"; }
 refuse() {
@@ -59,6 +60,7 @@ mkdir "$work/source" "$work/dist"
 git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do if [[ -e $file || -L $file ]]; then printf '%s\0' "$file"; fi; done |
     tar --create --null --files-from=- --file=- | tar --extract --directory "$work/source"
+"$root/scripts/locked.sh" requirements.lock "$built" >"$work/built.lock"
 say "building the sdist, and the wheel from it"
 "$bin/python" -m build --no-isolation --outdir "$work/dist" "$work/source" >"$work/build.log" 2>&1 ||
     { cat "$work/build.log" >&2; refuse "the build failed"; }
@@ -83,7 +85,9 @@ refused="funnel: the pipeline is not installed (prefect is missing): pip install
 check() {
     local version=$1 python=$2 env=$work/env-$1
     "$bin/uv" venv --quiet --python "$python" "$env"
-    local install=("$bin/uv" pip install --quiet --python "$env/bin/python" "${built[@]}" --constraint "$root/requirements.lock")
+    local install=("$bin/uv" pip install --quiet --python "$env/bin/python" "${wheels[@]}" --constraint "$root/requirements.lock")
+    "$bin/python" -m pip --disable-pip-version-check --quiet --python "$env/bin/python" \
+        install --no-deps --require-hashes -r "$work/built.lock"
     "${install[@]}" "$wheel"
     (
         cd "$somewhere"
@@ -110,7 +114,7 @@ check() {
 }
 
 resolve() {
-    "$bin/uv" pip compile --quiet --python-version "$1" "${built[@]}" --constraint requirements.lock --output-file "$work/resolved" - \
+    "$bin/uv" pip compile --quiet --python-version "$1" "${wheels[@]}" --no-binary "$built" --constraint requirements.lock --output-file "$work/resolved" - \
         <<<"funnel[pipeline] @ file://$wheel" >/dev/null 2>"$work/resolve.log" ||
         { cat "$work/resolve.log" >&2; refuse "for Python $1 not every wheel exists"; }
     say "Python $1 is not here; every wheel of the library and of the pipeline exists for it"

@@ -78,6 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    # Tests leave little behind, and looking for it often takes longer than what it finds is worth.
+    gc.set_threshold(20_000, 50, 100)
     gc.enable()
 
 

@@ -1,8 +1,8 @@
 """Commands of ``funnel`` in real processes that need not import it again, and may die or pause at a given point.
 
 One process imports everything and is copied (fork) for each command. A point is what the command says of its progress
-(``"says drawing"``), or the beginning or the end of a function (``"before a.b.C.d"``, ``"after a.b.C.d"``): the first
-time that it gets there, however fast the machine is.
+(``"says drawing"``; ``"did drawing"`` when some of it is done), or the beginning or the end of a function
+(``"before a.b.C.d"``, ``"after a.b.C.d"``): the first time that it gets there, however fast the machine is.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ class Stage:
         pauses: str | None = None,
         clock: datetime | None = None,
         unprivileged: bool = False,
+        prepare: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Started:
         """Start a command.
@@ -142,6 +143,8 @@ class Stage:
             The time that it takes for the time.
         unprivileged : bool
             Whether rights of files bind it although the tests are run by the administrator.
+        prepare : str, optional
+            A function that its process calls first.
         environment : mapping, optional
         """
         self._number += 1
@@ -154,6 +157,7 @@ class Stage:
             "pauses": pauses,
             "clock": None if clock is None else clock.isoformat(),
             "unprivileged": unprivileged,
+            "prepare": prepare,
             "environment": dict(environment or {}),
         }
         return Started(self, self.ask({"start": request}), output)
@@ -206,6 +210,7 @@ def _serve() -> None:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             importlib.import_module(found.name)
     _compile_templates()
+    _read_metadata()
     forest.plant(forest.FEW)
     # What is imported is not looked through again by any of the copies, which would have to copy all of it for that.
     gc.collect()
@@ -243,6 +248,17 @@ def _compile_templates() -> None:
         templates.get_template(name)
 
 
+def _read_metadata() -> None:
+    """What every command reads of the files of all packages: who registers commands, and which code this is."""
+    from click import Context
+
+    from funnel.cli import main
+    from funnel.release.provenance import code_digest
+
+    main.list_commands(Context(main))
+    code_digest()
+
+
 def _fork(request: dict[str, Any], others: list[_Child]) -> _Child:
     there, tells = os.pipe()
     asks, further = os.pipe()
@@ -272,6 +288,8 @@ def _command(request: dict[str, Any], tells: int, asks: int) -> int:
         _drop_privileges()
     if request["clock"] is not None:
         _set_clock(datetime.fromisoformat(request["clock"]))
+    if request["prepare"] is not None:
+        getattr(*_found(request["prepare"]))()
 
     def pause() -> None:
         os.write(tells, b".")
@@ -303,14 +321,14 @@ def _when(point: str, happens: Callable[[], None]) -> None:
             done.append(point)
             happens()
 
-    if when == "says":
+    if when in ("says", "did"):
         from funnel.console import Console
 
         told = Console.progress
 
         def progress(self: Console, said: str, at: int, total: int | None) -> None:
             told(self, said, at, total)
-            if what in said:
+            if what in said and (at or when == "says"):
                 once()
 
         setattr(Console, "progress", progress)  # noqa: B010

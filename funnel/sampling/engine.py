@@ -113,7 +113,7 @@ class Processes(Closing):
         if self._pool is None:
             # Forked from a server of one thread that holds no locks and no stream of words, and has imported all.
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload([draw_partition.__module__])
+            context.set_forkserver_preload([draw_partition.__module__, function.__module__])
             self._pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_begin)
         pool, numbers = self._pool, dict[Future[R], int]()
 

@@ -42,7 +42,7 @@ LEFT_OUT = {
     "make ": "makes the environment in which the tests run, or runs the tests",
     "git ": "changes the clone",
     "pip install": "changes the environment; scripts/check-installs.sh does it in a clean one",
-    "prefect ": "a server that does not end; tests/flows/test_deployments.py has one",
+    "prefect ": "a server that does not end; tests/flows/test_server.py has one",
     "sudo ": "changes the machine",
     "funnel watch": "does not end; tests/flows/test_watch.py",
     "funnel forget": "asks for a register; tests/flows/test_forget.py has one",

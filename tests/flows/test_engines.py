@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,11 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, versions
-from funnel.sampling import partition_groups, plan_rows
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
+from tests.flows.small_partitions import SMALL
 from tests.projects import ROOT, adult_rows, make_project
+from tests.stage import Stage
 
 SECRET = "ADULT_SECRET"
 PROCESSES = "workers = 2"
@@ -41,30 +41,8 @@ with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, loc
     print(cluster.scheduler_address, flush=True)
     sys.stdin.read()
 """
-# The command, which is killed when it has drawn the first partition.
-DIES = """
-import os, signal
-import tests.flows.test_engines, funnel.pipeline.tasks.sanitise
-from funnel.cli import main
-
-def tell(what, done=0, total=None):
-    if what == "drawing" and done:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-for place, value in tests.flows.test_engines.SMALL.items():
-    module, _, name = place.rpartition(".")
-    setattr(__import__(module, fromlist=[name]), name, value)
-funnel.pipeline.tasks.sanitise.tell = tell
-main(prog_name="funnel")
-"""
-# A quarter of the sample in nine partitions and sixteen parts, as a release of many millions of people would be.
+# A quarter of the sample.
 PEOPLE = 12_200
-SMALL = {
-    "funnel.release.snapshot.GROUP_ROWS": 750,
-    "funnel.audit.encoding._PART_ROWS": 1000,
-    "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=1500),
-    "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=1500, part_rows=1000),
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -272,20 +250,15 @@ def test_an_existing_scheduler_counts_and_draws_and_its_death_is_told(
 
 
 def test_what_was_drawn_before_the_command_was_killed_is_taken_up(
-    tmp_path: Path, adult: pa.Table, expected: dict[str, str]
+    tmp_path: Path, adult: pa.Table, expected: dict[str, str], stage: Stage
 ) -> None:
     spec = project(tmp_path, adult, PROCESSES)
-    process = subprocess.Popen(
-        [sys.executable, "-c", DIES, "release", str(spec)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd=ROOT,
+    command = stage.start(
+        "release", spec, dies="did drawing", prepare="tests.flows.small_partitions.cut_in_own_session"
     )
-    assert process.wait() == -signal.SIGKILL
+    assert command.end().status == -signal.SIGKILL
     # Its workers notice, and end by themselves.
-    while any(os.getsid(pid) == process.pid for pid in psutil.pids() if psutil.pid_exists(pid)):
+    while any(os.getsid(pid) == command.pid for pid in psutil.pids() if psutil.pid_exists(pid)):
         time.sleep(0.1)
     taken_up(spec, expected)
 

@@ -319,7 +319,7 @@ DRAWING = [
         "funnel.release.decision",
         "    require_people(spec, earlier, rotate)",
         "    return TakeOver(version, origin, published[-1], False, rotated)",
-        "sampler",
+        "drawn by input",
         OTHER_BOUND,
     ),
     Mutant(

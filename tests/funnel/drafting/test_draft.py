@@ -27,7 +27,7 @@ from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import postgres_table, sqlite_table
 from tests.ledger.servers import Server
-from tests.projects import ADULT, adult_rows, run_funnel
+from tests.projects import ADULT, adult_rows
 
 
 def drafted(folder: Path, source: str | Path, **given: Any) -> str:
@@ -279,8 +279,8 @@ class TestFiles:
         assert "publish" in (tmp_path / "draft.toml").read_text()
 
     def test_a_source_that_is_not_there_writes_nothing(self, tmp_path: Path) -> None:
-        done = run_funnel("init", tmp_path / "none.csv", "-o", tmp_path / "x.toml")
-        assert done.returncode == 4
+        done = CliRunner().invoke(main, ["init", str(tmp_path / "none.csv"), "-o", str(tmp_path / "x.toml")])
+        assert done.exit_code == 4
         assert done.stderr.splitlines()[-1].startswith("funnel: there is no source file")
         assert not (tmp_path / "x.toml").exists()
 

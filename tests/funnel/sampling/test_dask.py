@@ -81,7 +81,7 @@ def test_an_interrupt_while_workers_start_leaves_nothing(
     monkeypatch.setattr(distributed, "LocalCluster", interrupted)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = psutil.Process().children(recursive=True)
-    engine = EngineSettings(kind="dask", workers=2)
+    engine = EngineSettings(kind="dask", workers=1)
     with pytest.raises(KeyboardInterrupt), workers_of(engine):
         work()
     left = [child for child in psutil.Process().children(recursive=True) if child not in before]

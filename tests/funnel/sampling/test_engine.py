@@ -34,6 +34,7 @@ from funnel.sampling import (
 from funnel.sampling.parts import draw_partition
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from funnel.source import file_digest
+from tests.funnel.sampling.worker_tasks import die, die_once, interrupt
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 
 
@@ -222,34 +223,13 @@ def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.M
     assert drawn == [1, 2, 4, 2, 0, 1, 2, 3, 4]
 
 
-def _dies_once(path: str, number: int) -> int:
-    """A task whose first worker is killed."""
-    marker = Path(path) / f"tried-{number}"
-    if number == 1 and not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number * 10
-
-
-def _dies(path: str) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return 0
-
-
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     tasks = [(str(tmp_path), i) for i in range(4)]
     with Processes(2) as two:
         # Once each: what was done before is not done again.
-        assert sorted(two.run(_dies_once, tasks)) == [(i, 10 * i) for i in range(4)]
+        assert sorted(two.run(die_once, tasks)) == [(i, 10 * i) for i in range(4)]
     with Processes(1) as one, pytest.raises(PipelineError, match="worker processes died 3 times"):
-        list(one.run(_dies, [(str(tmp_path),)]))
-
-
-def _interrupts(process: int, number: int) -> int:
-    """A task during which somebody presses Ctrl-C, if it is the first."""
-    if number == 0:
-        os.kill(process, signal.SIGINT)
-    return number
+        list(one.run(die, [(str(tmp_path),)]))
 
 
 @pytest.mark.parametrize("moment", ["first task given out", "last task given out", "task done by a worker"])
@@ -268,7 +248,7 @@ def test_an_interrupt_ends_the_workers_at_any_moment(
 
     monkeypatch.setattr(engine, "ProcessPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt), Processes(2) as two:
-        list(two.run(_interrupts, tasks))
+        list(two.run(interrupt, tasks))
     starters = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
     assert [worker for starter in starters for worker in starter.children()] == []
     assert "Traceback" not in capfd.readouterr().err
