@@ -221,8 +221,8 @@ PUBLISHING = [
         "another promise in the README",
         "a bound that is not kept, in the first file that people open",
         "funnel.release.handouts.readme",
-        """plain(privacy['meaning'])""",
-        """'Nothing at all is told about anybody.'""",
+        'meaning=plain(privacy["meaning"]),',
+        "meaning='Nothing at all is told about anybody.',",
         "handouts",
     ),
     Mutant(
