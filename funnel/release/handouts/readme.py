@@ -83,13 +83,14 @@ def _template() -> Template:
         lstrip_blocks=True,
         autoescape=False,
     )
-    environment.filters |= {
+    filters: dict[str, Any] = {
         "plain": plain,
         "names": _listed,
         "texts": lambda symbol: ", ".join(f'"{plain(value)}"' for value in symbol),
         "address": lambda path: None if path is None else f"<{path.replace('<', '%3C').replace('>', '%3E')}>",
         "in_brackets": _in_brackets,
     }
+    environment.filters.update(filters)
     return environment.get_template("readme.md.jinja")
 
 
