@@ -228,10 +228,12 @@ class Described:
 
 def protected_frequencies(described: Described) -> ProtectedFrequencies:
     """What a report says of the protection of the frequencies, and of whether the guarantee covers the noise."""
-    noisy = described.protection.kind.is_noisy
-    covered = described.guarantee.covers_noise if noisy else None
-    together = described.covers_versions if noisy else None
-    return ProtectedFrequencies(**described.protection.model_dump(), covers_noise=covered, covers_versions=together)
+    kind = described.protection.kind
+    return ProtectedFrequencies(
+        **described.protection.model_dump(),
+        covers_noise=kind.of_noise(described.guarantee.covers_noise),
+        covers_versions=kind.of_noise(described.covers_versions),
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -91,7 +91,7 @@ def report_content(
     """
     metadata = spec.metadata
     protection, comparison, earlier = results.protection, results.comparison, context.earlier
-    noisy = protection.kind.is_noisy
+    kind = protection.kind
     disclosure = Disclosure(results.audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,
@@ -103,7 +103,7 @@ def report_content(
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
             title=spec.source_title,
-            rows_dropped=None if noisy else snapshot.dropped,
+            rows_dropped=kind.exact(snapshot.dropped),
             references=tuple(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),
@@ -121,7 +121,7 @@ def report_content(
         utility=comparison.utility,
         plan=tuple(PlanLine.of(row) for row in comparison.rows),
         recodings=(
-            *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
+            *(_declared(spec) if kind.is_noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),
         ),
         disclosure=disclosure_content(disclosure, protection.protection),
@@ -136,7 +136,7 @@ def report_content(
         approval=None if context.approval is None else Approved(by=context.approval.by, at=context.approval.at),
         released=spec.released if spec.is_by_class else (),
         # Exact counts, which noise would not protect.
-        composition=None if noisy else composition,
+        composition=kind.exact(composition),
         whole=whole,
     )
 
