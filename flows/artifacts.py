@@ -9,22 +9,11 @@ from urllib.parse import urlsplit
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from funnel.disclosure.rule_texts import public_sentence
-from funnel.frequencies.noise_forecast import NO_COST, NoiseForecast
-from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.pipeline.flows.planned import PlanAnswer
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
-from funnel.preview.spec_plan import SpecPlan
 from funnel.protocol import Protocol
-from funnel.release.public import (
-    PublicFindings,
-    PublicRelease,
-    compared,
-    costed,
-    public_text,
-    share_step,
-    weighed,
-)
+from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 
 # Of utilities, as tables of mechanisms tell them.
@@ -90,71 +79,23 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
-def describe_plan(planned: SpecPlan) -> list[dict[str, Any]]:
-    """Create the artifacts of a plan under one bound, rounded; the comparison of mechanisms is returned too."""
-    (bound,) = planned.bounds
-    step, guarantee, noise = share_step(planned.joint.n), parse_guarantee(bound.guarantee), bound.noise
-    mechanisms = [compared(row.to_dict(), step, guarantee) for row in bound.rows]
+def describe_plan(told: PlanAnswer) -> list[dict[str, Any]]:
+    """Create the artifacts of a plan; the comparison of mechanisms is returned too."""
     create_table_artifact(
-        mechanisms, key="funnel-plan", description=f"Utility of every mechanism, {_UNIT[planned.spec.utility]}"
+        told.mechanisms, key="funnel-plan", description=f"Utility of every mechanism, {_UNIT[told.utility]}"
     )
-    if bound.forecast is not None:
+    if told.history is not None:
         create_table_artifact(
-            weighed(bound.forecast.to_dict(), step),
+            told.history,
             key="funnel-plan-history",
             description="Shares kept given everything published before, by fraction of the budget",
         )
-    create_markdown_artifact(
-        _rules(planned, step, guarantee), key="funnel-plan-disclosure", description="Rules of disclosure control"
-    )
-    if noise is not None:
-        create_table_artifact(
-            costed(noise.to_dict(), step, guarantee),
-            key="funnel-plan-frequencies",
-            description=_costs(planned, noise, step, guarantee),
-        )
-    elif planned.costing:
-        create_markdown_artifact(NO_COST, key="funnel-plan-frequencies", description="What noise costs")
-    return mechanisms
-
-
-def _rules(planned: SpecPlan, step: float, guarantee: Guarantee) -> str:
-    """What of the rules does not hold, what would come of it, and what mends it; values only where noise hides who."""
-    found = planned.disclosure
-    if found is None:
-        return ""
-    lines = [
-        f"# {plain(planned.spec.title)}",
-        "",
-        plain(public_sentence(found.found, planned.spec.frequencies.protection)),
-    ]
-    if not found.found.passes:
-        lines += ["", "A release would be refused." if found.refuses else "A release would tell of it."]
-    if found.suggestion is None:
-        return "\n".join(lines)
-    if not planned.spec.frequencies.kind.is_noisy:
-        lines += ["", "Which values to group is told to the steward alone: `funnel plan SPEC --suggest`."]
-        return "\n".join(lines)
-    for said in found.suggested():
-        lines += ["", plain(public_text(said, step, guarantee))]
-    # Indented, so that no value can end the block.
-    return "\n".join([*lines, "", *(f"    {line}" for line in found.suggestion.toml.splitlines())])
-
-
-def _costs(planned: SpecPlan, noise: NoiseForecast, step: float, guarantee: Guarantee) -> str:
-    """What the table of costs is of, and what would help where there are too few records."""
-    said = (
-        f"Share of H(X) kept under {guarantee} by epsilon of the frequencies (the spec has {noise.epsilon:g}) and "
-        "number of records, these having the same frequencies; and the level, for the worst counts that the noise "
-        "leaves open, of the protocol that is made without noise"
-    )
-    if noise.sentence is None:
-        return said
-    helps = "the table is too small for it"
-    if planned.spec.frequencies.kind.is_noisy:
-        # This names values of the secret.
-        helps = public_text(noise.sentence, step, guarantee)
-    return f"{said}. {helps[:1].upper()}{helps[1:]}"
+    create_markdown_artifact(told.disclosure, key="funnel-plan-disclosure", description="Rules of disclosure control")
+    if told.costs is not None:
+        create_table_artifact(told.costs, key="funnel-plan-frequencies", description=told.costs_said)
+    elif told.costs_said:
+        create_markdown_artifact(told.costs_said, key="funnel-plan-frequencies", description="What noise costs")
+    return told.mechanisms
 
 
 def _together(findings: PublicFindings) -> list[str]:

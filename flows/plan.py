@@ -7,6 +7,7 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_plan
+from funnel.pipeline.flows.planned import plan_answer
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.preview.spec_plan import Planner, SpecPlan
@@ -35,7 +36,7 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
     FunnelError
         With one clear sentence.
     """
-    return describe_plan(_plan(spec, suggest, frequencies))
+    return describe_plan(plan_answer(_plan(spec, suggest, frequencies)))
 
 
 @plain_errors

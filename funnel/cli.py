@@ -319,14 +319,13 @@ def audit_command(
     from funnel.rendering import figures_again, page_renderer
     from funnel.storage import base_name, check_address, local_path
 
-    try:
-        place = local_path(check_address(release))
-    except ValueError as error:
-        raise SpecError(f"the address of the release {error}") from None
-    try:
-        listed = None if index is None else local_path(check_address(index))
-    except ValueError as error:
-        raise SpecError(f"the address of the index {error}") from None
+    def local(what: str, address: str) -> Path | None:
+        try:
+            return local_path(check_address(address))
+        except ValueError as error:
+            raise SpecError(f"the address of the {what} {error}") from None
+
+    place, listed = local("release", release), None if index is None else local("index", index)
     known = None if key is None else parse_public_key(key)
     with Console(as_json) as console, TemporaryDirectory() as folder:
         given = None

@@ -14,6 +14,7 @@ from funnel.disclosure.rule_forecast import forecast_rules
 from funnel.frequencies.noise_forecast import NO_COST, forecast_noise
 from funnel.pipeline.flows import artifacts
 from funnel.pipeline.flows.artifacts import _summary, describe_plan
+from funnel.pipeline.flows.planned import plan_answer
 from funnel.pipeline.tasks.publish import Published
 from funnel.planning import plan
 from funnel.preview.spec_plan import BoundPlan, SpecPlan
@@ -111,7 +112,7 @@ def planned(
 def test_a_plan_tells_everybody_what_breaks_the_rules_and_the_steward_alone_which_values(
     tmp_path: Path, told: dict[str, tuple[Any, str]]
 ) -> None:
-    rows = describe_plan(planned(tmp_path, "none", suggest=True, costs=True))
+    rows = describe_plan(plan_answer(planned(tmp_path, "none", suggest=True, costs=True)))
     assert told["funnel-plan"] == (rows, "Utility of every mechanism, in nats")
     said, _ = told["funnel-plan-disclosure"]
     assert "4 of 9 combinations of secret and published values have fewer than 10 records" in said
@@ -129,7 +130,7 @@ def test_a_plan_tells_everybody_what_breaks_the_rules_and_the_steward_alone_whic
 
 def test_a_plan_of_noisy_counts_names_the_values_to_group(tmp_path: Path, told: dict[str, tuple[Any, str]]) -> None:
     found = planned(tmp_path, "noise", suggest=True)
-    describe_plan(found)
+    describe_plan(plan_answer(found))
     assert found.disclosure is not None
     assert found.disclosure.suggestion is not None
     said, _ = told["funnel-plan-disclosure"]
@@ -144,7 +145,7 @@ def test_a_plan_of_few_noisy_counts_says_what_would_help(tmp_path: Path, told: d
     noise = found.bounds[0].noise
     assert noise is not None
     assert noise.sentence is not None
-    describe_plan(found)
+    describe_plan(plan_answer(found))
     assert "The table is too small for noise of epsilon 1 under lip:0.8" in told["funnel-plan-frequencies"][1]
 
 
@@ -152,7 +153,7 @@ def test_a_plan_that_is_asked_for_nothing_more_tells_of_rules_only(
     tmp_path: Path, told: dict[str, tuple[Any, str]]
 ) -> None:
     whole = {pair: 1000 for pair in ROWS if pair[0] != "odd"}
-    describe_plan(planned(tmp_path, "none", rows=whole))
+    describe_plan(plan_answer(planned(tmp_path, "none", rows=whole)))
     assert set(told) == {"funnel-plan", "funnel-plan-disclosure"}
     said, _ = told["funnel-plan-disclosure"]
     assert said.endswith("all of this holds.")
@@ -161,5 +162,5 @@ def test_a_plan_that_is_asked_for_nothing_more_tells_of_rules_only(
 def test_a_bound_that_covers_no_noise_has_no_table_of_what_it_costs(
     tmp_path: Path, told: dict[str, tuple[Any, str]]
 ) -> None:
-    describe_plan(planned(tmp_path, "none", costs=True, guarantee="mi:0.1"))
+    describe_plan(plan_answer(planned(tmp_path, "none", costs=True, guarantee="mi:0.1")))
     assert told["funnel-plan-frequencies"][0] == NO_COST
