@@ -12,6 +12,7 @@ from funnel.donors.composition import Composition
 from funnel.findings import Audited, Findings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
+from funnel.mechanisms import mechanism
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.counted_as_usual import WholeStays
@@ -22,10 +23,19 @@ from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Approval as Approved
-from funnel.release.public_report import Change, Contact, Judged, KeptByVersion, Licence, PublicReport, Reference
+from funnel.release.public_report import (
+    Change,
+    Contact,
+    Judged,
+    KeptByVersion,
+    Licence,
+    Mechanism,
+    PublicReport,
+    Reference,
+)
 from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
-from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
+from funnel.report.content import PlanLine, ReportContent, SourceNote
 from funnel.report.number_texts import things
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
@@ -108,7 +118,7 @@ def report_content(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),
         ),
-        mechanism=MechanismNote.of(results.protocol.mechanism),
+        mechanism=Mechanism.like(mechanism(results.protocol.mechanism)),
         joint=results.joint,
         protocol=results.protocol,
         guarantee=parse_guarantee(spec.guarantee.canonical),
