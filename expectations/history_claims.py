@@ -27,8 +27,9 @@ from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
-from funnel.recount.register_files import FORGOTTEN, Entry
+from funnel.recount.register_files import Entry
 from funnel.recount.register_moves import changed_counts
+from funnel.recount.register_tables import FORGOTTEN
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot

@@ -221,7 +221,8 @@ def _run(
     console.progress("loading the steps", 0, None)
     # Before the orchestrator or the validator is imported.
     quiet_environment(spec.workspace_folder)
-    _preload(VALIDATOR, ("matplotlib.figure",))
+    # What the last steps need is imported while the first ones wait for files.
+    threading.Thread(target=import_without, args=VALIDATOR, daemon=True).start()
     from funnel.pipeline.tasks.step import listening
 
     with _remembered_interrupt() as interrupted:
@@ -274,12 +275,6 @@ def _remembered_interrupt() -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _preload(*modules: tuple[str, ...]) -> None:
-    """Import what the last steps need while the first ones wait for the orchestrator's server to start."""
-    for names in modules:
-        threading.Thread(target=import_without, args=names, daemon=True).start()
 
 
 @click.command("watch")

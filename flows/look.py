@@ -187,23 +187,7 @@ def history_summary(findings: Findings) -> dict[str, Any] | None:
     found = findings.history
     if found is None:
         return None
-    if found.expected is not None:
-        # Who really has which history is told by nothing that others may read.
-        expected = found.expected
-        return {
-            "register": found.register,
-            "versions": found.versions,
-            "histories": expected.histories,
-            "people_known": None,
-            "units": None,
-            "level": expected.level,
-            "moved": round(expected.moved * findings.rows),
-            "outside": round(expected.outside * findings.rows),
-            "share": found.share,
-            "share_alone": found.share_alone,
-            "drift": findings.drift,
-        }
-    return {
+    shown: dict[str, Any] = {
         "register": found.register,
         "versions": found.versions,
         "histories": found.histories,
@@ -216,6 +200,12 @@ def history_summary(findings: Findings) -> dict[str, Any] | None:
         "share_alone": found.share_alone,
         "drift": findings.drift,
     }
+    if (expected := found.expected) is not None:
+        # Who really has which history is told by nothing that others may read.
+        moved, outside = (round(share * findings.rows) for share in (expected.moved, expected.outside))
+        of_expected = {"histories": expected.histories, "level": expected.level, "moved": moved, "outside": outside}
+        shown |= {"people_known": None, "units": None, **of_expected}
+    return shown
 
 
 @plain_errors

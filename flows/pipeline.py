@@ -339,7 +339,7 @@ def _release(
             "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
             "rows": audited.rows,
             # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
-            "dropped": None if protection.kind.is_noisy else snapshot.dropped,
+            "dropped": protection.kind.exact(snapshot.dropped),
             "outside": audited.outside,
             "frequencies": protection.model_dump(),
             "history": history_summary(findings),

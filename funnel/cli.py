@@ -336,50 +336,16 @@ def audit_command(
     some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
     public document cannot be read. Without --public-key the signature proves only that no file was changed since.
     """
-    from dataclasses import replace
-    from tempfile import TemporaryDirectory
-
+    from funnel.audit.address import recheck_address
     from funnel.audit.check import error_of
-    from funnel.audit.files import read_document
-    from funnel.audit.recheck import Told, recheck
-    from funnel.release.fetch import fetch_index, fetch_release
-    from funnel.release.layout import find_release, last_part, led_by_latest
+    from funnel.audit.recheck import Told
     from funnel.release.signature import parse_public_key
     from funnel.rendering import figures_again, page_renderer
-    from funnel.storage import base_name, check_address, local_path
 
-    try:
-        place = local_path(check_address(release))
-    except ValueError as error:
-        raise SpecError(f"the address of the release {error}") from None
-    try:
-        listed = None if index is None else local_path(check_address(index))
-    except ValueError as error:
-        raise SpecError(f"the address of the index {error}") from None
     known = None if key is None else parse_public_key(key)
-    with Console(as_json) as console, TemporaryDirectory() as folder:
-        given = None
-        if index is not None:
-            given = fetch_index(index, Path(folder)) if listed is None else read_document(listed)
+    with Console(as_json) as console:
         told = Told(known, public, render=page_renderer(), figures=figures_again(), register=register)
-        if place is None:
-            console.progress("fetching the release", 0, None)
-            fetched = fetch_release(release, Path(folder))
-            root, found = fetched.url, fetched.folder
-            told = replace(
-                told,
-                fetched=True,
-                unlisted=fetched.unlisted,
-                asked=base_name(release.rstrip("/")),
-                by_latest=fetched.by_latest,
-                index=given or fetched.index,
-            )
-        else:
-            found = find_release(place)
-            root = str(found.root)
-            told = replace(told, asked=last_part(place), by_latest=led_by_latest(place, found), index=given)
-        console.progress("checking the release", 0, None)
-        checks = recheck(found, told)
+        root, checks = recheck_address(release, index, told, console.progress)
     console.print_checks(root, checks)
     if (complaint := error_of(root, checks)) is not None:
         raise complaint

@@ -244,10 +244,9 @@ class Console:
         self._out.print(Text(printable(said)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
-        about = "about " if protection.kind.is_noisy else ""
         self._out.print(
             Text(
-                f"{spec.title}\n{about}{joint.n:,} records; "
+                f"{spec.title}\n{protection.kind.about}{joint.n:,} records; "
                 f"secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
                 f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
             ),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PIPELINE = ("prefect", "great_expectations", "pandas", "matplotlib", "jinja2", "fastapi", "sqlalchemy")
+PIPELINE = ("prefect", "great_expectations", "pandas", "jinja2", "fastapi", "sqlalchemy")
 
 
 def main(source: str) -> None:

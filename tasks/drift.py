@@ -85,7 +85,7 @@ def reported(spec: ReleaseSpec, drift: Drift | None, public: Drift | None = None
     """
     if drift is None:
         return None
-    decided = drift if not spec.frequencies.kind.is_noisy else public
+    decided = spec.frequencies.kind.exact(drift) or public
     if decided is not None and decided.drifted and spec.history is not None and spec.history.on_drift == "fail":
         said = decided.sentence.rstrip(".").replace(". ", "; ")
         raise ReleaseRefused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         wide = found.get(RECORDS)
         joint = read_joint(found[JOINT]) if wide is None else read_records(wide, spec.secret, codings.labels)
     else:
-        joint = _count(spec, snapshot)
+        joint = count_snapshot(spec, snapshot, spec.inputs)
         # Of many columns a table of counts is nearly all zeros.
         wide = records_file(joint) if is_wide(spec, joint, codings) else None
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
@@ -108,11 +109,12 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     return Estimated(joint, codings.learned, values, found is not None, units, wide=by_class)
 
 
-def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
-    order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
-    tasks = [
-        (snapshot.data.path, groups, spec.secret, spec.inputs, order) for groups in partition_groups(snapshot.sizes)
-    ]
+def count_snapshot(
+    spec: ReleaseSpec, snapshot: Snapshot, columns: tuple[str, ...], more: Mapping[str, Sequence[str]] | None = None
+) -> Joint:
+    """Count records by secret and these columns; ``more`` has the values of columns that codings know nothing of."""
+    order = {column: coding.labels for column, coding in snapshot.read_codings().items()} | dict(more or {})
+    tasks = [(snapshot.data.path, groups, spec.secret, columns, order) for groups in partition_groups(snapshot.sizes)]
     parts: dict[int, Joint] = {}
     tell("counting", 0, snapshot.rows)
     with workers_of(spec.engine) as workers:

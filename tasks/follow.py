@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +20,9 @@ from funnel.history.distributions import distributions_before
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.waves import Waves
-from funnel.joint import Joint
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
+from funnel.pipeline.tasks.estimate import count_snapshot
 from funnel.pipeline.tasks.found_history import found_history
 from funnel.pipeline.tasks.protect import protect_means
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
@@ -43,13 +43,10 @@ from funnel.release.inside import steps_off
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import Protected
 from funnel.release.record import History
-from funnel.release.snapshot import Snapshot
-from funnel.sampling import RecordKey, count_partition, partition_groups
-from funnel.sampling.dask_workers import workers_of
+from funnel.sampling import RecordKey
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.settings.version_settings import HistorySettings
 from funnel.solver.invariant import counted as counted_worth
-from funnel.spec import ReleaseSpec
 
 # In the workspace of the series, while a version is made: it says of every record what was published about it.
 FOLDER = "followed"
@@ -131,10 +128,11 @@ def follow(
     )
     if isinstance(decision, TakeOver):
         _require_same(decision, record)
+    channels = [*map(str, range(len(found.library))), FORGOTTEN_CHANNEL]
     drawn = DrawnFrom(
         public,
         drawing,
-        _counted(spec, followed, len(found.library)),
+        count_snapshot(spec, followed, (HISTORY_COLUMN, *spec.publish), {HISTORY_COLUMN: channels}),
         followed,
         protocol,
         found_history(register, people, found, expected),
@@ -365,16 +363,3 @@ def _public(frequencies: Frequencies, found: Step) -> Protocol:
     if rounded.is_invariant:
         return rounded
     return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))
-
-
-def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
-    """Records by secret and by what the drawing reads."""
-    order: dict[str, Sequence[str]] = {c: coding.labels for c, coding in followed.read_codings().items()}
-    order[HISTORY_COLUMN] = [*map(str, range(channels)), FORGOTTEN_CHANNEL]
-    columns = (HISTORY_COLUMN, *spec.publish)
-    tasks = [(followed.data.path, groups, spec.secret, columns, order) for groups in partition_groups(followed.sizes)]
-    parts: dict[int, Joint] = {}
-    with workers_of(spec.engine) as workers:
-        for i, part in workers.run(count_partition, tasks):
-            parts[i] = part
-    return Joint.from_parts([parts[i] for i in sorted(parts)], order)

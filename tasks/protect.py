@@ -17,15 +17,8 @@ from funnel.register.units import Units
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
-from funnel.release.protected import Protected, public_frequencies, require_records
-from funnel.release.protected_tables import (
-    changes_of,
-    extra_tables,
-    has_means,
-    public_changes,
-    public_means,
-    public_rows,
-)
+from funnel.release.protected import Protected, require_records
+from funnel.release.protected_tables import changes_of, public_changes, public_counts, public_means
 from funnel.spec import ReleaseSpec
 
 
@@ -47,16 +40,11 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
-    spec, estimated, register, earlier = run.spec, run.estimated, run.register, run.earlier
+    estimated, register, context = run.estimated, run.register, run.protecting
     moving = register is not None and len(register.entries) > 0
-    units, learned = estimated.units, estimated.learned
-    counted = estimated.joint if units is None else units.first
     if register is not None:
-        require_records(spec, earlier, [one.name for one in register.entries])
-    beside, source = extra_tables(spec, moving, units is not None), run.snapshot.source_sha256
-    found = public_frequencies(spec, counted, learned, run.drawn_before, estimated.values, beside, source)
-    if units is not None:
-        found = public_rows(spec, found, units, learned, run.drawn_before, moving, run.snapshot.source_sha256)
+        require_records(context, [one.name for one in register.entries])
+    found = public_counts(context, estimated.joint, estimated.units, estimated.values, moving)
     tell("taken from before" if found.reused else "done")
     return found
 
@@ -78,20 +66,13 @@ def protect_changes(
     SpecError, LedgerError
         As `protect`.
     """
-    spec, register = run.spec, run.register
+    register = run.register
     if register is None:
         return protected
     if people is None:
-        return (
-            changes_of(protected, decision.rows_of, spec, run.earlier) if isinstance(decision, TakeOver) else protected
-        )
+        return changes_of(run.protecting, protected, decision.rows_of) if isinstance(decision, TakeOver) else protected
     tell("protecting changes")
-    moves = people.moves(register)
-    if spec.is_robust_over_versions:
-        moves = [one.by_secret for one in moves]
-    laws = [law for _, law in register.laws]
-    learned, source = run.estimated.learned, run.snapshot.source_sha256
-    return public_changes(spec, protected, moves, laws, learned, run.drawn_before, has_means(spec), source)
+    return public_changes(run.protecting, protected, people.moves(register), [law for _, law in register.laws])
 
 
 def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
@@ -108,8 +89,7 @@ def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
         As `protect`.
     """
     tell("protecting means")
-    source = run.snapshot.source_sha256
-    return public_means(run.spec, protected, exact, run.estimated.learned, run.drawn_before, source)
+    return public_means(run.protecting, protected, exact)
 
 
 FOUND = "disclosure.json"

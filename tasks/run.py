@@ -24,7 +24,7 @@ from funnel.release.decision import Draw, TakeOver, VersionContext
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protected import DrawnBefore, Protected
+from funnel.release.protected import Protected, ProtectionContext
 from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
 from funnel.release.series import Series
@@ -76,10 +76,11 @@ class Run:
         return self.series.earlier
 
     @property
-    def drawn_before(self) -> DrawnBefore:
-        """Where noise that was drawn before is found."""
+    def protecting(self) -> ProtectionContext:
+        """What counts of this version are protected by."""
         waiting = self.series.held.waiting
-        return DrawnBefore(self.earlier, self.workspace, None if waiting is None else waiting.held)
+        held = None if waiting is None else waiting.held
+        return ProtectionContext(self.spec, self.earlier, held, self.estimated.learned, self.snapshot.source_sha256)
 
     @property
     def record_key(self) -> RecordKey | None:

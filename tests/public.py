@@ -10,12 +10,11 @@ import numpy as np
 from funnel.findings import Audited, DrawnRelease
 from funnel.findings.of_release import DistributionFindings
 from funnel.frequencies import Frequencies
-from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.preview.counted import Preview
 from funnel.protocol import Protocol
-from funnel.release.protected import DrawnBefore, public_frequencies
+from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.public import PublicRelease
 from funnel.report import ReportContent
@@ -52,6 +51,5 @@ def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
 
 def previewed(spec: ReleaseSpec, joint: Joint) -> Preview:
     """What a plan sees of counts that are as public as they are."""
-    return Preview(
-        spec, joint, public_frequencies(spec, joint, NOTHING, DrawnBefore((), spec.workspace_folder / spec.name))
-    )
+    context = ProtectionContext(spec)
+    return Preview(spec, joint, public_frequencies(context, joint), context)

@@ -37,7 +37,6 @@ _ALWAYS = (
     "duckdb",
     "great_expectations",
     "joblib",
-    "matplotlib.figure",
     "psutil",
     "pyarrow.dataset",
     "sklearn.ensemble",

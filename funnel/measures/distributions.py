@@ -1,4 +1,4 @@
-"""Joint laws of what a protocol releases with the published columns, with the secret, and with both."""
+"""Distributions of outputs with the published columns, the secret, or both, and how outputs change beliefs."""
 
 from __future__ import annotations
 
@@ -105,15 +105,17 @@ def counted_distribution(joint: Joint, protocol: Protocol, counts: Counted) -> F
     raise SpecError(f"counts must be one of {', '.join(map(repr, get_args(Counted)))}, not {counts!r}")
 
 
-def posterior(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P(x|y), shape (b, a): what an output says about the published columns; nan for outputs that never occur.
+def lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """l(s, y) = P(s|y) / P(s), shape (c, b); nan where s or y never occurs (ALIP (1), METHOD section 1).
 
     Examples
     --------
-    >>> funnel.measures.posterior(joint, protocol).round(4).tolist()
-    [[0.7388, 0.1741, 0.0871], [0.1741, 0.7388, 0.0871], [0.2426, 0.2426, 0.5148]]
+    >>> funnel.measures.lift(joint, protocol).round(4).tolist()
+    [[1.4941, 0.7882, 0.6065], [0.6706, 1.1412, 1.2623]]
     """
-    return _posterior(input_output_distribution(joint, protocol))
+    law = secret_output_distribution(joint, protocol)
+    outer = np.outer(joint.p_secret, law.sum(axis=0))
+    return np.asarray(np.divide(law, outer, out=np.full(law.shape, np.nan), where=outer > 0))
 
 
 def _distribution_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:
@@ -123,8 +125,3 @@ def _distribution_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, Floa
 
 def _channel(weights: WeightArray, protocol: Protocol) -> FloatArray:
     return weights.astype(np.float64) / float(protocol.denominator)
-
-
-def _posterior(law: FloatArray) -> FloatArray:
-    totals = law.sum(axis=0)[:, None]
-    return np.asarray(np.divide(law.T, totals, out=np.full(law.T.shape, np.nan), where=totals > 0))

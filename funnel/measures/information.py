@@ -1,4 +1,4 @@
-"""Mutual information, conditional entropy and divergences, in nats: what outputs tell on average."""
+"""Mutual information, in nats, and the best guess: what outputs tell of values on average."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from funnel.joint import FloatArray, Joint
 from funnel.measures.distributions import Counted, counted_distribution, secret_output_distribution
-from funnel.measures.lifts import chi_squared_lift, l1_lift
 from funnel.protocol import Protocol
 
 
@@ -105,35 +104,27 @@ def _entropy(law: FloatArray) -> float:
     return max(0.0, float(-(seen * np.log(seen)).sum()))
 
 
-def total_variation(joint: Joint, protocol: Protocol) -> float:
-    """``T(S;Y) = ½ E_Y Σ_s |P(s|y) − P(s)|``, between 0 and 1 (ALIP section 2, after (31)).
+def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
+    """Accuracy of the best guess of x from y: ``Σ_y max_x P(x, y)``.
 
-    Under (εl, εu)-ALIP at most ``(L−1)(1−ψ)/(L−ψ)`` with ``L = e^εu, ψ = e^−εl`` (METHOD section 6.3). The bound
-    ``½(e^εu − 1)`` of ALIP proposition 1.2 holds only where ``1 − e^−εl ≤ e^εu − 1``.
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        What is guessed.
 
-    Examples
-    --------
-    >>> round(funnel.measures.total_variation(joint, protocol), 4)
-    0.1455
-    """
-    return _average(joint, protocol, l1_lift(joint, protocol)) / 2
-
-
-def chi_squared_divergence(joint: Joint, protocol: Protocol) -> float:
-    """``χ²(S;Y) = E_Y Σ_s (P(s|y) − P(s))² / P(s)`` (ALIP section 2, after (32)).
-
-    Under (εl, εu)-ALIP at most ``(e^εu − 1)(1 − e^−εl)`` (METHOD section 6.3). The bound ``(e^εu − 1)²`` of ALIP
-    proposition 1.2 holds only where ``1 − e^−εl ≤ e^εu − 1``.
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
 
     Examples
     --------
-    >>> round(funnel.measures.chi_squared_divergence(joint, protocol), 4)
-    0.0982
+    >>> round(funnel.measures.guess_accuracy(joint, protocol), 4)
+    0.6797
     """
-    return _average(joint, protocol, chi_squared_lift(joint, protocol))
-
-
-def _average(joint: Joint, protocol: Protocol, per_output: FloatArray) -> float:
-    marginal = secret_output_distribution(joint, protocol).sum(axis=0)
-    occurs = marginal > 0
-    return float(np.dot(marginal[occurs], per_output[occurs]))
+    if counts == "inputs" and protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
+        weights, most = protocol.sparse_for(joint.inputs), np.zeros(len(protocol.outputs))
+        channel = weights.values / np.float64(protocol.denominator)
+        np.maximum.at(most, weights.outputs, joint.p_input[weights.inputs] * channel)
+        return float(most.sum())
+    return float(counted_distribution(joint, protocol, counts).max(axis=0).sum())

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
 from funnel.alphabet import CLASS_COLUMN
-from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.register.register import Register
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
-from funnel.release.earlier import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import DrawnBefore, Protected, public_frequencies
-from funnel.release.protected_tables import extra_tables, public_rows
+from funnel.release.protected import Protected, ProtectionContext
+from funnel.release.protected_tables import public_counts
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
@@ -42,29 +40,20 @@ class Preview:
     counted : Joint
         Exact; only what follows people with histories may see them.
     protected : Protected
-    learned : Share
-        What learning its values cost.
-    earlier : sequence of Earlier
-        All versions of the series; empty without noise.
-    held : Earlier or None
-        One that waits for approval.
+    context : ProtectionContext
+        What its counts are protected by; without noise nothing of earlier versions.
     settled : ReleaseSpec or None
         The spec with the recoding that the values were made by; None where that is the spec itself.
     misfits : tuple of str
         What of the spec does not fit the values of the source, for whoever has that.
-    source : str
-        SHA-256 (hex) of the source; empty without noise.
     """
 
     spec: ReleaseSpec
     counted: Joint
     protected: Protected
-    learned: Share = NOTHING
-    earlier: Sequence[Earlier] = ()
-    held: Earlier | None = None
+    context: ProtectionContext
     settled: ReleaseSpec | None = None
     misfits: tuple[str, ...] = ()
-    source: str = ""
 
 
 def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -> Preview:
@@ -91,16 +80,14 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     # As a release opens it: the digest of what is read of a database depends on the columns.
     source = open_source(spec.reading)
     workspace = spec.workspace_folder / spec.name
-    noisy = spec.frequencies.kind.is_noisy
-    series = Series.of(spec) if noisy else None
-    earlier = () if series is None else series.earlier
-    waiting = None if series is None else series.held.waiting
-    held = None if waiting is None else waiting.held
-    drawn_before = DrawnBefore(earlier, workspace, held)
-    digest = source.files.digest() if noisy else ""
-    if noisy:
-        recall_values(drawn_before.versions, workspace)
-    key = _unit_key(spec, read) if noisy and spec.follows_units else None
+    context, key, digest = ProtectionContext(spec, source=""), None, ""
+    if context.is_noisy:
+        series, digest = Series.of(spec), source.files.digest()
+        waiting = series.held.waiting
+        held = None if waiting is None else waiting.held
+        context = replace(context, earlier=series.earlier, held=held, source=digest)
+        recall_values(context.versions, workspace)
+        key = _unit_key(spec, read) if spec.follows_units else None
     codings = learned_codings(spec, source, digest, workspace, progress, key)
     unfit = tuple(misfits(spec, codings))
     with _distinct_checked(spec, codings.n_rows) as seen:
@@ -110,16 +97,13 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
-    learned, beside = codings.learned, extra_tables(spec, moving, key is not None)
-    if key is None:
-        protected = public_frequencies(spec, counted, learned, drawn_before, values, beside, digest)
-        return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
-    with TemporaryDirectory() as name:
-        snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
-        units = ordered_rows(snapshot, counted, key, spec.one_secret, progress).counts
-    protected = public_frequencies(spec, units.first, learned, drawn_before, values, beside, digest)
-    protected = public_rows(spec, protected, units, learned, drawn_before, moving, digest)
-    return Preview(spec, counted, protected, learned, earlier, held, codings.settled(spec), unfit, digest)
+    context, units = replace(context, spec=spec, learned=codings.learned), None
+    if key is not None:
+        with TemporaryDirectory() as name:
+            snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
+            units = ordered_rows(snapshot, counted, key, spec.one_secret, progress).counts
+    protected = public_counts(context, counted, units, values, moving)
+    return Preview(spec, counted, protected, context, codings.settled(spec), unfit)
 
 
 @contextmanager

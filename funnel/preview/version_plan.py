@@ -25,8 +25,7 @@ from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
-from funnel.release.protected import DrawnBefore
-from funnel.release.protected_tables import has_means, public_changes
+from funnel.release.protected_tables import public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
@@ -119,7 +118,7 @@ def _unit_outlooks(
         snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         units = observe_units(register, snapshot, preview.counted, key, spec.one_secret, progress)
-    frequencies = _with_changes(spec, preview, register, units)
+    frequencies = _with_changes(preview, register, units)
     secrets = spec.bounded_secrets
     public, expected = frequencies.joint, expected_units(register, frequencies, secrets)
     found: list[Outlook | None] = []
@@ -222,20 +221,14 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
     if frequencies.noise is None:
         asked = register.observers(history.observers)
         return register.past, replace(people.observed, observers=asked, secrets=spec.bounded_secrets)
-    frequencies = _with_changes(spec, preview, register, people)
+    frequencies = _with_changes(preview, register, people)
     robust = spec.is_robust_over_versions
     return register.past, predicted_people(register, frequencies, spec.bounded_secrets, robust=robust)[1]
 
 
-def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, people: People | Units) -> Frequencies:
+def _with_changes(preview: Preview, register: Register, people: People | Units) -> Frequencies:
     """Public frequencies, with how people changed since earlier versions where these have noise."""
-    if preview.protected.frequencies.noise is None:
+    if not preview.context.is_noisy:
         return preview.protected.frequencies
     laws = [law for _, law in register.laws]
-    drawn_before = DrawnBefore(preview.earlier, spec.workspace_folder / spec.name, preview.held)
-    moves = people.moves(register)
-    if spec.is_robust_over_versions:
-        moves = [one.by_secret for one in moves]
-    return public_changes(
-        spec, preview.protected, moves, laws, preview.learned, drawn_before, has_means(spec), preview.source
-    ).frequencies
+    return public_changes(preview.context, preview.protected, people.moves(register), laws).frequencies

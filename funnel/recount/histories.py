@@ -19,9 +19,6 @@ from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.effective_channel import history_complaints
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import (
-    ExpectedHistories,
-    ExpectedObserver,
-    ObserverHistories,
     RegisterHistories,
     VersionHistories,
 )
@@ -29,22 +26,15 @@ from funnel.recount.history_bounds import (
     HistoryFinding,
     Side,
     Undecided,
-    Worst,
     judge_history,
-    level_above,
     sides_of,
 )
+from funnel.recount.history_tallies import Decided, Tally, expected_histories
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories, Tables
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.register_files import (
-    FORGOTTEN,
-    Entry,
-    entry_folders,
-    file_digest,
-    read_entries,
-)
+from funnel.recount.register_files import Entry, entry_folders, read_entries
 from funnel.recount.register_head import chain_complaints, head_complaints, read_head
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
@@ -57,6 +47,7 @@ from funnel.recount.register_people import (
     unfollowed,
     unit_complaints,
 )
+from funnel.recount.register_tables import FORGOTTEN, file_digest
 from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
@@ -205,7 +196,7 @@ class _Judging:
             broken=tuple(said for one in found for said in one.broken()),
             followed=len(chapter.followed),
             observers=tuple(one.figures() for one in found),
-            expected=None if attending is None else _of_expected(found, attending),
+            expected=None if attending is None else expected_histories(found, attending),
             noise=tuple(noise.values()),
         )
 
@@ -223,7 +214,7 @@ class _Judging:
         followed: Followed,
         promise: Promise,
         attending: Attending | None = None,
-    ) -> list[_Decided]:
+    ) -> list[Decided]:
         """What an observer learns of the people of a version who knows their histories, in a tree of their own.
 
         First of their secret now, then of the one that they had in each version before.
@@ -234,13 +225,13 @@ class _Judging:
         # Which tables noise leaves open is about all people together.
         left_open = self._open(entry, promise) if of_changes else None
         known = of_changes or observer in entry.observers
-        by_secret: dict[int | None, _Decided] = {}
+        by_secret: dict[int | None, Decided] = {}
         for secret_of in (None, *range(chapter.ordinal)):
             name = None if secret_of is None else tree.chapters[secret_of].name
             bounded = known and (secret_of is None or entry.secrets == "all")
-            every, real, predicted = (_Tally(tree, promise, sides) for _ in range(3))
+            every, real, predicted = (Tally(tree, promise, sides) for _ in range(3))
             unsure = None if left_open is None or secret_of is not None else 0.0
-            by_secret[secret_of] = _Decided(observer, name, bounded, every, real, predicted, unsure)
+            by_secret[secret_of] = Decided(observer, name, bounded, every, real, predicted, unsure)
         shares: dict[tuple[int, int | None, int], tuple[int, ...]] = {}
         for law in laws:
             # Secrets of all rows of a person in the version are judged as one.
@@ -319,123 +310,6 @@ def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistri
     return replace(law, cells=[int(cell * common) for cell in cells], excess=0)
 
 
-class _Tally:
-    """What was found of the histories of a version so far."""
-
-    def __init__(self, tree: Tree, promise: Promise, sides: Sequence[Side]) -> None:
-        self._tree, self._promise, self._sides = tree, promise, sides
-        self._worst: list[Worst | None] = [None] * len(sides)
-        self._moved_worst: list[Worst] | None = None
-        self._failed: dict[str, list[int]] = {}
-        # Of one history there may be several secrets, of the rows of a person.
-        self._moved: dict[int, float] = {}
-        self._outside: dict[int, float] = {}
-
-    def add(self, node: int, found: HistoryFinding, people: float) -> None:
-        """One history more."""
-        if found.outside:
-            self._outside[node] = people
-        if found.moved:
-            self._moved[node] = people
-            self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
-        else:
-            self._worst = [*_furthest(self._worst, found.worst)]
-        if not found.holds:
-            what = "is outside the bound by itself, and an output tells more than it does"
-            self.fail(what if found.moved else "leaves the bound with some output", node)
-        elif not found.reserved:
-            self.fail("uses up the reserve", node)
-
-    def fail(self, what: str, node: int) -> None:
-        """A history that breaks the bound, and how."""
-        self._failed.setdefault(what, []).append(node)
-
-    @property
-    def moved(self) -> float:
-        """People whose history is outside by itself."""
-        return sum(self._moved.values())
-
-    @property
-    def outside(self) -> float:
-        """People with an output outside."""
-        return sum(self._outside.values())
-
-    def level(self) -> float:
-        """Of histories that are not moved."""
-        known = [one if one is not None else Worst() for one in self._worst]
-        return level_above(self._promise, self._sides, known)
-
-    @property
-    def moved_level(self) -> float | None:
-        """Of histories that are moved; None if there is none."""
-        return None if self._moved_worst is None else level_above(self._promise, self._sides, self._moved_worst)
-
-    def broken(self) -> Iterator[str]:
-        """Sentences about histories that break the bound."""
-        for what, nodes in self._failed.items():
-            more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
-            versions = len(self._tree.history(nodes[0]))
-            yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"
-
-
-@dataclass
-class _Decided:
-    """What an observer learns: of all histories, of those that somebody had, and of those that are predicted.
-
-    Of the secret in an earlier version, of those with people who were in it.
-    """
-
-    observer: str
-    secret_of: str | None
-    bounded: bool
-    every: _Tally
-    real: _Tally
-    predicted: _Tally
-    unsure: float | None
-
-    def broken(self) -> Iterator[str]:
-        """In what way the bound is not kept, where there is one for this observer."""
-        whose = "" if self.secret_of is None else f", of the secret in {self.secret_of}"
-        whose += ", for who knows who changed" if self.observer == MOVER_STAYER else ""
-        return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
-
-    def figures(self) -> ObserverHistories:
-        """Of histories that somebody had."""
-        real = self.real
-        return ObserverHistories(
-            observer=self.observer,
-            secret_of=self.secret_of,
-            bounded=self.bounded,
-            level=real.level(),
-            moved=int(real.moved),
-            outside=int(real.outside),
-            moved_level=real.moved_level,
-            followed_level=self.every.level(),
-        )
-
-    def expected(self, everybody: float) -> ExpectedObserver:
-        """Of histories that are predicted, of so many people."""
-        level, outside = self.predicted.level(), self.predicted.outside / everybody
-        of_all = max(level, self.predicted.moved_level or 0.0)
-        return ExpectedObserver(self.observer, self.secret_of, self.bounded, level, of_all, outside)
-
-
-def _of_expected(found: Sequence[_Decided], attending: Attending) -> ExpectedHistories:
-    """What is found of people whom public tables lead one to expect."""
-    everybody = attending.everybody
-    bounded = [one for one in found if one.bounded]
-    unsure = next((one.unsure for one in found if one.unsure is not None), None)
-    return ExpectedHistories(
-        len(attending.people),
-        max(one.predicted.level() for one in bounded),
-        max(one.predicted.moved for one in bounded) / everybody,
-        max(one.predicted.outside for one in bounded) / everybody,
-        attending.others / everybody,
-        None if unsure is None else unsure / everybody,
-        tuple(one.expected(everybody) for one in found),
-    )
-
-
 def _found(
     sides: Sequence[Side],
     inner: Sequence[Side],
@@ -449,16 +323,4 @@ def _found(
     try:
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
-        return judge_history(
-            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row)), rows, shares
-        )
-
-
-def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:
-    """The larger of what is known and what was found, by side."""
-    return [new if old is None or _larger(new, old) else old for old, new in zip(known, found, strict=True)]
-
-
-def _larger(one: Worst, other: Worst) -> bool:
-    mine, theirs = one.ratio, other.ratio
-    return theirs is not None and (mine is None or mine > theirs)
+        return judge_history(sides, inner, _whole(law, exact.law(law.node, version, law.secret_of)), rows, shares)

@@ -24,21 +24,25 @@ from functools import cached_property, partial
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import UNIT, limits_at, lower_limit, sides_of, upper_limit
+from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.history_bounds import Side
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.packed import divided_up
+from funnel.recount.share_limits import (
+    BITS,
+    FINER,
+    ONE,
+    Limits,
+    extreme,
+    largest_signed,
+    sampled_shares,
+    shares_of,
+)
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
 from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
 
-BITS = 64
-ONE = 1 << BITS
 _KEPT = 160
-# Bits of a share beyond those of a limit of Clopper and Pearson.
-_FINER = BITS - (UNIT.bit_length() - 1)
 
-Limits = tuple[int, int]
 Shares = Callable[[Sequence[Limits]], list[Limits]]
 
 
@@ -196,68 +200,6 @@ class _Step:
         return list(zip(*ends, strict=True))
 
 
-def shares_of(counts: Sequence[Limits], total: Limits | None = None) -> list[Limits]:
-    """Limits of the shares of counts that are between limits, in 2^-64; anything where all may be zero.
-
-    Parameters
-    ----------
-    counts : sequence of pairs of int
-    total : pair of int, optional
-        Limits of their sum, where more is known of it than of them.
-    """
-    least, most = sum(low for low, _ in counts), sum(high for _, high in counts)
-    if total is not None:
-        least, most = max(least, total[0]), min(most, total[1])
-    if not least:
-        return [(0, ONE)] * len(counts)
-    found = []
-    for low, high in counts:
-        # The others, where this one is as small or as large as it can be.
-        many = min(sum(h for _, h in counts) - high, max(0, most - low))
-        few = max(sum(one for one, _ in counts) - low, least - high)
-        found.append(
-            (
-                ONE * low // (low + many) if low else 0,
-                min(ONE, divided_up(ONE * high, high + few)) if high else 0,
-            )
-        )
-    return found
-
-
-def largest_signed(weights: Sequence[int], limits: Sequence[Limits], sums: Limits) -> int:
-    """Never below the largest ``Σ n w`` of n within limits, for w of either sign.
-
-    A price above 0 is paid for the largest sum, one below for the least: that of the cell where one of these is
-    reached, or none.
-    """
-    order = sorted(range(len(weights)), key=lambda place: -weights[place])
-    prices = {0}
-    for goal in sums:
-        left = goal - sum(low for low, _ in limits)
-        for place in order:
-            left -= limits[place][1] - limits[place][0]
-            if left <= 0:
-                prices.add(weights[place])
-                break
-    pairs = list(zip(weights, limits, strict=True))
-    return min(
-        price * sums[price > 0] + sum(max(low * (w - price), high * (w - price)) for w, (low, high) in pairs)
-        for price in prices
-    )
-
-
-def sampled_shares(counts: Sequence[Limits], tail: Fraction) -> list[Limits]:
-    """Limits, in 2^-64, of the probabilities of values that so many of some people have, each side but for ``tail``."""
-    found = []
-    for place, (low, high) in enumerate(counts):
-        others = [*counts[:place], *counts[place + 1 :]]
-        many, few = low + sum(most for _, most in others), high + sum(least for least, _ in others)
-        found.append(
-            (lower_limit(low, many, tail) << _FINER, (upper_limit(high, few, tail) if few else UNIT) << _FINER)
-        )
-    return found
-
-
 def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int) -> Fraction:
     """What one side of a limit of changes may miss with: half of what a version has of α, in equal parts.
 
@@ -288,26 +230,8 @@ class _Begun:
             [(low * least, high * most) for low, high in row]
             for row, (least, most) in zip(self.box.inputs, self.box.secrets, strict=True)
         ]
-        self.sums = [(least << _FINER, most << _FINER) for least, most in self.box.secrets]
-        self.inputs = [[(low << _FINER, high << _FINER) for low, high in row] for row in self.box.inputs]
-
-
-def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign: int) -> int:
-    """Never below the largest ``Σ n w`` (sign 1), or above the smallest one (-1), of w >= 0 and n within limits."""
-    order = sorted(range(len(weights)), key=lambda place: -sign * weights[place])
-    room = sums[sign > 0] - sum(low for low, _ in limits)
-    price = 0
-    for place in order:
-        low, high = limits[place]
-        if room <= high - low:
-            price = weights[place]
-            break
-        room -= high - low
-    total = price * sums[sign > 0]
-    for weight, (low, high) in zip(weights, limits, strict=True):
-        more = weight - price
-        total += more * (high if (more > 0) == (sign > 0) else low)
-    return total
+        self.sums = [(least << FINER, most << FINER) for least, most in self.box.secrets]
+        self.inputs = [[(low << FINER, high << FINER) for low, high in row] for row in self.box.inputs]
 
 
 class OpenHistories:

@@ -19,32 +19,24 @@ from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows, read_changes, read_means, read_rows
 from funnel.recount.open_tables import OpenTables
+from funnel.recount.register_tables import (
+    COLUMNS,
+    ENTRY,
+    EXPECTED,
+    FORGOTTEN,
+    PEOPLE,
+    ROWS,
+    damaged,
+    file_content,
+    file_digest,
+    require_columns,
+    table_rows,
+)
 
 if TYPE_CHECKING:
     import duckdb
 
-ENTRY = "entry.json"
-PEOPLE, ROWS, FORGOTTEN, EXPECTED = "people.parquet", "rows.parquet", "forgotten.parquet", "expected.parquet"
-_COLUMNS = {
-    "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
-    "changes.parquet": {
-        "version": "INTEGER",
-        "before": "INTEGER",
-        "after": "INTEGER",
-        "changed_before": "TINYINT",
-        "changed_after": "TINYINT",
-        "records": "BIGINT",
-    },
-    "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
-    "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
-    "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
-    EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
-    FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
-    PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "changed": "TINYINT", "node": "BIGINT"},
-    ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
-}
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
-_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -187,14 +179,14 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
     tables: dict[str, list[tuple[Any, ...]]] = {}
-    for name, columns in _COLUMNS.items():
+    for name, columns in COLUMNS.items():
         if name in (PEOPLE, ROWS, FORGOTTEN) or (name == EXPECTED and name not in files):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
         require_columns(database, folder / name)
         chosen = ", ".join(columns)
-        tables[name] = _rows(database, folder / name, f"SELECT {chosen} FROM read_parquet(?)")
+        tables[name] = table_rows(database, folder / name, f"SELECT {chosen} FROM read_parquet(?)")
     try:
         return _entry(folder, said, tables, hashlib.sha256(text).hexdigest())
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -352,59 +344,3 @@ def whole_number(number: object) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError
     return number
-
-
-def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """See that a table of a register has its columns, and no others.
-
-    Raises
-    ------
-    DataError
-        If it has others, or is no parquet file.
-    """
-    found = _rows(database, path, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet(?))")
-    if dict(found) != _COLUMNS[path.name]:
-        raise DataError(
-            f"{path} has other columns than this version of funnel reads; check it with the version that wrote it, or "
-            "restore the register from a backup if somebody changed it"
-        )
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file of a register.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
-    try:
-        with path.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
-    except OSError:
-        raise damaged(path, "is gone or cannot be read") from None
-
-
-def damaged(path: Path, what: str) -> DataError:
-    """The error of a file of a register that is not what it should be."""
-    return DataError(f"{path} {what}; restore the register from a backup")
-
-
-def _rows(database: duckdb.DuckDBPyConnection, path: Path, query: str) -> list[Any]:
-    import duckdb
-
-    try:
-        return database.execute(query, [str(path)]).fetchall()
-    except duckdb.Error:
-        raise damaged(path, "cannot be read as parquet") from None
-
-
-def file_content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as opened:
-            content = opened.read(_LARGEST + 1)
-    except OSError:
-        raise damaged(path, "is gone or cannot be read") from None
-    if len(content) > _LARGEST:
-        raise damaged(path, "is larger than any such file")
-    return content

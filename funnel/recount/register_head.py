@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.recount.register_files import Entry, damaged, file_content, file_digest, whole_number
+from funnel.recount.register_files import Entry, whole_number
+from funnel.recount.register_tables import damaged, file_content, file_digest
 
 HEAD = "head.json"
 

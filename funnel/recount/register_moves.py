@@ -18,8 +18,9 @@ from funnel.recount.noisy_moves import (
     row_complaints,
     since_complaints,
 )
-from funnel.recount.register_files import Entry, damaged
+from funnel.recount.register_files import Entry
 from funnel.recount.register_people import asked, first_counts, first_rows, is_further, last_of, noise_limit
+from funnel.recount.register_tables import damaged
 
 if TYPE_CHECKING:
     import duckdb

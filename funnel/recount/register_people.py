@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funnel.recount.chapters import NEW, State, Tree
-from funnel.recount.register_files import Entry, damaged, read_entry, require_columns
+from funnel.recount.register_files import Entry, read_entry
+from funnel.recount.register_tables import damaged, require_columns
 from funnel.recount.rows import connect
 
 if TYPE_CHECKING:

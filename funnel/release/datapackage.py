@@ -219,17 +219,17 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
 
 def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
-    noise = protection.kind.is_noisy
+    kind = protection.kind
     return BehindFrequencies(
         protection=protection.protection,
-        meaning=protection.kind.meaning,
-        path="frequencies.json" if noise else None,
-        hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
+        meaning=kind.meaning,
+        path=kind.of_noise("frequencies.json"),
+        hash=f"sha256:{files['frequencies.json'][0]}" if kind.is_noisy else None,
         epsilon=protection.epsilon,
         delta=protection.delta,
         beta=protection.beta,
         spent=protection.spent,
-        unprotected_versions=protection.unprotected if noise else None,
+        unprotected_versions=kind.of_noise(protection.unprotected),
     )
 
 

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import too_much
-from funnel.frequencies.selection import Share
+from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
@@ -52,38 +51,55 @@ class Protected:
         return self.record.public
 
 
-@dataclass(frozen=True)
-class DrawnBefore:
-    """Where noise is looked for that was drawn before, so that none is drawn twice.
+@dataclass(frozen=True, eq=False)
+class ProtectionContext:
+    """What a version is known to be by those who protect its counts; noise that was drawn before is never drawn twice.
 
     Attributes
     ----------
+    spec : ReleaseSpec
     earlier : sequence of Earlier
         All versions of the series whose rows were published or may have been seen.
-    workspace : Path
-        Private folder of the series.
     held : Earlier or None
         A version that waits for approval: its noise is used, but nothing was spent for it.
+    learned : Share
+        What it cost to learn the values.
+    source : str or None
+        SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
+        spec says, and what they spent counts. Another source has other noise, also where its counts are the same:
+        noise is derived from it.
     """
 
-    earlier: Sequence[Earlier]
-    workspace: Path
+    spec: ReleaseSpec
+    earlier: Sequence[Earlier] = ()
     held: Earlier | None = None
+    learned: Share = NOTHING
+    source: str | None = None
 
     @property
     def versions(self) -> tuple[Earlier, ...]:
-        """All of these, the one that waits first."""
+        """Where noise of before is looked for, the version that waits first."""
         return (*([] if self.held is None else [self.held]), *self.earlier)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether counts have noise."""
+        return self.spec.frequencies.kind.is_noisy
+
+    @property
+    def noise_secret(self) -> NoiseSecret:
+        """What the noise of the series and of this source is derived from."""
+        workspace = self.spec.workspace_folder / self.spec.name
+        return NoiseSecret(noise_root(workspace, self.spec.name), self.source or "")
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """How counts are protected, as a part of what the same noise is for."""
+        return self.spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
 
 
 def public_frequencies(
-    spec: ReleaseSpec,
-    counted: Joint,
-    learned: Share,
-    drawn_before: DrawnBefore,
-    values: str | None = None,
-    tables: int = 0,
-    source: str | None = None,
+    context: ProtectionContext, counted: Joint, values: str | None = None, tables: int = 0
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
@@ -93,21 +109,14 @@ def public_frequencies(
 
     Parameters
     ----------
-    spec : ReleaseSpec
+    context : ProtectionContext
     counted : Joint
         Exact counts, over all combinations of values where they are to have noise.
-    learned : Share
-        What it cost to learn these values.
-    drawn_before : DrawnBefore
     values : str, optional
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
     tables : int
         For how many tables beside the counts there has to be a part of epsilon, as
         `funnel.release.protected_tables.extra_tables` says.
-    source : str, optional
-        SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
-        spec says, and what they spent counts. Another source has other noise, also where its counts are the same:
-        noise is derived from it.
 
     Raises
     ------
@@ -116,26 +125,25 @@ def public_frequencies(
     LedgerError
         If the published frequencies of an earlier version are gone or were changed.
     """
-    settings, earlier = spec.frequencies, drawn_before.earlier
-    key = _digest_of(spec, counted, source)
-    if not settings.kind.is_noisy:
+    settings, unprotected = context.spec.frequencies, _unprotected(context)
+    key = _digest_of(context, counted)
+    if not context.is_noisy:
         frequencies = protect(counted, settings)
-        open_before = _unprotected(spec, earlier)
         record = ProtectedCounts(
-            **numbers_of(frequencies), unprotected=open_before, counted=key, noisy=None, values=None
+            **numbers_of(frequencies), unprotected=unprotected, counted=key, noisy=None, values=None
         )
         return Protected(frequencies, record, False)
-    document = _known(drawn_before.versions, key)
-    before = draws_of(spec, earlier, source)
+    document = _known(context.versions, key)
+    before = draws_of(context)
     if document is None:
         spent = float(sum(before.values()))
         frequencies = protect(
             counted,
             settings,
             spent_before=spent,
-            learned=learned,
+            learned=context.learned,
             tables=tables,
-            secret=noise_secret(spec, drawn_before.workspace, source),
+            secret=context.noise_secret,
         )
         document = frequencies_document(frequencies)
         reused = False
@@ -156,7 +164,7 @@ def public_frequencies(
         reused = True
     record = ProtectedCounts(
         **numbers_of(frequencies),
-        unprotected=_unprotected(spec, earlier),
+        unprotected=unprotected,
         counted=key,
         noisy=document.noisy_sha256,
         values=values,
@@ -164,18 +172,12 @@ def public_frequencies(
     return Protected(frequencies, record, reused)
 
 
-def noise_secret(spec: ReleaseSpec, workspace: Path, source: str | None) -> NoiseSecret:
-    """What noise on the tables of a source is derived from."""
-    return NoiseSecret(noise_root(workspace, spec.name), source or "")
-
-
-def _digest_of(spec: ReleaseSpec, counted: Joint, source: str | None) -> str:
+def _digest_of(context: ProtectionContext, counted: Joint) -> str:
     """SHA-256 (hex) of exact counts with what they are protected with and what they were counted in.
 
     Other records with the same counts have other noise: the same noise would tell that no count has changed.
     """
-    settings = spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
-    said = [joint_document(counted).content(), settings, source]
+    said = [joint_document(counted).content(), context.settings, context.source]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -235,11 +237,12 @@ def _require_same_table(frequencies: Frequencies, counted: Joint) -> None:
         )
 
 
-def _before(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = None) -> list[Record]:
+def _before(context: ProtectionContext) -> list[Record]:
     """The records of all versions before about the same people: as the spec says, or of one and the same source."""
+    spec = context.spec
     if spec.register is None:
-        return [one.record for one in earlier if one.record.origin.source == source]
-    found = {one.record.to_bytes(): one.record for one in earlier}
+        return [one.record for one in context.earlier if one.record.origin.source == context.source]
+    found = {one.record.to_bytes(): one.record for one in context.earlier}
     for place in sorted(spec.workspace_folder.glob("*/records/*")):
         for record in Records(place).known.values():
             if record.history is not None and record.history.register_name == spec.register:
@@ -247,13 +250,12 @@ def _before(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = 
     return list(found.values())
 
 
-def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Sequence[str]) -> None:
+def require_records(context: ProtectionContext, versions: Sequence[str]) -> None:
     """Make sure that it is known what versions of other series of the register have spent.
 
     Parameters
     ----------
-    spec : ReleaseSpec
-    earlier : sequence of Earlier
+    context : ProtectionContext
     versions : sequence of str
         All that the register knows, as ``"series/1.0.0"``; those of the series itself are reconciled elsewhere.
 
@@ -262,9 +264,10 @@ def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Seq
     LedgerError
         If the record of one of them is not found.
     """
-    if not spec.frequencies.kind.is_noisy:
+    if not context.is_noisy:
         return
-    known = {record.history.name for record in _before(spec, earlier) if record.history is not None}
+    spec = context.spec
+    known = {record.history.name for record in _before(context) if record.history is not None}
     unknown = [one for one in versions if one not in known and not one.startswith(f"{spec.name}/")]
     if unknown:
         raise LedgerError(
@@ -273,10 +276,10 @@ def require_records(spec: ReleaseSpec, earlier: Sequence[Earlier], versions: Seq
         )
 
 
-def draws_of(spec: ReleaseSpec, earlier: Sequence[Earlier], source: str | None = None) -> dict[str, Decimal]:
+def draws_of(context: ProtectionContext) -> dict[str, Decimal]:
     """What every draw of noise cost that versions before published about these people, by what was drawn."""
     found: dict[str, Decimal] = {}
-    for one in _before(spec, earlier, source):
+    for one in _before(context):
         found.update(one.frequencies.draws)
     return found
 
@@ -296,6 +299,7 @@ def spent_by(settings: FrequencySettings, before: Mapping[str, Decimal], own: Ma
     return float(spent)
 
 
-def _unprotected(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> int:
-    """How many versions before about the same people were published without noise."""
-    return sum(one.frequencies.noisy is None for one in _before(spec, earlier))
+def _unprotected(context: ProtectionContext) -> int:
+    """How many versions before about the same people were published without noise, where people are followed."""
+    records = [] if context.spec.register is None else _before(context)
+    return sum(one.frequencies.noisy is None for one in records)

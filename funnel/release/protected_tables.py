@@ -14,18 +14,17 @@ from funnel.frequencies.means import noisy_means
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import part_for
-from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import IntArray, Joint
 from funnel.protocol import INVARIANT
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import ChangesPart, MeansPart, MovesPart, RowsPart
 from funnel.release.protected import (
-    DrawnBefore,
     Protected,
+    ProtectionContext,
     draws_of,
-    noise_secret,
     other_noise,
+    public_frequencies,
     published_frequencies,
     spent_by,
 )
@@ -54,31 +53,48 @@ def has_means(spec: ReleaseSpec) -> bool:
     return spec.mechanism.name == INVARIANT and not spec.follows_units
 
 
+def public_counts(
+    context: ProtectionContext, counted: Joint, units: UnitCounts | None, values: str | None, moving: bool
+) -> Protected:
+    """Public counts of a version; where people have several rows those of first ones, and how the next ones follow.
+
+    Parameters
+    ----------
+    context : ProtectionContext
+    counted : Joint
+        Exact counts of all rows.
+    units : UnitCounts or None
+        Of first rows, where people are followed who have several and counts have noise.
+    values : str or None
+        As of `funnel.release.protected.public_frequencies`.
+    moving : bool
+        Whether there are earlier versions about the same people.
+
+    Raises
+    ------
+    SpecError, LedgerError
+        As `public_changes`.
+    """
+    tables = extra_tables(context.spec, moving, units is not None)
+    found = public_frequencies(context, counted if units is None else units.first, values, tables)
+    return found if units is None else public_rows(context, found, units, moving)
+
+
 def public_changes(
-    spec: ReleaseSpec,
-    protected: Protected,
-    exact: Sequence[Moves],
-    versions: Sequence[Joint],
-    learned: Share,
-    drawn_before: DrawnBefore,
-    more: bool = False,
-    source: str | None = None,
+    context: ProtectionContext, protected: Protected, moves: Sequence[Moves], versions: Sequence[Joint]
 ) -> Protected:
     """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
 
     Parameters
     ----------
-    spec : ReleaseSpec
+    context : ProtectionContext
     protected : Protected
         The counts of this version.
-    exact : sequence of Moves
+    moves : sequence of Moves
         Of the people whose last version each one is, since every version of the register; none of a first version.
+        Exact; where the bound is robust over versions, their secrets alone are told.
     versions : sequence of Joint
         Published counts of these.
-    learned, drawn_before, source
-        As of `funnel.release.protected.public_frequencies`.
-    more : bool
-        Whether other tables are to come, so that what is left of the epsilon of the version is not all for counts.
 
     Raises
     ------
@@ -87,66 +103,48 @@ def public_changes(
     LedgerError
         If the published tables of an earlier version are gone or were changed.
     """
-    if not spec.frequencies.kind.is_noisy or not exact:
+    if not moves or not context.is_noisy:
         return protected
-    tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
+    exact = [one.by_secret for one in moves] if context.spec.is_robust_over_versions else moves
+    tables = [MovesPart.of(one).model_dump(mode="json") for one in exact]
     joints = (*versions, protected.frequencies.joint)
     values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in joints]
 
     def draw(epsilon: float, secret: NoiseSecret) -> ChangesPart:
         return ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
 
-    counted = [tables, values, _settings(spec), protected.record.counted]
-    return _with_tables(spec, protected, "changes", counted, draw, learned, drawn_before, (more, source))
+    counted = [tables, values, context.settings, protected.record.counted]
+    return _with_tables(context, protected, "changes", counted, draw, has_means(context.spec))
 
 
-def public_rows(
-    spec: ReleaseSpec,
-    protected: Protected,
-    units: UnitCounts,
-    learned: Share,
-    drawn_before: DrawnBefore,
-    more: bool = False,
-    source: str | None = None,
-) -> Protected:
+def public_rows(context: ProtectionContext, protected: Protected, units: UnitCounts, more: bool = False) -> Protected:
     """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above."""
-    if not spec.frequencies.kind.is_noisy:
-        return protected
     tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
 
     def draw(epsilon: float, secret: NoiseSecret) -> RowsPart:
         return RowsPart.like(units.with_noise(epsilon, secret))
 
-    counted = [tables, values, _settings(spec), protected.record.counted]
-    return _with_tables(spec, protected, "rows", counted, draw, learned, drawn_before, (more, source))
+    counted = [tables, values, context.settings, protected.record.counted]
+    return _with_tables(context, protected, "rows", counted, draw, more)
 
 
-def public_means(
-    spec: ReleaseSpec,
-    protected: Protected,
-    exact: IntArray,
-    learned: Share,
-    drawn_before: DrawnBefore,
-    source: str | None = None,
-) -> Protected:
+def public_means(context: ProtectionContext, protected: Protected, exact: IntArray) -> Protected:
     """Add to public frequencies with changes how many records each value is published for on average.
 
     ``exact`` (a,) is from `funnel.history.corrected.means`, all else as above.
     """
-    if not spec.frequencies.kind.is_noisy:
-        return protected
     record = protected.record
     changes = None if record.changes is None else record.changes.noisy
 
     def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
         return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
 
-    counted = [exact.tolist(), _settings(spec), record.noisy, changes]
-    return _with_tables(spec, protected, "means", counted, draw, learned, drawn_before, (False, source))
+    counted = [exact.tolist(), context.settings, record.noisy, changes]
+    return _with_tables(context, protected, "means", counted, draw)
 
 
-def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlier: Sequence[Earlier]) -> Protected:
+def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlier) -> Protected:
     """The same for a version that takes over rows of an earlier one: with the tables that these were drawn by.
 
     Raises
@@ -160,7 +158,7 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
     document = published_frequencies(rows_of)
     if document.changes is None or document.changes.noisy_sha256 != before.changes.noisy:
         raise other_noise(rows_of)
-    spent = sum({**draws_of(spec, earlier), **before.draws}.values(), Decimal(0))
+    spent = sum({**draws_of(context), **before.draws}.values(), Decimal(0))
     frequencies = replace(
         protected.frequencies,
         changes=document.changes.changes,
@@ -173,47 +171,41 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
     return replace(protected, frequencies=frequencies, record=record)
 
 
-def _settings(spec: ReleaseSpec) -> dict[str, object]:
-    """What tables are protected with."""
-    return spec.frequencies.model_dump(mode="json", exclude={"max_epsilon"})
-
-
 def _with_tables(
-    spec: ReleaseSpec,
+    context: ProtectionContext,
     protected: Protected,
     name: str,
     counted: Sequence[object],
     draw: Callable[[float, NoiseSecret], TablesPart],
-    learned: Share,
-    drawn_before: DrawnBefore,
-    run: tuple[bool, str | None],
+    more: bool = False,
 ) -> Protected:
     """Public frequencies with more tables: those that were published for the same exact ones, or new ones.
 
     Parameters
     ----------
-    spec, protected, learned, drawn_before
-        As of `public_changes`.
+    context, protected
+        As of `public_changes`. Counts without noise have no tables beside them.
     name : "changes", "rows" or "means"
         Of the tables, in documents and in public frequencies.
     counted : JSON value
         Exact tables with what they are of and protected with, and the counts beside them: the same have the same noise.
     draw : callable
         Draws noise of some epsilon that follows from a secret.
-    run : tuple of bool and str or None
-        Whether other tables are to come, and the digest of the source.
+    more : bool
+        Whether other tables are to come, so that what is left of the epsilon of the version is not all for counts.
     """
-    more, source = run
+    if not context.is_noisy:
+        return protected
     key = hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
-    found = _known(drawn_before.versions, name, key)
+    found = _known(context.versions, name, key)
     is_known = found is not None
     if found is None:
-        epsilon = part_for(spec.frequencies, learned)
+        epsilon = part_for(context.spec.frequencies, context.learned)
         # Refused before anything is drawn.
-        _spent_in_all(spec, protected, drawn_before.earlier, "", epsilon, learned, more)
-        found = draw(epsilon, noise_secret(spec, drawn_before.workspace, source))
+        _spent_in_all(context, protected, "", epsilon, more)
+        found = draw(epsilon, context.noise_secret)
     noisy = found.noisy_sha256
-    total, spent = _spent_in_all(spec, protected, drawn_before.earlier, noisy, found.epsilon, learned, more)
+    total, spent = _spent_in_all(context, protected, noisy, found.epsilon, more)
     frequencies = replace(protected.frequencies, epsilon=total, spent=spent, **{name: getattr(found, name)})
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), name: tables})
@@ -240,19 +232,13 @@ def _known(versions: Sequence[Earlier], name: str, key: str) -> TablesPart | Non
 
 
 def _spent_in_all(
-    spec: ReleaseSpec,
-    protected: Protected,
-    earlier: Sequence[Earlier],
-    noisy: str,
-    epsilon: float,
-    learned: Share,
-    more: bool,
+    context: ProtectionContext, protected: Protected, noisy: str, epsilon: float, more: bool
 ) -> tuple[float, float]:
     """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
 
     Parameters
     ----------
-    spec, protected, earlier, learned, more
+    context, protected, more
         As of `public_changes`.
     noisy : str
         Digest of these tables.
@@ -264,11 +250,11 @@ def _spent_in_all(
     SpecError
         If that is more than the spec allows.
     """
-    settings, noise = spec.frequencies, protected.frequencies.noise
+    settings, noise = context.spec.frequencies, protected.frequencies.noise
     if noise is None:
         raise ValueError("only what is protected by noise has cost anything")
     tables = {noisy: epsilon, **{one.noisy: one.epsilon for one in protected.record.tables}}
-    each = [noise.epsilon, learned.epsilon, *tables.values()]
+    each = [noise.epsilon, context.learned.epsilon, *tables.values()]
     exact, total = sum(map(Fraction, each)), settings.epsilon
     if exact > Fraction(total):
         # Counts that were drawn when nothing went to other tables.
@@ -276,7 +262,7 @@ def _spent_in_all(
         while Fraction(total) < exact:
             total = math.nextafter(total, math.inf)
     parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
-    before, counts = draws_of(spec, earlier), protected.record.noisy or ""
+    before, counts = draws_of(context), protected.record.noisy or ""
     rest = Decimal(repr(total)) - sum(parts.values())
     own = {counts: before.get(counts, rest) if more else rest, **parts}
     return total, spent_by(settings, before, own)

@@ -13,7 +13,6 @@ from funnel.errors import DataError
 from funnel.findings import Audited, Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparedMechanism
@@ -29,6 +28,7 @@ from funnel.release.public_report import (
     Judged,
     KeptByVersion,
     Licence,
+    Mechanism,
     ProtectedFrequencies,
     Reference,
 )
@@ -59,27 +59,6 @@ class SourceNote:
 
 # To which the optimum of records unchanged is searched for: a smaller gap is chance.
 _FINEST_GAP = 1e-4
-
-
-@dataclass(frozen=True)
-class MechanismNote:
-    """How the protocol was made, in one line, and whether it looks at the secret."""
-
-    name: str
-    summary: str
-    reads_secret: bool
-
-    @classmethod
-    def of(cls, name: str) -> MechanismNote:
-        """The note of a registered mechanism.
-
-        Raises
-        ------
-        SpecError
-            If there is no mechanism of this name.
-        """
-        chosen = mechanism(name)
-        return cls(chosen.name, chosen.summary, chosen.reads_secret)
 
 
 @dataclass(frozen=True)
@@ -160,7 +139,7 @@ class Described:
     source : SourceNote
     recodings : tuple of str
         What was done to the columns before anything else, one sentence each.
-    mechanism : MechanismNote
+    mechanism : Mechanism
     protocol : Protocol
         What was drawn from, shape (b, a').
     guarantee : Guarantee
@@ -205,7 +184,7 @@ class Described:
     contact: Contact
     licence: Licence
     source: SourceNote
-    mechanism: MechanismNote
+    mechanism: Mechanism
     protocol: Protocol
     guarantee: Guarantee
     random_source: str
@@ -228,10 +207,12 @@ class Described:
 
 def protected_frequencies(described: Described) -> ProtectedFrequencies:
     """What a report says of the protection of the frequencies, and of whether the guarantee covers the noise."""
-    noisy = described.protection.kind.is_noisy
-    covered = described.guarantee.covers_noise if noisy else None
-    together = described.covers_versions if noisy else None
-    return ProtectedFrequencies(**described.protection.model_dump(), covers_noise=covered, covers_versions=together)
+    kind = described.protection.kind
+    return ProtectedFrequencies(
+        **described.protection.model_dump(),
+        covers_noise=kind.of_noise(described.guarantee.covers_noise),
+        covers_versions=kind.of_noise(described.covers_versions),
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

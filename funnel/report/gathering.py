@@ -12,6 +12,7 @@ from funnel.donors.composition import Composition
 from funnel.findings import Audited, Findings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
+from funnel.mechanisms import mechanism
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.counted_as_usual import WholeStays
@@ -22,10 +23,19 @@ from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Approval as Approved
-from funnel.release.public_report import Change, Contact, Judged, KeptByVersion, Licence, PublicReport, Reference
+from funnel.release.public_report import (
+    Change,
+    Contact,
+    Judged,
+    KeptByVersion,
+    Licence,
+    Mechanism,
+    PublicReport,
+    Reference,
+)
 from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
-from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
+from funnel.report.content import PlanLine, ReportContent, SourceNote
 from funnel.report.number_texts import things
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
@@ -91,7 +101,7 @@ def report_content(
     """
     metadata = spec.metadata
     protection, comparison, earlier = results.protection, results.comparison, context.earlier
-    noisy = protection.kind.is_noisy
+    kind = protection.kind
     disclosure = Disclosure(results.audited.frequencies.joint, spec.rules)
     return ReportContent(
         name=spec.name,
@@ -103,12 +113,12 @@ def report_content(
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
             title=spec.source_title,
-            rows_dropped=None if noisy else snapshot.dropped,
+            rows_dropped=kind.exact(snapshot.dropped),
             references=tuple(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),
         ),
-        mechanism=MechanismNote.of(results.protocol.mechanism),
+        mechanism=Mechanism.like(mechanism(results.protocol.mechanism)),
         joint=results.joint,
         protocol=results.protocol,
         guarantee=parse_guarantee(spec.guarantee.canonical),
@@ -121,7 +131,7 @@ def report_content(
         utility=comparison.utility,
         plan=tuple(PlanLine.of(row) for row in comparison.rows),
         recodings=(
-            *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
+            *(_declared(spec) if kind.is_noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),
         ),
         disclosure=disclosure_content(disclosure, protection.protection),
@@ -136,7 +146,7 @@ def report_content(
         approval=None if context.approval is None else Approved(by=context.approval.by, at=context.approval.at),
         released=spec.released if spec.is_by_class else (),
         # Exact counts, which noise would not protect.
-        composition=None if noisy else composition,
+        composition=kind.exact(composition),
         whole=whole,
     )
 

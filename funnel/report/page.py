@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 
 from funnel.certificate import Certificate
 from funnel.guarantees import Guarantee, Several
-from funnel.release.public_report import Compared, LiftCell
+from funnel.release.belief_parts import LiftCell
+from funnel.release.public_report import Compared
 from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
 from funnel.wording import confidence

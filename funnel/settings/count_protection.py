@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
+T = TypeVar("T")
 ProtectionName = Literal["none", "threshold", "noise"]
 
 _INSTEAD = 'protection = "noise" in [frequencies] protects them.'
@@ -32,6 +33,8 @@ class CountProtection:
         noise, and a rule of disclosure control that noisy counts break is reported, and never refuses a release.
     groups_values : bool
         Whether values are grouped until no published count is small.
+    about : str
+        What stands before a number of records that is shown.
     """
 
     name: ProtectionName
@@ -41,6 +44,15 @@ class CountProtection:
     settings: tuple[str, ...] = ()
     is_noisy: bool = False
     groups_values: bool = False
+    about: str = ""
+
+    def exact(self, figure: T) -> T | None:
+        """A figure of exact counts, as far as it may be public: None under noise, which it would take off."""
+        return None if self.is_noisy else figure
+
+    def of_noise(self, figure: T) -> T | None:
+        """A figure that there is under noise alone."""
+        return figure if self.is_noisy else None
 
 
 _NONE = CountProtection(
@@ -68,6 +80,7 @@ _NOISE = CountProtection(
     meaning="differentially private: all public documents are made from noisy counts, and never from the exact ones",
     settings=("epsilon", "beta", "delta", "max_epsilon"),
     is_noisy=True,
+    about="about ",
 )
 
 PROTECTIONS: Final = MappingProxyType({one.name: one for one in (_NONE, _THRESHOLD, _NOISE)})

@@ -25,8 +25,6 @@ from funnel_papers.measuring import frontier, lift_range, line_label, trade_off
 
 _GRID = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 _PAPER_GRID = tuple(k / 4 for k in range(1, 33))
-# Laws of mechanisms that take no optimum; the paper has a thousand of the watchdog.
-_MANY = (100, 1000)
 _LARGE = (1.0, 2.0, 4.0, 8.0)
 _BINS = tuple(-12 + 0.25 * k for k in range(56))
 _SECONDS = 10.0
@@ -43,6 +41,36 @@ _TITLES = {
 
 _CASE = "laws"
 _MERGING, _RESPONSE = "subset-merging", "subset-random-response"
+
+
+@dataclass(frozen=True)
+class _RandomLaws:
+    """The random laws of a figure: their secrets and inputs, and how many there are by default and in the paper.
+
+    ``many`` are those of lines that take no optimum, where they are more.
+    """
+
+    secrets: int = 5
+    inputs: int = 17
+    laws: tuple[int, int] = (10, 100)
+    many: tuple[int, int] | None = None
+
+    def subjects(self, size: Size, optimal: bool) -> dict[str, Law]:
+        """The laws that a line is measured of."""
+        number = size.of(*(self.laws if self.many is None or optimal else self.many))
+        return {f"law {i}": Law("uniform", (self.secrets, self.inputs), i) for i in range(number)}
+
+    def __str__(self) -> str:
+        few, all_few = self.laws
+        if self.many is None:
+            return f"{few} laws; {all_few:,} with --full"
+        many, all_many = self.many
+        return f"{many} laws ({few} for the optimum); {all_many:,} ({all_few:,}) with --full"
+
+
+_FEW = _RandomLaws()
+# The paper has a thousand laws of the watchdog.
+_MANY = _RandomLaws(many=(100, 1000))
 
 
 @dataclass(frozen=True)
@@ -86,16 +114,13 @@ def _figure(
     about: str,
     lines: tuple[_Line, ...],
     tops: tuple[_Line, ...],
-    law: tuple[int, int] | None,
+    laws: _RandomLaws | None,
     claims: tuple[Claim, ...] = (),
-    laws: tuple[int, int] = (10, 100),
-    many: tuple[int, int] | None = None,
     grid: tuple[float, ...] | None = None,
 ) -> Experiment:
     """One figure with three panels: share kept, and both leakages, by the budget of LDP.
 
-    ``law`` is (secrets, inputs) of random laws, or None for Adult; ``tops`` are the bounds that are drawn. ``laws`` are
-    how many by default and in the paper, and ``many`` the same of lines that take no optimum, where they differ.
+    ``laws`` are None for Adult; ``tops`` are the bounds that are drawn.
     """
     bounds = _bounds(lines)
 
@@ -108,10 +133,7 @@ def _figure(
         ats: Sequence[int | None] = (None,) if grid is None else range(len(grid))
         found = []
         for line in (*lines, *bounds):
-            of = {"Adult": _ADULT}
-            if law is not None:
-                number_of = laws if many is None or line.mechanism == "optimal" else many
-                of = {f"law {i}": Law("uniform", law, i) for i in range(size.of(*number_of))}
+            of = {"Adult": _ADULT} if laws is None else laws.subjects(size, line.mechanism == "optimal")
             found += [point for subject, one in of.items() for point in line.points(one, subject, ats)]
         # Lines that are optima themselves are measured once.
         return list({(p.subject, p.measure, p.at, str(p.settings)): p for p in found}.values())
@@ -128,7 +150,7 @@ def _figure(
         name=name,
         title=title,
         about=about,
-        laws="Adult" if law is None else _laws_said(laws, many),
+        laws="Adult" if laws is None else str(laws),
         xs=xs,
         points=points,
         panels=tuple(Panel(_CASE, short, drawn(what), x_title, long) for what, (short, long) in _TITLES.items()),
@@ -143,13 +165,6 @@ def _figure(
         rising=tuple(bound.label("bound") for bound in bounds),
         claims=(*claims, *_within(lines)),
     )
-
-
-def _laws_said(laws: tuple[int, int], many: tuple[int, int] | None) -> str:
-    optima = f"{laws[0]} laws; {laws[1]:,} with --full"
-    if many is None:
-        return optima
-    return f"{many[0]} laws ({laws[0]} for the optimum); {many[1]:,} ({laws[1]:,}) with --full"
 
 
 def _within(lines: Sequence[_Line]) -> tuple[Claim, ...]:
@@ -231,7 +246,7 @@ def _watchdog(name: str, adult: bool) -> Experiment:
         _SETUP + "Where the merged symbol would break the bound, further symbols are merged.",
         lines,
         (*_bounds(lines)[:1], _Line("no protocol above, ALIP, λ = 0.5", "optimal", "alip")),
-        None if adult else (5, 17),
+        None if adult else _MANY,
         (
             _printed("4.2", _half(lines), 1.0, values[0]),
             _printed("3.1.3", _half(lines), 2.0, values[1]),
@@ -239,7 +254,6 @@ def _watchdog(name: str, adult: bool) -> Experiment:
             _in_the_mean("3.1.3", "λ = 0.65 keeps more than λ = 0.5 for ε > 1", lines[3], lines[2], 1.0),
             _in_the_mean("3.1.3", "λ = 0.35 keeps less than λ = 0.5", lines[2], lines[1]),
         ),
-        many=_MANY,
     )
 
 
@@ -253,7 +267,7 @@ def _aorr(name: str, adult: bool) -> Experiment:
         _SETUP + "AORR is the optimum itself; what no protocol exceeds is less than 1e-4 nats above it.",
         lines,
         (_Line("no protocol above, λ = 0.5", "optimal", "alip"),),
-        None if adult else (5, 17),
+        None if adult else _FEW,
         (
             _printed("3.1.3", lines[1], 2.0, 0.96 if adult else 0.94),
             _in_the_mean("3.1.3", "λ = 0.65 keeps more than λ = 0.5 for ε > 1", lines[2], lines[1], 1.0),
@@ -281,12 +295,11 @@ def _subset(name: str, adult: bool) -> Experiment:
         f"{'3' if adult else '2'} is drawn beside it.",
         (*lines, watched),
         (*_bounds(lines)[:1], _Line("no protocol above, ALIP, λ = 0.5", "optimal", "alip")),
-        None if adult else (5, 17),
+        None if adult else _MANY,
         (
             _printed("4.2", _half(lines), 1.0, 0.73),
             Claim("4.2", "enhancement over complete merging at ε = 1, λ = 0.5", enhanced),
         ),
-        many=_MANY,
     )
 
 
@@ -310,7 +323,7 @@ def _response(name: str, adult: bool) -> Experiment:
         _SETUP + "λ = 0.65. SRR is the optimum inside every merged subset.",
         lines,
         (_Line("no protocol above, λ = 0.65", "optimal", "alip", share),),
-        None if adult else (5, 17),
+        None if adult else _FEW,
         (
             _never_less("5.2", "SRR keeps more than subset merging", lines[1], lines[2:]),
             _never_less("5.2", "AORR keeps more than SRR", lines[0], lines[1:2]),
@@ -333,9 +346,8 @@ def _large() -> Experiment:
         "and what no protocol exceeds, are drawn, and the truth is between them.",
         lines,
         (_Line("no protocol above", "optimal", "alip"),),
-        (15, 200),
+        _RandomLaws(15, 200, (1, 20)),
         (_never_less("5.2", "SRR keeps more than subset merging", lines[0], lines[1:2]),),
-        laws=(1, 20),
         grid=_LARGE,
     )
 
@@ -356,7 +368,7 @@ def _averages(name: str, adult: bool) -> Experiment:
         "so that there is no certificate for the others, which may lie above it.",
         lines,
         (_Line("no ALIP protocol above, λ = 0.5", "optimal", "alip"),),
-        None if adult else (5, 17),
+        None if adult else _MANY,
         tuple(
             _in_the_mean("6.2", f"{line.title} keeps more than ALIP for all ε", line, lines[0]) for line in lines[1:3]
         )
@@ -364,7 +376,6 @@ def _averages(name: str, adult: bool) -> Experiment:
             _in_the_mean("6.2", f"{after.title} keeps more than λ = 0.5 for ε > 1", after, before, 1.0)
             for before, after in zip(lines[1:3], lines[3:], strict=True)
         ),
-        many=_MANY,
     )
 
 
@@ -388,9 +399,8 @@ def _alpha() -> Experiment:
         _SETUP + "Subset merging, λ = 0.5. There is no certificate for the α-lift, which relaxes ALIP.",
         lines,
         (_Line("no ALIP protocol above, λ = 0.5", "optimal", "alip"),),
-        (5, 17),
+        _MANY,
         (Claim("6.2", "tunable by α", nearer),),
-        many=_MANY,
     )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees import ALIP, LDP, LIP, SRLIP, AlphaLift, Chi2Lift, Guarantee, L1Lift
 from funnel.joint import Joint
-from funnel.measures.information import normalised_mutual_information
-from funnel.measures.lifts import max_lift, min_lift
+from funnel.measures import lift, normalised_mutual_information
 from funnel.mechanisms import calibrate, fit
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.grr import grr_matrix
@@ -237,10 +236,11 @@ def notion_of(name: str, lower: float, upper: float, order: int = 2) -> Guarante
 
 
 def _lifts(joint: Joint, protocol: Protocol) -> Numbers:
-    least = float(np.nanmin(min_lift(joint, protocol)))
+    lifts = lift(joint, protocol)
+    least = float(np.nanmin(lifts))
     return {
         "min-lift leakage": math.inf if least == 0 else abs(math.log(least)),
-        "max-lift leakage": math.log(float(np.nanmax(max_lift(joint, protocol)))),
+        "max-lift leakage": math.log(float(np.nanmax(lifts))),
     }
 
 

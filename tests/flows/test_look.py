@@ -29,7 +29,7 @@ from funnel.cli import main
 try:
     main(prog_name="funnel")
 finally:
-    print("imported:", sorted({"prefect", "great_expectations", "sqlalchemy", "matplotlib"} & set(sys.modules)))
+    print("imported:", sorted({"prefect", "great_expectations", "sqlalchemy"} & set(sys.modules)))
 """
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 

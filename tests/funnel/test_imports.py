@@ -30,7 +30,7 @@ HEAVY = (
     "scipy.stats",
 )
 # What only the extras bring.
-EXTRAS = ("prefect", "great_expectations", "pandas", "jinja2", "markupsafe", "matplotlib", "dask", "s3fs")
+EXTRAS = ("prefect", "great_expectations", "pandas", "jinja2", "markupsafe", "dask", "s3fs")
 STUB = ast.parse(Path(funnel.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
 
 

@@ -221,8 +221,8 @@ PUBLISHING = [
         "another promise in the README",
         "a bound that is not kept, in the first file that people open",
         "funnel.release.handouts.readme",
-        """plain(privacy['meaning'])""",
-        """'Nothing at all is told about anybody.'""",
+        'meaning=plain(privacy["meaning"]),',
+        "meaning='Nothing at all is told about anybody.',",
         "handouts",
     ),
     Mutant(
@@ -252,9 +252,10 @@ PUBLISHING = [
     Mutant(
         "a question that is said to be met",
         "officers read that access to the source is taken care of",
-        "funnel.report.annex.questions",
-        '"nist-access": Answer(PUBLISHER,',
-        '"nist-access": Answer(MET,',
+        "funnel.report.page",
+        "return _environment().get_template(template).render(**values)",
+        "return _environment().get_template(template).render(**values)"
+        """.replace('"nist-access" value="left to the publisher"', '"nist-access" value="met"')""",
         "annex",
     ),
     Mutant(

@@ -36,7 +36,9 @@ def test_a_property_and_a_step_are_reached(tmp_path: Path) -> None:
         assert snapshot.rows == 2
     assert snapshot.rows == 7
     code = estimate.estimate.__wrapped__.__code__
-    with patched(Patch("funnel.pipeline.tasks.estimate", "joint = _count(spec, snapshot)", "joint = None")):
+    with patched(
+        Patch("funnel.pipeline.tasks.estimate", "joint = count_snapshot(spec, snapshot, spec.inputs)", "joint = None")
+    ):
         assert estimate.estimate.__wrapped__.__code__ is not code
     assert estimate.estimate.__wrapped__.__code__ is code
 

@@ -2,170 +2,129 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.certificate import Certificate
 from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.handouts.citation import publisher
-from funnel.release.handouts.plain_readme import counting
 from funnel.release.privacy_block import KEY
+from funnel.release.public import rounded_up
 from funnel.release.published_values import published_values
 from funnel.settings.count_protection import PROTECTIONS
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 # What Markdown, or the HTML in it, would take for more than a letter.
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
+# Blocks of code, and what blank lines leave apart.
+_PARTS = re.compile(r"```.+?```|\S.*?(?=\n{2,}|\s*\Z)", re.DOTALL)
 # So many records of one true value are followed in the example.
-EXAMPLE = 10_000
-CHANNEL, ESTIMATOR, CLASSES = "protocol.csv", "estimator.csv", "classes.json"
-FILES = {
-    "data/records.parquet": "the records",
-    "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
-    "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
-    "data/numbers.csv": "the same for spreadsheets",
-    CHANNEL: "the probability of every published value for every true one",
-    ESTIMATOR: "weights by which published shares add up to true ones",
-    CLASSES: "the points of values that say which class a record is of",
-    "protocol.json": "probabilities of published values as whole numbers, the bound, and what a published value tells",
-    "frequencies.json": "the noisy counts that all of this is made from",
-    "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
-    "annex.html": "what anonymisation opinions and standards ask, answered for this release: for officers",
-    "report.json": "the figures of the report",
-    "datapackage.json": "columns, values, digests and the promise, as a Data Package",
-    "dcat.jsonld": "the entry of a data catalogue, in DCAT-AP",
-    "CITATION.cff": "how to cite this release",
-    "signature.json": "the digests of all these files, signed by the publisher",
-}
-
-
+_EXAMPLE = 10_000
+CHANNEL, ESTIMATOR = "protocol.csv", "estimator.csv"
 _KEPT_OF = {
     "information": "the information in the published columns",
     "variance": "the variance of the numbers that published values stand for",
     "estimation": "what the unchanged records would tell estimates",
 }
-NO_SPLIT = (
-    "Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not "
-    "share it out. Estimate."
-)
-STEPS = (
-    "Give every true value the same share to begin with.",
-    "For every published value add up, over the true values, share times probability: its expected share.",
-    "For every true value add up, over the published values, published share times probability divided by "
-    "expected share; multiply its share by that.",
-    "Repeat 3 and 4 until the shares stand still in the digits that you need.",
-)
-
-_BY_WEIGHTS = """\
-Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
-its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
-come out below zero. In Python:"""
-_PANDAS = """\
-```python
-import pandas as pd
-
-records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
-weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
-seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
-lines = weights.merge(seen)
-true = [name for name in weights if name.startswith("true ")]
-print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
-```"""
-_R = """\
-```r
-read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
-records <- read("data/records.csv")
-weights <- read("estimator.csv")
-seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
-published <- weights[startsWith(names(weights), "published ")]
-share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
-share[is.na(share)] <- 0
-print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
-```"""
+# Of epsilon, where a part went into learning which values there are: what counts are left with.
+_AFTER_LEARNING = 0.75
+_DIGITS = 2
+# The parts of epsilon that counts and means of a later version have.
+_COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 
 
 def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
-    """The text of the file.
+    """README.md, from the data package and the protocol; a function of these two documents alone.
 
     Parameters
     ----------
-    package, protocol : JSON object
-        Content of ``datapackage.json`` and of ``protocol.json``.
+    package, protocol : JSON objects
+        ``datapackage.json`` and ``protocol.json``.
     """
-    parts = [f"# {plain(package['title'])}"]
-    if package.get("description"):
-        parts.append(plain(package["description"]))
-    parts += [imprint(package), "## What this is", *promise(package[KEY], protocol)]
-    if published_values(protocol["mechanism"]).estimator:
-        parts += ["## How to read a value", *_reading()]
-        parts += ["## How to estimate from it", *_estimating(protocol, has_csv(package))]
-        left_out = {CLASSES}
-    else:
-        parts += ["## How to work with it", *counting(package[KEY], protocol)]
-        by_class = protocol["outputs"]["columns"] != package[KEY]["published"]
-        left_out = {ESTIMATOR} if by_class else {ESTIMATOR, CLASSES}
-    if not has_csv(package):
-        left_out |= {CHANNEL, ESTIMATOR}
-    files = {path: what for path, what in FILES.items() if path not in left_out}
-    parts += ["## Files", file_table(package, files)]
-    return "\n\n".join(parts) + "\n"
+    privacy, (licence, *_) = package[KEY], package["licenses"]
+    behind = privacy["frequencies"]
+    kind, later = PROTECTIONS[behind["protection"]], (privacy["versions"] or 1) > 1
+    reads_sets = published_values(protocol["mechanism"]).estimator
+    text = _template().render(
+        package=package,
+        protocol=protocol,
+        privacy=privacy,
+        licence=licence,
+        contact=_contact(publisher(package)),
+        is_random=any(before == x for (before, *_), (x, *_) in pairwise(likely_pairs(protocol))),
+        meaning=plain(privacy["meaning"]),
+        near_best=_near_best(privacy["certificate"]),
+        kind=kind,
+        kind_meaning=behind["meaning"],
+        later=later,
+        left=None if reads_sets or not kind.is_noisy else _left(behind, protocol, later),
+        by_class=not reads_sets and protocol["outputs"]["columns"] != privacy["published"],
+        example=_example(protocol) if reads_sets else None,
+        csv=has_csv(package),
+        paths=[resource["path"] for resource in package["resources"]],
+    )
+    return "\n\n".join(map(_joined, _PARTS.findall(text))) + "\n"
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("funnel.release", "handouts"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    filters: dict[str, Any] = {
+        "plain": plain,
+        "names": _listed,
+        "texts": lambda symbol: ", ".join(f'"{plain(value)}"' for value in symbol),
+        "address": lambda path: None if path is None else f"<{path.replace('<', '%3C').replace('>', '%3E')}>",
+        "in_brackets": _in_brackets,
+    }
+    environment.filters.update(filters)
+    return environment.get_template("readme.md.jinja")
+
+
+def _joined(part: str) -> str:
+    """A paragraph of the template as one line; rows of tables, numbered steps and code keep theirs."""
+    return part if part.startswith("```") else re.sub(r"\n(?!\||[0-9]+\. )", " ", part)
 
 
 def has_csv(package: Mapping[str, Any]) -> bool:
-    """Whether a release has tables as csv too."""
+    """Whether the release has its records for spreadsheets, too."""
     return any(resource["path"] == "data/records.csv" for resource in package["resources"])
 
 
 def plain(text: str) -> str:
-    """A text on one line of Markdown, in which nothing acts."""
+    """Text of a publisher as Markdown that shows it as it is, on one line."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def imprint(package: Mapping[str, Any]) -> str:
-    """Version, day, records, licence and contact."""
-    (licence, *_), contact = package["licenses"], publisher(package)
-    said = [
-        f"Version {package['version']}, made on {package['created'][:10]}, {package[KEY]['records']:,} records.",
-        f"Licence: {plain(licence['name'])}{_in_brackets(_address(licence))}.",
-    ]
-    if contact:
-        name = contact.get("title")
-        address = plain(contact["email"]) if "email" in contact else None
-        who = f"{plain(name)}{_in_brackets(address)}" if name else address
-        said.append(f"Contact: {who}.")
-    return " ".join(said)
-
-
-def _address(licence: Mapping[str, str]) -> str | None:
-    """The address of a licence as a link of Markdown, in which no letter means anything else."""
-    path = licence.get("path")
-    return None if path is None else f"<{path.replace('<', '%3C').replace('>', '%3E')}>"
+def _listed(columns: Sequence[str]) -> str:
+    *rest, last = [f'"{plain(column)}"' for column in columns]
+    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def _in_brackets(text: str | None) -> str:
     return f" ({text})" if text else ""
 
 
-def promise(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
-    """What the records are, what is promised of them, and what protects the frequencies."""
-    published, secret = listed(privacy["published"]), listed(privacy["secret"])
-    what = (
-        f"What stands under {published} need not be true: every record was drawn at random, with known probabilities "
-        f"that can leave it as it is, to protect the secret: {secret}."
-        if _is_random(protocol)
-        else f"What stands under {published} was not changed at random: the same true values are always published "
-        f"alike, which is enough to protect the secret: {secret}."
-    )
-    yield f"Records about people, one a line. {what}"
-    yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
-    yield f"**How near to the best.** {_near_best(privacy['certificate'])}"
-    behind = privacy["frequencies"]
-    yield PROTECTIONS[behind["protection"]].sentence.format(meaning=behind["meaning"])
+def _contact(contact: Mapping[str, str]) -> str:
+    name, address = contact.get("title"), plain(contact["email"]) if "email" in contact else None
+    who = f"{plain(name)}{_in_brackets(address)}" if name else address
+    return f" Contact: {who}." if contact else ""
 
 
 def _near_best(found: Mapping[str, Any] | None) -> str:
-    """By how much another protocol could be better, as far as that is known."""
     if found is None:
         return "By how much another protocol could be better is not known."
     sentence = Certificate(found["of"], found["gap"]).sentence(found["share"])
@@ -175,83 +134,34 @@ def _near_best(found: Mapping[str, Any] | None) -> str:
     return f"{kept}: under the same promise, {sentence}."
 
 
-def _is_random(protocol: Mapping[str, Any]) -> bool:
-    """Whether any true value can be published in more than one way."""
-    pairs = likely_pairs(protocol)
-    return any(before == x for (before, *_), (x, *_) in pairwise(pairs))
-
-
-def _reading() -> Iterator[str]:
-    yield (
-        'A plain value stands for itself. A value with "or" may come from any of the values it names, and from further '
-        'ones if it ends in "or others".'
-    )
-    yield NO_SPLIT
-
-
-def _estimating(protocol: Mapping[str, Any], csv: bool) -> Iterator[str]:
-    where = (
-        f"`{CHANNEL}` has one line for every true value and every published value that it can become, with the "
-        "probability of that."
-        if csv
-        else "`protocol.json` has a weight for every published value and every true value that can become it; divided "
-        "by the `denominator` it is the probability of that."
-    )
-    yield f"{where} {_example(protocol)}"
-    yield "The shares of true values follow by arithmetic that any spreadsheet can do:"
-    yield steps("Count every published value, and divide by the number of records: its published share.")
-    yield (
-        "These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of "
-        "the records, such as those of one region that you know from elsewhere, count only these. Where two true "
-        "values have the same probabilities, only what both have together can be told. `report.html` says how far "
-        "estimates are off."
-    )
-    if not csv:
-        return
-    yield _BY_WEIGHTS
-    yield _PANDAS
-    yield "In R:"
-    yield _R
-
-
-def steps(first: str) -> str:
-    """The arithmetic as a numbered list, with another first step."""
-    return "\n".join(f"{number}. {step}" for number, step in enumerate((first, *STEPS), 1))
-
-
-def _example(protocol: Mapping[str, Any]) -> str:
+def _example(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """The commonest true value, and what is published most often for it."""
     shares = protocol["prior"]["probabilities"]
     common = protocol["prior"]["symbols"][shares.index(max(shares))]
     places = [protocol["inputs"]["columns"].index(column) for column in protocol["prior"]["columns"]]
     symbols = protocol["inputs"]["symbols"]
-    # The first true value with these columns: a protocol that reads the secret has several.
     x = next(x for x, symbol in enumerate(symbols) if [symbol[place] for place in places] == list(common))
     y, probability = max(
         ((y, probability) for one, y, probability in likely_pairs(protocol) if one == x),
         key=lambda pair: (pair[1], -pair[0]),
     )
-    return (
-        f"Of {EXAMPLE:,} records that are truly {named(symbols[x])}, about {round(probability * EXAMPLE):,} are "
-        f"published as {named(protocol['outputs']['symbols'][y])}."
-    )
+    about = round(probability * _EXAMPLE)
+    return {"true": symbols[x], "about": about, "published": protocol["outputs"]["symbols"][y]}
 
 
-def named(symbol: Sequence[str]) -> str:
-    """The values of a symbol, in quotation marks."""
-    return ", ".join(f'"{plain(value)}"' for value in symbol)
+def _left(behind: Mapping[str, Any], protocol: Mapping[str, Any], later: bool) -> dict[str, float]:
+    """What is left of the noise, in records: by the mean and by each count of a later version, or by a count."""
+    left = behind["epsilon"] * (_AFTER_LEARNING if behind["delta"] else 1.0)
+    if later:
+        found = {"mean": math.sqrt(2) / (left * _MEANS_PART), "count": _deviation(left * _COUNTS_PART)}
+    else:
+        squares = [0.0] * len(protocol["outputs"]["symbols"])
+        for _, y, probability in likely_pairs(protocol):
+            squares[y] += probability**2
+        found = {"records": _deviation(left) * math.sqrt(max(squares))}
+    return {name: rounded_up(records, _DIGITS) for name, records in found.items()}
 
 
-def file_table(package: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """What every file holds, of those that are there."""
-    there = {resource["path"] for resource in package["resources"]}
-    if package[KEY]["frequencies"]["path"] is not None:
-        there.add("frequencies.json")
-    optional = {path for path in files if path.startswith("data/")} | {"frequencies.json"}
-    lines = [f"| {path} | {what} |" for path, what in files.items() if path in there or path not in optional]
-    return "\n".join(("| file | what it holds |", "| --- | --- |", *lines))
-
-
-def listed(columns: Sequence[str]) -> str:
-    """Names of columns, in quotation marks."""
-    names = [f'"{plain(column)}"' for column in columns]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _deviation(epsilon: float) -> float:
+    """Standard deviation of the noise of a count that has this part of epsilon."""
+    return math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)

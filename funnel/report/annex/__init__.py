@@ -9,7 +9,6 @@ from funnel.guarantees.several import parts_of
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.report.annex.annex_figures import compute_figures, is_by_class
-from funnel.report.annex.questions import FRAMEWORKS, answers
 from funnel.report.page import render
 
 __all__ = ["render_annex"]
@@ -41,7 +40,5 @@ def render_annex(report: PublicReport, protocol: ProtocolDocument) -> str:
             "covers_columns": any(isinstance(part, SideChannels) for part in parts_of(guarantee)),
             "figures": compute_figures(report, protocol),
             "by_class": is_by_class(report, protocol),
-            "frameworks": FRAMEWORKS,
-            "answers": answers(report),
         },
     )

@@ -103,7 +103,7 @@ def render_plan(
         {
             "spec": spec,
             "joint": joint,
-            "about": "about " if spec.frequencies.kind.is_noisy else "",
+            "about": spec.frequencies.kind.about,
             "parts": [_part(joint, one, spec.utility) for one in bounds],
             "frequencies": frequencies,
             "software": software,

@@ -11,14 +11,15 @@ import numpy as np
 from funnel.findings.of_release import Audited, distribution_findings
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
+from funnel.mechanisms import mechanism
 from funnel.protocol import Protocol
 from funnel.release.protection import Protection
 from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public.public_distributions import PublicRarity
 from funnel.release.public_accuracy import PublicAccuracy
-from funnel.release.public_report import PublicReport
+from funnel.release.public_report import Mechanism, PublicReport
 from funnel.release.published_values import published_values
-from funnel.report.content import Described, MechanismNote, PublicContent, SourceNote
+from funnel.report.content import Described, PublicContent, SourceNote
 from funnel.report.public.public_figures import report_of
 
 # What a report tells of public counts and protocol alone.
@@ -79,7 +80,7 @@ def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -
     described = {part.name: getattr(told, part.name) for part in fields(Described) if hasattr(told, part.name)}
     described |= {
         "source": SourceNote(told.source.title, None, told.source.references),
-        "mechanism": MechanismNote.of(protocol.mechanism),
+        "mechanism": Mechanism.like(mechanism(protocol.mechanism)),
         "guarantee": guarantee,
         "covers_versions": bool(told.frequencies.covers_versions),
     }

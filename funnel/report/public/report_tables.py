@@ -13,12 +13,9 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.published import meaning_for
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR
-from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
-from funnel.release.public_report import (
-    Accuracy,
+from funnel.release.belief_parts import (
     Belief,
     Beliefs,
-    Frequency,
     Heat,
     LiftCell,
     Lifts,
@@ -31,6 +28,8 @@ from funnel.release.public_report import (
     StrongLift,
     TrueValue,
 )
+from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
+from funnel.release.public_report import Accuracy, Frequency
 from funnel.report.content import PublicContent
 
 

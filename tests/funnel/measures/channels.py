@@ -11,8 +11,6 @@ from funnel.protocol import WORD_BITS
 from funnel.rounding import integer_weights, marginal_weights
 from tests.strategies import joints
 
-orders = st.one_of(st.sampled_from([0.5, 2.0, 10.0]), st.floats(1e-3, 100))
-
 
 def protocol_of(joint: Joint, matrix: FloatArray) -> Protocol:
     """The protocol of a channel, shape (b, number of inputs read), over the joint's own inputs."""

@@ -25,19 +25,9 @@ from funnel.history.worst_tables import worst, worst_after
 from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.open_tables import (
-    ONE,
-    OpenTables,
-    _Begun,
-    _Reach,
-    _Step,
-    _tail_of_changes,
-    extreme,
-    largest_signed,
-    sampled_shares,
-    shares_of,
-)
+from funnel.recount.open_tables import OpenTables, _Begun, _Reach, _Step, _tail_of_changes
 from funnel.recount.promise import read_promise
+from funnel.recount.share_limits import ONE, extreme, largest_signed, sampled_shares, shares_of
 from tests.funnel.history.test_possible import alphabets
 
 NUMBERS = st.integers(0, 30)

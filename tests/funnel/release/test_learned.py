@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.frequencies.selection import NOTHING
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.release import learned
@@ -17,7 +16,7 @@ from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.learned import learned_codings, recall_values, values_digest
-from funnel.release.protected import DrawnBefore, public_frequencies
+from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling import RecordKey
@@ -130,7 +129,7 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
     first = learn(spec)
     values = values_digest(spec, open_source(spec.reading).files.digest())
     counted = count_joint(spec, quiet, codings=first)
-    found = public_frequencies(spec, counted, first.learned, DrawnBefore((), workspace), values)
+    found = public_frequencies(ProtectionContext(spec, learned=first.learned), counted, values)
     place = ReleaseFolder(tmp_path / "releases" / "1.0.0")
     place.root.mkdir(parents=True)
     place.frequencies.write_bytes(frequencies_document(found.frequencies).to_bytes())
@@ -169,7 +168,7 @@ def test_a_preview_is_what_the_release_will_be_made_from(tmp_path: Path) -> None
     # All combinations of names, whether anybody has them or not.
     assert len(first.counted.inputs) == 5 * len(learn(spec)["y"].labels)
     source = open_source(spec.reading).files.digest()
-    exact = public_frequencies(spec, first.counted, NOTHING, DrawnBefore((), tmp_path / "elsewhere"), source=source)
+    exact = public_frequencies(ProtectionContext(spec, source=source), first.counted)
     assert exact.record.counted == first.protected.record.counted
     plain = preview(project(tmp_path, frequencies={"protection": "none"}), quiet)
     assert plain.protected.frequencies.joint is plain.counted

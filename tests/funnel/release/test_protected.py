@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.frequencies.selection import NOTHING
 from funnel.joint import Joint
 from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.protected import DrawnBefore, Protected, public_frequencies, require_records
+from funnel.release.protected import Protected, ProtectionContext, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
 from funnel.release.record import History, Origin, Record
 from funnel.release.records import Records
@@ -54,7 +53,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
 def made(
     spec: ReleaseSpec, counted: Joint = COUNTED, earlier: tuple[Earlier, ...] = (), held: Earlier | None = None
 ) -> Protected:
-    return public_frequencies(spec, counted, NOTHING, DrawnBefore(earlier, spec.workspace_folder / spec.name, held))
+    return public_frequencies(ProtectionContext(spec, earlier, held), counted)
 
 
 def published(
@@ -178,14 +177,12 @@ def test_what_versions_about_the_same_people_spend_adds_up(tmp_path: Path) -> No
 def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path) -> None:
     """Another beta, another epsilon, another series of values: each is a further look at the same people."""
     spec = spec_in(tmp_path)
-    place, source = spec.workspace_folder / spec.name, SHA(6)
-    one = published(
-        public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), place), source=source), tmp_path / "releases"
-    )
+    source = SHA(6)
+    one = published(public_frequencies(ProtectionContext(spec, source=source), COUNTED), tmp_path / "releases")
 
     def again(source: str, **changes: Any) -> float:
         other = spec_in(tmp_path, frequencies={**NOISE["frequencies"], **changes})
-        found = public_frequencies(other, COUNTED, NOTHING, DrawnBefore((one,), place), source=source).frequencies.spent
+        found = public_frequencies(ProtectionContext(other, (one,), source=source), COUNTED).frequencies.spent
         assert found is not None
         return found
 
@@ -195,8 +192,8 @@ def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path
     assert again(source) == 0.5
     assert again(SHA(99), beta=0.011) == 0.5
     # The same counts in another source have noise of their own, or it would tell that no count has changed.
-    assert not public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), place), source=SHA(98)).reused
-    assert public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), place), source=source).reused
+    assert not public_frequencies(ProtectionContext(spec, (one,), source=SHA(98)), COUNTED).reused
+    assert public_frequencies(ProtectionContext(spec, (one,), source=source), COUNTED).reused
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.9"):
         again(source, beta=0.012, max_epsilon=0.9)
 
@@ -217,10 +214,12 @@ def test_what_another_series_has_spent_is_not_guessed(tmp_path: Path) -> None:
     record = published(made(elsewhere), tmp_path / "releases", "1.0.0", history).record
     spec = spec_in(tmp_path, **SAME)
     with pytest.raises(LedgerError, match=r"knows elsewhere/1\.0\.0, whose record is not in .*; restore the record"):
-        require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
-    require_records(spec_in(tmp_path, **SAME, frequencies={"protection": "none"}), (), ["elsewhere/1.0.0"])
+        require_records(ProtectionContext(spec), ["test/1.0.0", "elsewhere/1.0.0"])
+    require_records(
+        ProtectionContext(spec_in(tmp_path, **SAME, frequencies={"protection": "none"})), ["elsewhere/1.0.0"]
+    )
     Records(elsewhere.workspace_folder / "elsewhere" / "records" / "place").learn(record)
-    require_records(spec, (), ["test/1.0.0", "elsewhere/1.0.0"])
+    require_records(ProtectionContext(spec), ["test/1.0.0", "elsewhere/1.0.0"])
 
 
 def test_more_than_the_total_is_refused_before_anything_is_drawn(

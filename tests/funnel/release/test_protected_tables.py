@@ -13,13 +13,12 @@ import pytest
 
 from funnel.errors import LedgerError, SpecError
 from funnel.frequencies.moves import Moves
-from funnel.frequencies.selection import NOTHING
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protected import DrawnBefore, Protected, public_frequencies
+from funnel.release.protected import Protected, ProtectionContext, public_frequencies
 from funnel.release.protected_tables import changes_of, public_changes, public_means, public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
@@ -55,9 +54,9 @@ class Tables:
         others: bool = False,
     ) -> Protected:
         """Public counts, and these tables beside them."""
-        before = DrawnBefore(earlier, spec.workspace_folder / spec.name, held)
-        counts = public_frequencies(spec, COUNTED, NOTHING, before, **self.options)
-        return self.add(spec, counts, self.others if others else self.exact, before)
+        context = ProtectionContext(spec, earlier, held)
+        counts = public_frequencies(context, COUNTED, **self.options)
+        return self.add(context, counts, self.others if others else self.exact)
 
     def told(self, found: Protected) -> Any:
         """The noisy tables, as documents hold them."""
@@ -86,7 +85,7 @@ CHANGES = Tables(
     "changes",
     MOVES,
     OTHER_MOVES,
-    lambda spec, counts, exact, before: public_changes(spec, counts, [exact], [COUNTED], NOTHING, before),
+    lambda context, counts, exact: public_changes(context, counts, [exact], [COUNTED]),
     _changes,
     {"tables": 1},
 )
@@ -94,7 +93,7 @@ ROWS = Tables(
     "rows",
     UNITS,
     OTHER_UNITS,
-    lambda spec, counts, exact, before: public_rows(spec, counts, exact, NOTHING, before),
+    public_rows,
     _rows,
     {"tables": 1},
 )
@@ -102,7 +101,7 @@ MEANS = Tables(
     "means",
     np.array([5 << 20, 7 << 20, 9 << 20]),
     np.array([6 << 20, 6 << 20, 9 << 20]),
-    lambda spec, counts, exact, before: public_means(spec, counts, exact, NOTHING, before),
+    public_means,
     _means,
     {"tables": 1},
 )
@@ -176,12 +175,11 @@ def test_a_version_before_of_other_counts_or_of_none_has_none_of_them(tables: Ta
     spec = spec_in(tmp_path, **SAME)
     first = tables.made(spec)
     one = published(first, tmp_path / "releases", "1.0.0", FOLLOWED)
-    workspace = spec.workspace_folder / spec.name
-    plain = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((one,), workspace))
+    plain = public_frequencies(ProtectionContext(spec, (one,)), COUNTED)
     two = published(plain, tmp_path / "releases", "1.1.0", FOLLOWED)
     three = published(tables.made(spec, (one,), others=True), tmp_path / "releases", "1.2.0", FOLLOWED)
     open_spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
-    bare = public_frequencies(open_spec, COUNTED, NOTHING, DrawnBefore((), workspace))
+    bare = public_frequencies(ProtectionContext(open_spec), COUNTED)
     four = published(bare, tmp_path / "releases", "1.3.0", FOLLOWED)
     remove_tree(spec.workspace_folder)
     assert tables.told(tables.made(spec, (one, two, three, four))) == tables.told(first)
@@ -207,8 +205,7 @@ def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables:
     """The counts keep the noise that they have; what is told is the least double at or above the true sum."""
     for epsilon in (0.5, 0.1, 0.7):
         spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": epsilon})
-        workspace = spec.workspace_folder / spec.name
-        alone = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), workspace))
+        alone = public_frequencies(ProtectionContext(spec), COUNTED)
         found = tables.made(spec, held=published(alone, tmp_path / str(epsilon)))
         assert found.frequencies.noise == alone.frequencies.noise
         assert alone.frequencies.noise is not None
@@ -225,20 +222,19 @@ def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -
         assert tables.told(tables.made(spec)) is None
         assert tables.of_record(tables.made(spec)) is None
     noisy = spec_in(tmp_path, **SAME)
-    counts = public_frequencies(noisy, COUNTED, NOTHING, DrawnBefore((), tmp_path / "workspace"))
-    assert public_changes(noisy, counts, [], [], NOTHING, DrawnBefore((), tmp_path / "workspace")) is counts
+    context = ProtectionContext(noisy)
+    counts = public_frequencies(context, COUNTED)
+    assert public_changes(context, counts, [], []) is counts
 
 
 def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     # All that is allowed is spent by it.
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.5})
-    workspace = spec.workspace_folder / spec.name
 
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
-        before = DrawnBefore(earlier, workspace)
-        counts = public_frequencies(spec, COUNTED, NOTHING, before, tables=2)
-        rows = public_rows(spec, counts, units, NOTHING, before, more=True)
-        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, before)
+        context = ProtectionContext(spec, earlier)
+        counts = public_frequencies(context, COUNTED, tables=2)
+        return public_changes(context, public_rows(context, counts, units, more=True), [moves], [COUNTED])
 
     found = together(())
     assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
@@ -258,28 +254,27 @@ class TestTakingOver:
         spec = spec_in(tmp_path, **SAME)
         first = CHANGES.made(spec)
         before = published(first, tmp_path / "releases", history=FOLLOWED)
-        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((before,), spec.workspace_folder / spec.name))
-        found = changes_of(counts, before, spec, (before,))
+        counts = public_frequencies(ProtectionContext(spec, (before,)), COUNTED)
+        found = changes_of(ProtectionContext(spec, (before,)), counts, before)
         assert CHANGES.told(found) == CHANGES.told(first)
         assert (found.frequencies.epsilon, found.frequencies.spent) == (0.5, 0.5)
         assert found.record == first.record
 
     def test_a_version_without_them_or_of_other_counts_gives_none(self, tmp_path: Path) -> None:
         spec = spec_in(tmp_path, **SAME)
-        workspace = spec.workspace_folder / spec.name
-        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((), workspace))
+        counts = public_frequencies(ProtectionContext(spec), COUNTED)
         before = published(counts, tmp_path / "releases", history=FOLLOWED)
-        assert changes_of(counts, before, spec, (before,)) is counts
+        assert changes_of(ProtectionContext(spec, (before,)), counts, before) is counts
         bare = replace(before, record=before.record.model_copy(update={"frequencies": OPEN_COUNTS}))
-        assert changes_of(counts, bare, spec, (bare,)) is counts
+        assert changes_of(ProtectionContext(spec, (bare,)), counts, bare) is counts
         changing = published(CHANGES.made(spec), tmp_path / "releases", "1.1.0", FOLLOWED)
         other = replace(counts, record=counts.record.model_copy(update={"noisy": SHA(3)}))
-        assert changes_of(other, changing, spec, (changing,)) is other
+        assert changes_of(ProtectionContext(spec, (changing,)), other, changing) is other
 
     def test_changes_that_are_not_those_of_the_record_are_refused(self, tmp_path: Path) -> None:
         spec = spec_in(tmp_path, **SAME)
         before = published(CHANGES.made(spec), tmp_path / "releases", history=FOLLOWED)
-        counts = public_frequencies(spec, COUNTED, NOTHING, DrawnBefore((before,), spec.workspace_folder / spec.name))
+        counts = public_frequencies(ProtectionContext(spec, (before,)), COUNTED)
         assert before.folder is not None
         path = ReleaseFolder(before.folder).frequencies
         document = FrequenciesDocument.read(path)
@@ -290,7 +285,7 @@ class TestTakingOver:
         for changed in (renamed, None):
             path.write_bytes(document.model_copy(update={"changes": changed}).to_bytes())
             with pytest.raises(LedgerError, match=r"is not what version 1\.0\.0 was made from"):
-                changes_of(counts, silent, spec, (silent,))
+                changes_of(ProtectionContext(spec, (silent,)), counts, silent)
 
 
 @pytest.mark.parametrize("name", ["changes", "rows"])

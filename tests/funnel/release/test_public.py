@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
 from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.findings.consistency import Consistency
+from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
@@ -23,9 +24,9 @@ from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public.comparison import weighed
 from funnel.release.public.public_distributions import SparsePosterior
 from funnel.release.public.rounding import RECORDS, distribution_of_rare, level_step
-from funnel.release.public_report import Contact, Judged, Licence
+from funnel.release.public_report import Contact, Judged, Licence, Mechanism
 from funnel.report import ReportContent
-from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.content import SourceNote
 from funnel.report.public import public_report, render_public
 from funnel.sparse_weights import SparseWeights
 from tests.funnel.test_sparse_weights import channels
@@ -60,7 +61,7 @@ def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
                 contact=Contact(),
                 licence=Licence(name="CC0"),
                 source=SourceNote("people.csv"),
-                mechanism=MechanismNote.of("optimal"),
+                mechanism=Mechanism.like(mechanism("optimal")),
                 protocol=protocol,
                 guarantee=guarantee,
                 random_source="",

@@ -14,10 +14,11 @@ from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
 from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
+from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.release.public_report import Contact, Judged, Licence, Reference
+from funnel.release.public_report import Contact, Judged, Licence, Mechanism, Reference
 from funnel.report import ReportContent
-from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.content import SourceNote
 from funnel.rounding import integer_weights, marginal_weights
 from tests.public import UNPROTECTED, counted
 
@@ -92,7 +93,7 @@ def build_content(
         "contact": Contact(name="Open data team", email="data@example.org"),
         "licence": Licence(name="CC-BY-4.0", url="https://creativecommons.org/licenses/by/4.0/"),
         "source": SourceNote("people.csv", 3, (Reference(title="A register", version="2024"),)),
-        "mechanism": MechanismNote.of("optimal"),
+        "mechanism": Mechanism.like(mechanism("optimal")),
         "joint": joint,
         "protocol": protocol,
         "guarantee": guarantee,

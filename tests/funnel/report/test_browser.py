@@ -17,13 +17,15 @@ import pytest
 from PIL import Image
 
 from funnel import LIP, Attribute, Joint, fit, plan
+from funnel.mechanisms import mechanism
 from funnel.planning import choose
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
+from funnel.release.public_report import Mechanism
 from funnel.release.verdict import Judgement, Verdict
 from funnel.report import PlanLine, ReportContent
 from funnel.report.annex import render_annex
-from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.content import SourceNote
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import drift_figures
 from funnel.report.public import public_report, render_public
@@ -158,7 +160,7 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
         pairs=pairs,
         title="Education of adults in the United States, 1994",
         source=SourceNote("adult.parquet"),
-        mechanism=MechanismNote.of("optimal"),
+        mechanism=Mechanism.like(mechanism("optimal")),
         plan=tuple(PlanLine.of(row) for row in rows),
     )
 

@@ -11,10 +11,11 @@ import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
 from funnel.certificate import Certificate
+from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.release.public import PublicDistributions
+from funnel.release.public_report import Mechanism
 from funnel.report import PlanLine, ReportContent
-from funnel.report.content import MechanismNote
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 
@@ -40,7 +41,7 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
     assert [(line.mechanism, line.utility, line.reason) for line in lines] == [
         (row.mechanism, row.utility, row.reason) for row in rows
     ]
-    assert MechanismNote.of("conditional-reporting").reads_secret
+    assert Mechanism.like(mechanism("conditional-reporting")).reads_secret
     assert (content.public().secret, content.public().published) == (("S",), ("X",))
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
 from funnel.findings.consistency import Consistency
-from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, PublicReport, Reference
+from funnel.mechanisms import mechanism
+from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Mechanism, PublicReport, Reference
 from funnel.report import PlanLine, ReportContent, number_texts
-from funnel.report.content import MechanismNote, SourceNote
+from funnel.report.content import SourceNote
 from funnel.report.public import public_report, render_public
 from tests.public import audited_again
 
@@ -322,12 +323,12 @@ def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_p
 
 def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places(make_content: Builder) -> None:
     """It is 0, where every other level within the bound is told as the bound."""
-    for mechanism, bound in (("watchdog", LIP(0.001)), ("grr", LIP(0.5)), ("optimal", LIP(0.5))):
-        rows = plan(JOINT, bound, [mechanism])
-        content = make_content(JOINT, fit(mechanism, JOINT, bound), bound, plan=tuple(PlanLine.of(row) for row in rows))
-        report = public_report(dataclasses.replace(content, mechanism=MechanismNote.of(mechanism)))
+    for name, bound in (("watchdog", LIP(0.001)), ("grr", LIP(0.5)), ("optimal", LIP(0.5))):
+        rows = plan(JOINT, bound, [name])
+        content = make_content(JOINT, fit(name, JOINT, bound), bound, plan=tuple(PlanLine.of(row) for row in rows))
+        report = public_report(dataclasses.replace(content, mechanism=Mechanism.like(mechanism(name))))
         assert [row.level for row in report.compared] == [report.figures.level]
-        assert report.figures.level == (0 if mechanism == "watchdog" else 0.5)
+        assert report.figures.level == (0 if name == "watchdog" else 0.5)
 
 
 @pytest.mark.parametrize(
@@ -411,7 +412,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
         recodings=(evil,),
         random_source=evil,
         software=evil,
-        mechanism=MechanismNote(evil, evil, True),
+        mechanism=Mechanism(name=evil, summary=evil, reads_secret=True),
         plan=(PlanLine(evil, 0.1, 0.5, 0.4, evil),),
         judged=(Judged(name=evil, description=evil),),
         approval=Approval(by=evil, at=evil),
@@ -450,7 +451,7 @@ def test_the_same_content_gives_the_same_page(lip: ReportContent, ldp: ReportCon
 
 def test_a_protocol_that_reads_the_secret_says_so(make_content: Builder, read_page: Reader) -> None:
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
-    note = MechanismNote.of("conditional-reporting")
+    note = Mechanism.like(mechanism("conditional-reporting"))
     page = read_page(render_public(public_report(make_content(JOINT, protocol, LIP(0.5), mechanism=note))))
     assert "The protocol reads the secret." in page.sections["limits"]
     assert "It reads status and schooling of a record, and so the secret itself" in page.sections["protocol"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from funnel import LDP, LIP, Joint, Protocol, fit, measures
+from funnel.release.belief_parts import LiftCell
 from funnel.release.public.findings import largest_ratios
-from funnel.release.public_report import LiftCell
 from funnel.report import ReportContent
 from funnel.report.page import tint
 from funnel.report.public import report_tables
@@ -58,7 +58,8 @@ def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
     protocol = fit("grr", JOINT, LIP(1.0))
     content = make_content(JOINT, protocol, LIP(1.0)).public()
     posterior = content.laws.posterior
-    np.testing.assert_allclose(posterior, measures.posterior(JOINT, protocol), atol=0.01)
+    law = (protocol.matrix * JOINT.p_input).T
+    np.testing.assert_allclose(posterior, (law / law.sum(axis=0)).T, atol=0.01)
     for y, row in enumerate(report_tables.outputs(content).rows):
         assert row.probability == pytest.approx(protocol.matrix[y] @ JOINT.p_input, abs=0.005)
         assert [source.chance for source in row.sources] == sorted(posterior[y], reverse=True)[:3]
