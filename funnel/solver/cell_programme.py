@@ -13,6 +13,7 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.filling_cells import ENDS, Cell, Flags, Limits
 from funnel.solver.lp import quiet_solver
+from funnel.solver.narrowing import Left
 from funnel.solver.region import DATA_ERROR
 
 Places = npt.NDArray[np.intp]
@@ -41,6 +42,8 @@ class Solved:
     ----------
     bound : float
         No posterior of the cell has a larger ``g - λ·v``.
+    left : Left or None
+        What its multipliers leave of the cell, if they leave anything bounded.
     point : ndarray, shape (a + levels,)
         A posterior that meets the conditions, with levels.
     entries : ndarray, shape (n,)
@@ -59,6 +62,7 @@ class Solved:
     """
 
     bound: float
+    left: Left | None
     point: FloatArray
     entries: FloatArray
     unit: float
@@ -219,8 +223,7 @@ class CellProgramme:
         low[2 + t : 2 + t + self._equal] = 0.0
         self._pass(matrix, low, high, cost, least, most, basis)
         for last in range(_ROUNDS):
-            answer = self._run(len(matrix))
-            if answer is None:
+            if (answer := self._run(len(matrix))) is None:
                 return None
             values, duals = answer
             told = np.concatenate(
@@ -237,19 +240,19 @@ class CellProgramme:
             self._add(added)
         multipliers = np.array(-duals[2 + t :])
         sizes = (self._law[:, None] * (np.abs(curved) + np.abs(linear) * ends.entries)).reshape(size)
-        bound = self._proven(rows, in_use, multipliers, ends, gains, sizes, float(-duals[0]))
+        bound, left = self._proven(rows, in_use, multipliers, ends, gains, sizes, float(-duals[0]))
         tight, basis = _without_slack(self._solver.getBasis(), in_use)
         weights, units = values[:size], values[size : size + 2]
         unit = float(units.sum())
         if unit <= 0:
             nothing = np.zeros(n)
-            return Solved(bound, told[2:], nothing + 1, 0.0, cell.last, 1.0, nothing, tight, basis)
+            return Solved(bound, left, told[2:], nothing + 1, 0.0, cell.last, 1.0, nothing, tight, basis)
         mean = (weights * ends.entries.reshape(size)).reshape(2, n, ENDS).sum(axis=(0, 2)) / unit
         chords = (weights * gains).reshape(2, n, ENDS).sum(axis=(0, 2))
         losses = chords - unit * self._law * (xlogy(mean, mean) + linear[:, 0] * mean)
         ratio = float(units @ (cell.first, cell.last)) / unit
         mixed = float(4 * units[0] * units[1] / unit**2)
-        return Solved(bound, told[2:], mean, unit, ratio, mixed, losses, tight, basis)
+        return Solved(bound, left, told[2:], mean, unit, ratio, mixed, losses, tight, basis)
 
     def _proven(
         self,
@@ -260,8 +263,8 @@ class CellProgramme:
         gains: FloatArray,
         sizes: FloatArray,
         price: float,
-    ) -> float:
-        """What the objective is at most over a cell, for any multipliers: of either sign for equations.
+    ) -> tuple[float, Left | None]:
+        """What the objective is at most over a cell, for any multipliers: of either sign for equations; and where.
 
         With the unit m the Lagrangian is at most ``z + m R + ln m`` plus what it leaves of levels, where z is the price
         of Σv and R the larger of what both ends of the ratio give: largest where m is ``-1/R``, or the least there is.
@@ -269,15 +272,17 @@ class CellProgramme:
         n, size = self.entries, self._size
         multipliers[self._equal :] = np.maximum(multipliers[self._equal :], 0.0)
         pulled, pulls = multipliers @ rows, np.abs(multipliers) @ np.abs(rows)
-        left = np.where(ends.used.reshape(size), gains - price * ends.masses - pulled[:size], -np.inf)
-        slopes = left.reshape(2, n, ENDS).max(axis=2).sum(axis=1) - pulled[size : size + 2]
+        left = (gains - price * ends.masses - pulled[:size]).reshape(2, n, ENDS)
+        left = np.where(ends.used, left, -np.inf)
+        slopes = left.max(axis=2).sum(axis=1) - pulled[size : size + 2]
         # A sum of k products is off by at most k unit roundoffs times the sum of their sizes, and an end by one.
         terms = sizes + abs(price) * ends.masses + pulls[:size]
         added = terms.reshape(2, n, ENDS).max(axis=2).sum(axis=1) + pulls[size : size + 2] + 8.0
         operations = 2 * (len(rows) + 4 * n + 32)
-        slope = float((slopes + operations * _UNIT * added).max())
+        slopes += operations * _UNIT * added
+        slope = float(slopes.max())
         if not slope < 0:
-            return np.inf
+            return np.inf, None
         levels = float(np.maximum(-pulled[size + 2 :], 0.0).sum())
         # Errors of the conditions themselves: Σv = 1, hi and lo are at most what one input can have, levels at most 1.
         conditions = multipliers[self._fixed :] @ np.abs(self._conditions[in_use]).max(axis=1, initial=0.0)
@@ -285,7 +290,8 @@ class CellProgramme:
         unit = max(-1 / slope, self._least)
         rounding = operations * _UNIT * (1 + abs(price) - unit * slope + abs(np.log(unit)))
         rounding += operations * _UNIT * float(pulls[size + 2 :].sum())
-        return float(price + unit * slope + np.log(unit) + levels + data + rounding)
+        constant = float(price + levels + data + rounding)
+        return constant + unit * slope + float(np.log(unit)), Left(left, slopes, constant, self._least)
 
     def _pass(
         self,

@@ -137,7 +137,9 @@ class ColumnGeneration:
                 with suppress(SolverError):
                     _, prices = self._relaxed.solve(bounded=True)
             if centre is not None and not near and isinstance(pricer, ThresholdPricer):
-                prices = (1 - _KEPT) * prices + _KEPT * centre
+                # Less and less of them where nothing moved: columns found there may be worth nothing to the mixture.
+                kept = _KEPT ** (1 + still)
+                prices = (1 - kept) * prices + kept * centre
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
             if self._prove(float(prices @ self.region.law) + priced.bound, prices):

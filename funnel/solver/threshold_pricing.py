@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,8 @@ _GAINED = 1e-9
 _BY_CELL = 60 * CALL
 # The share of a budget that is left for rows of a lower unit than cells have, and of how many sets of inputs at most.
 _LOW, _SETS = 0.3, 2000
+# What these may have, as a share of what cells have when their share of a budget is spent.
+_FURTHER = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,34 @@ class _Open:
 
     def __lt__(self, other: _Open) -> bool:
         return (-self.bound, self.number) < (-other.bound, other.number)
+
+
+@dataclass(eq=False)
+class _Tree:
+    """Open cells, as a heap.
+
+    Attributes
+    ----------
+    closed : float
+        Cells that cannot be cut any further are left as they are; what is not above them does not matter any more.
+    cells : list of _Open
+    number : int
+        Of cells so far.
+    """
+
+    closed: float
+    cells: list[_Open] = field(default_factory=list)
+    number: int = 0
+
+    @property
+    def bound(self) -> float:
+        """Of all cells, open or closed."""
+        return max(self.closed, self.cells[0].bound) if self.cells else self.closed
+
+    def put(self, bound: float, cell: Cell, solved: Solved) -> None:
+        """Open a cell, unless nothing in it is above what is closed."""
+        if bound > self.closed:
+            heapq.heappush(self.cells, _Open(bound, self.number, cell, solved))
 
 
 class ThresholdPricer(Pricer):
@@ -87,16 +117,22 @@ class ThresholdPricer(Pricer):
         if self._low is None:
             return super().search(prices, target)
         if not len(self._low):
-            return self._search_cells(prices, target)
-        budget = self._budget
-        self.charge(budget.part(1 - _LOW))
-        cells = self._search_cells(prices, target)
+            return self._search_cells(prices, target, _Tree(target))
+        budget, most, tree = self._budget, self._budget.part(1 - _LOW), _Tree(target)
+        self.charge(most)
+        cells = self._search_cells(prices, target, tree)
         self.charge(budget)
-        # The rest needs no proof below what is left open in cells.
-        low = self._search_boxes(prices, max(target, cells.bound), np.zeros_like(self._low), self._low)
-        columns = np.vstack([cells.columns, low.columns])
+        # The rest needs no proof far below what is left open in cells.
+        further = most.expired and cells.bound > target
+        aim = max(target, (_FURTHER if further else 1.0) * cells.bound)
+        low = self._search_boxes(prices, aim, np.zeros_like(self._low), self._low)
+        parts = [cells, low]
+        if further and cells.bound > low.bound:
+            # What the rest left of the budget is for cells again.
+            parts.append(self._search_cells(prices, max(target, low.bound), tree))
+        columns = np.vstack([one.columns for one in parts])
         best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
-        return Priced(columns[best], max(cells.bound, low.bound), cells.boxes + low.boxes)
+        return Priced(columns[best], max(parts[-1].bound, low.bound), sum(one.boxes for one in parts))
 
     @cached_property
     def _low(self) -> FloatArray | None:
@@ -108,40 +144,24 @@ class ThresholdPricer(Pricer):
             return None
         return np.where(sets, self.reach, np.minimum(self._least * self.region.law, self.reach))
 
-    def _search_cells(self, prices: FloatArray, target: float) -> Priced:
-        whole = self._widest_cell
-        first = self._cells.solve(whole, prices) if np.isfinite(whole.high).all() else None
-        if first is None:
-            return super().search(prices, target)
-        tree, points = [_Open(first.bound, 0, whole, first)], [first.point]
-        found, cells, rounds, since, best = np.zeros((0, self.region.inputs)), 1, 0, 0, 0.0
-        # Cells that cannot be cut any further are left as they are; what is not above them does not matter any more.
-        closed = target
-        while tree and tree[0].bound > closed:
-            if self._budget.expired or (since > self.patience and best > _WORTHWHILE * tree[0].bound):
-                return Priced(found, max(closed, tree[0].bound), cells)
+    def _search_cells(self, prices: FloatArray, target: float, tree: _Tree) -> Priced:
+        """Branch and bound on the cells of a tree, or on all of them where it has none yet."""
+        before, points = tree.number, []
+        if not tree.number:
+            whole = self._widest_cell
+            first = self._cells.solve(whole, prices) if np.isfinite(whole.high).all() else None
+            if first is None:
+                return super().search(prices, target)
+            tree.put(first.bound, whole, first)
+            tree.number, points = 1, [first.point]
+        tree.closed = max(tree.closed, target)
+        found, rounds, since, best = np.zeros((0, self.region.inputs)), 1, 0, 0.0
+        while tree.bound > tree.closed:
+            if self._budget.expired or (since > self.patience and best > _WORTHWHILE * tree.bound):
+                break
             self._budget.spend(_BY_CELL)
-            here = heapq.heappop(tree)
-            solved = here.solved
-            parts = here.cell.cut(solved.entries, solved.ratio, solved.losses, solved.mixed)
-            if not parts:
-                # Chords are the utility: what may be left is how far tangents are from the logarithm of the unit.
-                again = self._cells.solve(here.cell, prices, solved)
-                if again is not None and again.bound < here.bound - _GAINED:
-                    heapq.heappush(tree, replace(here, bound=again.bound, solved=again))
-                else:
-                    closed = max(closed, here.bound)
-            for part in parts:
-                cells += 1
-                # A programme that fails once may be solved from the beginning; where it is not, what it is part of says
-                # how to go on.
-                answer = self._cells.solve(part, prices, solved) or self._cells.solve(part, prices)
-                if answer is not None:
-                    points.append(answer.point)
-                bound = here.bound if answer is None else min(answer.bound, here.bound)
-                if bound > closed:
-                    heapq.heappush(tree, _Open(bound, cells, part, answer or replace(solved, bound=bound)))
-            if len(points) < _ROUND and tree:
+            points.extend(self._cut(tree, prices))
+            if len(points) < _ROUND and tree.cells:
                 continue
             rounds += 1
             # Points below the target mostly climb to columns that are known: try them less and less often.
@@ -151,4 +171,28 @@ class ThresholdPricer(Pricer):
             if len(new):
                 best = max(best, float((self.gains(new) - new @ prices).max()))
                 found = np.vstack([found, new])
-        return Priced(found, closed, cells)
+        return Priced(found, tree.bound, tree.number - before)
+
+    def _cut(self, tree: _Tree, prices: FloatArray) -> list[FloatArray]:
+        """Cut the cell of the largest bound in two; the points of both parts."""
+        here, points = heapq.heappop(tree.cells), []
+        solved = here.solved
+        cell = here.cell if solved.left is None else solved.left.of(here.cell, tree.closed)
+        parts = cell.cut(solved.entries, solved.ratio, solved.losses, solved.mixed)
+        if not parts:
+            # Chords are the utility: what may be left is how far tangents are from the logarithm of the unit.
+            again = self._cells.solve(cell, prices, solved)
+            if again is not None and again.bound < here.bound - _GAINED:
+                tree.put(again.bound, cell, again)
+            else:
+                tree.closed = max(tree.closed, here.bound)
+        for part in parts:
+            tree.number += 1
+            # A programme that fails once may be solved from the beginning; where it is not, what it is part of says
+            # how to go on.
+            answer = self._cells.solve(part, prices, solved) or self._cells.solve(part, prices)
+            if answer is not None:
+                points.append(answer.point)
+            bound = here.bound if answer is None else min(answer.bound, here.bound)
+            tree.put(bound, part, answer or replace(solved, bound=bound, left=None))
+        return points
