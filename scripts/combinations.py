@@ -41,7 +41,7 @@ some of those that are accepted.
 | whole records | `publish` names many columns; `[groups] classes` names a file of classes |
 | one version | no `[history]` |
 | different people, same people | `[history] people = "different"` or `"same"` |
-| units | `unit`, with `people = "same"` |
+| units | `unit`, with `people = "same"`; rows with secrets of their own without noise, and with `secrets = "all"` |
 | none, threshold, noise | `[frequencies] protection` |
 | unchanged | `mechanism = "invariant"`, which leaves most records as they are |
 | information | `mechanism = "auto"`, the most information; whole records are drawn as under *unchanged* |
