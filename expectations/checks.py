@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -24,12 +25,14 @@ from funnel.pipeline.expectations.package_claims import files_claims, package_cl
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.source_claims import count_claims, source_claims
+from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.rendering import page_renderer
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom import ReleaseExpectation
 
+_JUDGING = "judging the release"
 # What is there of every coming version that is whole.
 _ALWAYS = {"public", "table", "counted", "figures", "asked", "folder", "internal"}
 
@@ -125,8 +128,11 @@ def traits(protocol: Protocol, asked: Collection[str]) -> frozenset[str]:
 
 def made_checks(finished: Finished, has: Collection[str], context: AuditContext) -> Iterator[Result]:
     """What the checks of a version find, those of its source first; each fails alone where it cannot be made."""
+    number = len(declared_checks(has))
+    made = count()
     for source_check in SOURCE_CHECKS:
         if source_check.applies(has):
+            finished.progress(_JUDGING, next(made), number)
             yield from _made(source_check, finished)
     try:
         known = context.has
@@ -135,6 +141,7 @@ def made_checks(finished: Finished, has: Collection[str], context: AuditContext)
         return
     for check in CHECKS:
         if check.applies(known):
+            finished.progress(_JUDGING, next(made), number)
             yield from _made(check, context)
 
 
@@ -161,7 +168,15 @@ def reason_of(error: Exception) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Finished(FinishedFolder):
-    """A finished folder, table by table: what is claimed of it and whether that holds."""
+    """A finished folder, table by table: what is claimed of it and whether that holds.
+
+    Parameters
+    ----------
+    progress : callable
+        Told how many checks are made.
+    """
+
+    progress: Progress = quiet
 
     def declared(self) -> list[ReleaseExpectation]:
         """What is expected of it."""

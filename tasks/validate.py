@@ -62,6 +62,7 @@ def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
         before=there,
         previous=None if previous is None else str(previous),
         draws_before=_draws_before(earlier, file_digest(draft.folder.data)),
+        progress=tell,
     )
     return Verdict.of(judge(finished).results, files)
 

@@ -12,7 +12,7 @@ from funnel.drafting.coarse import coarse
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
-from funnel.progress import Progress
+from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
 from funnel.source import count_joint, recoded
 from funnel.spec import ReleaseSpec
@@ -119,11 +119,13 @@ def _for_observers(choice: Choice, known: tuple[str, ...]) -> Choice:
 
 def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progress) -> bool:
     """Whether every combination of values of these columns can be a class of records."""
+    # Each set of columns is counted anew, in no time: one line about all of them is enough.
+    progress("looking which columns observers may know", 0, None)
     # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
     exact = spec.frequencies.model_copy(update={"protection": "none"})
     counted = spec.model_copy(update={"publish": columns, "frequencies": exact})
     source = open_source(counted)
-    joint = count_joint(counted, progress, source, recoded(counted, source, progress))
+    joint = count_joint(counted, quiet, source, recoded(counted, source, quiet))
     rules, tables = class_rules(spec), joint.counts
     together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
     refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Self
 
 from funnel.errors import DataError
@@ -83,19 +84,20 @@ class PlainClasses:
         return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
 
     @cached_property
-    def _tables(self) -> list[list[tuple[list[int], dict[Record, int]]]]:
+    def _tables(self) -> list[list[tuple[Callable[[Record], Any], dict[Any, int]]]]:
         """Of every scale, for some places in a record, the points of the values there."""
-        found = []
+        found: list[list[tuple[Callable[[Record], Any], dict[Any, int]]]] = []
         for scale in self.content["scales"]:
-            tables: dict[Record, dict[Record, int]] = defaultdict(dict)
+            tables: dict[Record, dict[Any, int]] = defaultdict(dict)
             for term in scale["terms"]:
-                tables[tuple(term["columns"])][tuple(term["values"])] = int(term["points"])
-            found.append([([self.columns.index(name) for name in names], of) for names, of in tables.items()])
+                names, values = tuple(term["columns"]), tuple(term["values"])
+                tables[names][values[0] if len(names) == len(values) == 1 else values] = int(term["points"])
+            found.append([(itemgetter(*map(self.columns.index, names)), of) for names, of in tables.items()])
         return found
 
-    def points(self, record: Record) -> list[int]:
-        """Of a record, on every scale."""
-        return [sum(of.get(tuple([record[j] for j in places]), 0) for places, of in scale) for scale in self._tables]
+    def points(self, record: Record, scale: int) -> int:
+        """Of a record, on one scale."""
+        return sum([of.get(there(record), 0) for there, of in self._tables[scale]])
 
     @cached_property
     def _known(self) -> dict[Record, str]:
@@ -114,13 +116,13 @@ class PlainClasses:
         return self._known[record]
 
     def _class_of(self, record: Record) -> str:
-        asked, points = self.content["questions"], self.points(record)
+        asked = self.content["questions"]
         place: int | str = 0 if asked else self.names[0]
         for _ in asked:
             if isinstance(place, str):
                 break
             one = asked[place]
-            place = one["then"] if points[one["scale"]] >= one["at_least"] else one["otherwise"]
+            place = one["then"] if self.points(record, one["scale"]) >= one["at_least"] else one["otherwise"]
         if isinstance(place, int) or place not in self.names:
             raise DataError("the questions of classes.json lead to no class")
         if tuple(record[self.columns.index(name)] for name in self.known) != self.known_values[place]:

@@ -7,13 +7,15 @@ the other. Published records stand for the true ones, since those of every class
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import ne
 from typing import Any
 
 from funnel.recount.stated_unchanged import share_mismatch
@@ -119,46 +121,56 @@ class PlainDonors:
             answers.append(numbers[self._lines[other][bisect_right(ends[other], person)][0]])
         return blake2b(b"".join(one.to_bytes(4, "little") for one in answers), digest_size=16).hexdigest()
 
-    def _alike(self, name: str, other: str) -> dict[Record, list[float]]:
-        """Of every record of a class the share of its people whose donor of another class agrees, by column."""
+    def _lost(self, name: str, other: str, leave: Mapping[Record, float]) -> list[float]:
+        """By column how many of those who leave a class for another do not agree with their donor there.
+
+        Parameters
+        ----------
+        leave : mapping of record to float
+            How many people with it do.
+        """
         mine, theirs = self._lines[name], self._lines[other]
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
+        lost = [0.0] * len(mine[0][0])
+        places = range(len(lost))
         donors = iter(theirs)
         donor: Record = ()
         left = 0
-        found = {}
         for record, count in mine:
-            same, needed = [0] * len(record), count * width
+            needed, leaving = count * width, leave.get(record, 0.0)
+            whole = needed
             while needed:
                 if not left:
                     donor, people = next(donors)
                     left = people * size
                 step = min(left, needed)
                 left, needed = left - step, needed - step
-                for place, (true, shown) in enumerate(zip(record, donor, strict=True)):
-                    same[place] += step if true == shown else 0
-            # Of two whole numbers Python rounds the quotient once, as it would that of a fraction.
-            found[record] = [one / (count * width) for one in same]
-        return found
+                if leaving:
+                    number = step / whole * leaving
+                    for place in compress(places, map(ne, record, donor)):
+                        lost[place] += number
+        return lost
 
     @cached_property
     def stays(self) -> dict[str, float]:
         """By column the share of the records whose value there stays."""
         records = sum(self.published.values())
-        alike: dict[tuple[str, str], dict[Record, list[float]]] = {}
-        kept = [0.0] * len(self.columns)
+        leave: dict[tuple[str, str], dict[Record, float]] = defaultdict(lambda: defaultdict(float))
+        changed: dict[int, float] = defaultdict(float)
+        width = 0
         for (secret, record, name), count in self.published.items():
+            width = len(secret)
             for y, chance in self._becomes(secret, name).items():
-                other = y[-1]
-                if other != name and (name, other) not in alike:
-                    alike[name, other] = self._alike(name, other)
-                own = [float(text == shown) for text, shown in zip(secret, y[:-1], strict=True)]
-                of_record = [1.0] * len(record) if other == name else alike[name, other][record]
-                for place, share in enumerate((*own, *of_record)):
-                    kept[place] += count * chance * share
-        return {column: of / records for column, of in zip(self.columns, kept, strict=True)}
+                if y[-1] != name:
+                    leave[name, y[-1]][record] += count * chance
+                for place in compress(range(width), map(ne, secret, y)):
+                    changed[place] += count * chance
+        lost = [self._lost(*pair, of) for pair, of in leave.items()]
+        away = [*(changed[place] for place in range(width)), *map(math.fsum, zip(*lost, strict=True))]
+        away += [0.0] * (len(self.columns) - len(away))
+        return {column: 1 - of / records for column, of in zip(self.columns, away, strict=True)}
 
-    @property
+    @cached_property
     def whole(self) -> float:
         """The share of the records that stay in all columns."""
         stay = (count * self._becomes(s, name).get((*s, name), 0.0) for (s, _, name), count in self.published.items())

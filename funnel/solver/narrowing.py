@@ -1,4 +1,4 @@
-"""Narrowing: what the multipliers of a cell's programme prove to be of no use is cut off before the cell is cut in two."""
+"""Narrowing: what multipliers of a cell's programme prove to be of no use is cut off before the cell is cut in two."""
 
 from __future__ import annotations
 

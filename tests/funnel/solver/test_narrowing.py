@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from funnel import Guarantee, Joint
 from funnel.joint import FloatArray
 from funnel.solver.cell_programme import Solved
-from funnel.solver.filling_cells import ABOVE, ANY, BELOW, BETWEEN, HIGH, LOW, Cell
+from funnel.solver.filling_cells import ABOVE, ANY, BELOW, BETWEEN, HIGH, LOW, Cell, Flags
 from funnel.solver.narrowing import Left
 from tests.funnel.solver.test_cells import is_in
 from tests.funnel.solver.test_threshold_pricing import (
@@ -108,14 +108,14 @@ def test_what_stays_is_all_above_the_aim_and_little_more(kind: int) -> None:
                 both = np.maximum(entries[:, x], -1e3)
                 worth = both[:, k] + np.where(at > k, (at - k) * (both[:, k + 1] - both[:, k]), 0.0)
                 slope = slopes[:, None] - both.max(axis=1)[:, None] + worth
-                open_ = bound((1 - share) * slope[0] + share * slope[1]) > aim
+                above = bound((1 - share) * slope[0] + share * slope[1]) > aim
                 inside = _inside(rest, x, t, ratio)
-                assert inside[open_].all()
+                assert inside[above].all()
                 smaller += int((~inside).sum())
     assert smaller > 1000
 
 
-def _inside(cell: Cell, x: int, t: FloatArray, ratio: float) -> FloatArray:
+def _inside(cell: Cell, x: int, t: FloatArray, ratio: float) -> Flags:
     close, kind = 1e-9, cell.kind[x]
     if not cell.first - close <= ratio <= cell.last + close:
         return np.zeros(len(t), dtype=bool)
