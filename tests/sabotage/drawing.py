@@ -319,7 +319,7 @@ DRAWING = [
         "funnel.release.decision",
         "    require_people(spec, earlier, rotate)",
         "    return TakeOver(version, origin, published[-1], False, rotated)",
-        "drawn by input",
+        "draws",
         OTHER_BOUND,
     ),
     Mutant(

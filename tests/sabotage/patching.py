@@ -51,11 +51,14 @@ def patched(*patches: Patch) -> Iterator[None]:
 
 
 # Kept from patch to patch unless their own module is changed: compiled templates, which call functions by name as they
-# are then; the digest of the files of the project, which no patch changes; the database of this process.
+# are then; the digest of the files of the project, which no patch changes, and versions of packages; the database of
+# this process; what the validator takes tables for.
 _KEPT = {
     ("funnel.report.page", "_environment"),
     ("funnel.release.provenance", "_package_digest"),
+    ("funnel.release.provenance", "installed"),
     ("funnel.recount.rows", "_database"),
+    ("funnel.pipeline.expectations.engine", "whole_table"),
 }
 _CACHED = type(lru_cache(int))
 
@@ -93,12 +96,12 @@ def _forget(module: str) -> None:
 
 @lru_cache(maxsize=1)
 def _remembering(loaded: int) -> list[tuple[str, str, Any]]:
-    """Module, name and function of all that keeps results, looked for again when more modules are loaded."""
+    """Module and name of each function that keeps results, looked for again when more modules are loaded."""
     return [
-        (name, what, value)
+        (value.__module__, value.__name__, value)
         for name, one in list(sys.modules.items())
         if name.partition(".")[0] == "funnel"
-        for what, value in vars(one).items()
+        for value in vars(one).values()
         if isinstance(value, _CACHED)
     ]
 

@@ -117,7 +117,7 @@ UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
 GROUP = 700
 # People of the panel.
-_PANEL = 1000
+_PANEL = 2000
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,18 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReleaseFold
     }
 
 
-def forged(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder:
-    """A copy whose report states something else, with the page, all digests and a signature that fit."""
+def changed(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder:
+    """A copy whose report states something else."""
     shutil.copytree(folder.root, target)
     copy = ReleaseFolder(target)
+    Forger(copy).edit(copy.numbers, lambda content: change(content["unchanged"]))
+    return copy
+
+
+def forged(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder:
+    """The same, with pages that say so too and digests and a signature that fit."""
+    copy = changed(folder, target, change)
     forger = Forger(copy)
-    forger.edit(copy.numbers, lambda content: change(content["unchanged"]))
     render = page_renderer()
     assert render is not None
     for page, text in render(copy.numbers.read_bytes(), copy.protocol.read_bytes()).items():
@@ -146,7 +152,7 @@ def test_honest_reports_pass(originals: dict[str, ReleaseFolder], name: str) -> 
 def test_another_figure_fails(
     originals: dict[str, ReleaseFolder], tmp_path: Path, name: str, public: bool, change: Change
 ) -> None:
-    copy = forged(originals[name], tmp_path / "1.0.0", change)
+    copy = changed(originals[name], tmp_path / "1.0.0", change)
     assert any(check.failed for check in verified(copy, CONCERNED, Told(public=public)))
 
 
