@@ -323,6 +323,11 @@ def _whole(base: Choice, chosen: Sequence[Column], rows: int) -> Choice:
         coarse=(*base.coarse, *map(plain, chosen)),
         min_records=50 if rows >= 5_000 else 20,
         why={**base.why, **why},
+        notes=(
+            *base.notes,
+            f"only records that would disclose too much about {listed(base.secret)} are changed: where other columns "
+            "disclose little about it, all records are published as they are; publish fewer columns for noisy counts",
+        ),
     )
 
 
