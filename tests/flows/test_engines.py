@@ -254,7 +254,11 @@ def test_what_was_drawn_before_the_command_was_killed_is_taken_up(
 ) -> None:
     spec = project(tmp_path, adult, PROCESSES)
     command = stage.start(
-        "release", spec, dies="did drawing", prepare="tests.flows.small_partitions.cut_in_own_session"
+        "release",
+        spec,
+        dies="did drawing",
+        prepare="tests.flows.small_partitions.cut_in_own_session",
+        environment={SECRET: os.environ[SECRET]},
     )
     assert command.end().status == -signal.SIGKILL
     # Its workers notice, and end by themselves.
