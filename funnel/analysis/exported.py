@@ -75,7 +75,7 @@ class Variable:
         return np.bincount(self.codes, minlength=len(self.categories))
 
 
-def export_release(release: Release, target: Path, force: bool = False) -> Path:
+def export_release(released: Release, target: Path, force: bool = False) -> Path:
     """Write the records of a release to a labelled file, or a DDI codebook of them, by how the name of the file ends.
 
     Categories are numbered in the order of the release, with themselves as labels of the numbers; where all of them are
@@ -84,7 +84,7 @@ def export_release(release: Release, target: Path, force: bool = False) -> Path:
 
     Parameters
     ----------
-    release : Release
+    released : Release
     target : Path
         A file that ends in .sav or .zsav (SPSS), .dta (Stata) or .xml (DDI-Codebook 2.5).
     force : bool
@@ -110,7 +110,7 @@ def export_release(release: Release, target: Path, force: bool = False) -> Path:
         raise SpecError(f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata or a codebook so")
     if target.exists() and not force:
         raise SpecError(f"{target} is there already; name another file, or write over it with --force")
-    content = write(release, variables_of(release))
+    content = write(released, variables_of(released))
     try:
         write_whole(target, content)
     except OSError as error:
@@ -119,7 +119,7 @@ def export_release(release: Release, target: Path, force: bool = False) -> Path:
     return target
 
 
-def variables_of(release: Release) -> list[Variable]:
+def variables_of(released: Release) -> list[Variable]:
     """The columns of a release, with their categories in its order.
 
     Raises
@@ -127,8 +127,8 @@ def variables_of(release: Release) -> list[Variable]:
     DataError
         If records have a value that the data package does not list.
     """
-    fields = release.package["resources"][0]["schema"]["fields"]
-    table = release.table()
+    fields = released.package["resources"][0]["schema"]["fields"]
+    table = released.table()
     found = []
     for field in fields:
         column = table.column(field["name"]).unify_dictionaries().combine_chunks()
@@ -159,7 +159,7 @@ def names_for(columns: Sequence[str], longest: int) -> list[str]:
     return found
 
 
-def _labelled(release: Release, variables: Sequence[Variable], ending: str, longest: int, **more: Any) -> bytes:
+def _labelled(released: Release, variables: Sequence[Variable], ending: str, longest: int, **more: Any) -> bytes:
     """The content of a file that pyreadstat writes."""
     try:
         import pandas as pd
@@ -172,7 +172,7 @@ def _labelled(release: Release, variables: Sequence[Variable], ending: str, long
     frame = pd.DataFrame({name: one.values for name, one in zip(names, variables, strict=True)})
     labels = {name: one.labels for name, one in zip(names, variables, strict=True) if one.labels}
     write: Callable[..., None] = pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav
-    title = _cut(f"{release.package['title']}, version {release.version}", _FILE)
+    title = _cut(f"{released.package['title']}, version {released.version}", _FILE)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"records{ending}"
         write(
@@ -186,20 +186,20 @@ def _labelled(release: Release, variables: Sequence[Variable], ending: str, long
         return path.read_bytes()
 
 
-def _stata(release: Release, variables: Sequence[Variable]) -> bytes:
-    return _labelled(release, variables, ".dta", _STATA_NAME)
+def _stata(released: Release, variables: Sequence[Variable]) -> bytes:
+    return _labelled(released, variables, ".dta", _STATA_NAME)
 
 
-def _spss(release: Release, variables: Sequence[Variable], compress: bool = False) -> bytes:
+def _spss(released: Release, variables: Sequence[Variable], compress: bool = False) -> bytes:
     for one in variables:
         if long := [text for text in one.labels.values() if len(text.encode()) > _SPSS_VALUE]:
             raise DataError(
                 f"{len(long)} labels of {one.column!r} are longer than the {_SPSS_VALUE} bytes that SPSS keeps; write "
                 "a file of Stata (.dta) instead"
             )
-    privacy = release.privacy
-    note = [f"{release.package['name']} {release.version}, {privacy.guarantee}", *_sentences(privacy.meaning)]
-    return _labelled(release, variables, ".sav", _SPSS_NAME, note=note, compress=compress)
+    privacy = released.privacy
+    note = [f"{released.package['name']} {released.version}, {privacy.guarantee}", *_sentences(privacy.meaning)]
+    return _labelled(released, variables, ".sav", _SPSS_NAME, note=note, compress=compress)
 
 
 def _sentences(text: str) -> list[str]:
@@ -220,11 +220,11 @@ def _cut(text: str, size: int) -> str:
 
 _WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
     ".sav": _spss,
-    ".zsav": lambda release, variables: _spss(release, variables, compress=True),
+    ".zsav": lambda released, variables: _spss(released, variables, compress=True),
     ".dta": _stata,
-    ".xml": lambda release, variables: codebook(
-        release.package,
-        release.privacy,
+    ".xml": lambda released, variables: codebook(
+        released.package,
+        released.privacy,
         [(one.column, one.description, one.categories, one.counts) for one in variables],
     ),
 }

@@ -91,7 +91,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     others: list[str] = []
 
     def another(what: str, done: int, total: int | None) -> None:
-        if what == "judging the release":
+        if what == "judging the release" and not others:
             with pytest.raises(PipelineError) as caught:
                 approve(spec, by="B. Second")
             others.append(str(caught.value))
