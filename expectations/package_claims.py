@@ -126,7 +126,7 @@ def declared_files(finished: FinishedFolder) -> frozenset[str]:
 def files_claims(finished: FinishedFolder) -> list[Claim]:
     """The folder holds exactly the declared public files, as plain files."""
     root, declared = finished.folder.root, declared_files(finished)
-    found = set(list_folder(root).public)
+    found = set(list_folder(root).files)
     # The other name of it could be written to later.
     linked = [name for name in sorted(found) if (root / name).lstat().st_nlink != 1]
     return [

@@ -47,7 +47,7 @@ def source_claims(finished: FinishedFolder) -> list[Claim]:
         same("records left out", finished.snapshot.dropped, found.dropped),
         same("secret", spec.secret, said.secret),
         same("published", spec.publish, said.publish),
-        claim("text", finished.folder.spec.read_bytes() == spec.text.encode(), "in audit/ is not that of the spec"),
+        claim("text", finished.folder.spec.read_bytes() == spec.text.encode(), "in its evidence is not the spec"),
         claim("bound", bound, "that the run was for is not the one in the text of the spec"),
         same("csv", spec.output.csv, said.csv),
         same("order of rows", spec.output.shuffle, said.shuffled),

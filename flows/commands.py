@@ -140,6 +140,7 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     if "folder" in result:
         click.echo(f"Release: {result['folder']}")
         click.echo(f"Report:  {result['report']}")
+        click.echo(f"Private: {result['internal']} (exact counts, internal report; for its publisher alone)")
     if result["status"] == "held":
         click.echo('Look at the report, then: funnel approve SPEC --approver "NAME, OFFICE" (or --reject REASON)')
 
@@ -315,8 +316,8 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
 def serve(folder: Path, host: str, port: int) -> None:
     """Serve the public files of the releases in FOLDER over http, for browsers near it, until Ctrl-C.
 
-    Exactly those files of every version that its signature lists: audit/ and versions that wait for approval are not
-    among them. Name the address as served_at in [output], and the runs of an orchestrator link to the report.
+    Exactly those files of every version that its signature lists: versions that wait for approval are not among them.
+    Name the address as served_at in [output], and the runs of an orchestrator link to the report.
     """
     check_installed()
     from funnel.pipeline.flows.serve import server_of

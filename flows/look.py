@@ -91,10 +91,9 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
         _, _, drawn_for = str(history.name).rpartition("/")
         register.require_published(spec.name, {drawn_for: str(history.entry)})
     tell(f"unchanged: version {version} already is this release")
-    folder, report = series.shown(version)
-    key = signer_of(series.folder(version))
-    told = {"status": "unchanged", "version": str(version), "folder": folder, "report": report, "key": key}
-    return {**told, "cached": cached}
+    folder, (shown, report) = series.folder(version), series.shown(version)
+    told = {"status": "unchanged", "version": str(version), "folder": shown, "report": report}
+    return {**told, "internal": str(folder.internal), "key": signer_of(folder), "cached": cached}
 
 
 def waits(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
@@ -131,6 +130,7 @@ def held(series: Series, version: Version) -> dict[str, Any]:
         "version": str(version),
         "folder": str(folder.root),
         "report": str(folder.internal_report),
+        "internal": str(folder.internal),
     }
 
 

@@ -384,6 +384,7 @@ def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
         "version": published.version,
         "folder": published.folder,
         "report": published.report,
+        "internal": published.internal,
         "key": published.key,
     }
     return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

@@ -37,8 +37,8 @@ _TYPES = {
 def server_of(folder: Path, host: str, port: int) -> ThreadingHTTPServer:
     """A server of the public files below a folder of releases; ``serve_forever`` runs it.
 
-    Of a version exactly those files are served that its signature lists, and the signature: not ``audit/``, no version
-    that is held or unfinished, and nothing that lies beside them.
+    Of a version exactly those files are served that its signature lists, and the signature: no version that is held or
+    unfinished, and nothing that lies beside them.
 
     Parameters
     ----------

@@ -303,7 +303,7 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
 @click.option(
     "--public",
     is_flag=True,
-    help="Check only what the public files tell, and that a copy away from its workspace has no folder audit/.",
+    help="Check only what the public files tell, as their readers can.",
 )
 @click.option(
     "--register",
@@ -323,18 +323,19 @@ def audit_command(
 
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
     public file is checked: that it is signed, written to the byte as funnel writes it, and says what follows from the
-    others; and that the released counts can have been drawn from the public shares. Where the internal folder audit/
-    is, the level under the estimated joint law and the draws are checked too, and, of versions about the same people,
-    from their register, the level of everything published about them. At a URL that folder is not looked for:
-    the publisher keeps it.
+    others; and that the released counts can have been drawn from the public shares. Where its internal evidence is,
+    in the workspace near RELEASE or beside it as VERSION.internal, the level under the estimated joint law and the
+    draws are checked too, and, of versions about the same people, from their register, the level of everything
+    published about them. At a URL it is not looked for: the publisher keeps it.
 
     The signed index of the series, versions.json beside the versions, says which version is the newest, and which were
     withdrawn: these fail, and so does an older one, unless RELEASE names it by its number. Without the index that
     cannot be checked.
 
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
-    some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
-    public document cannot be read. Without --public-key the signature proves only that no file was changed since.
+    some could not be made, such as all that needs internal evidence on a public copy, unless --public leaves that out;
+    4 if a public document cannot be read. Without --public-key the signature proves only that no file was changed
+    since.
     """
     from funnel.audit.address import recheck_address
     from funnel.audit.check import error_of

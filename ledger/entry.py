@@ -33,7 +33,7 @@ class Digests(Part):
     target, drawing, protocol : str or None
         Of the protocol aimed at, of what the rows were drawn with given the history, and of the published channel.
     record : str or None
-        Of the bytes of ``audit/release.json``: which of two folders of one number is meant.
+        Of the bytes of its record, ``release.json``: which of two folders of one number is meant.
     register_head : str or None
         Of the register once this version is in it.
     """

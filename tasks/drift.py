@@ -14,7 +14,6 @@ from funnel.register.register import Register
 from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 
 
@@ -41,7 +40,7 @@ def drift_of_others(earlier: Sequence[Earlier], joint: Joint) -> Drift | None:
     if not there:
         return None
     newest = max(there, key=lambda one: one.version)
-    if newest.folder is None or not (path := ReleaseFolder(newest.folder).joint).is_file():
+    if newest.folder is None or not (path := newest.folder.joint).is_file():
         return None
     return drift_between(JointDocument.read(path).joint, joint)
 
@@ -59,7 +58,7 @@ def public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift 
     folder = max(noisy, key=lambda one: one.version).folder
     if folder is None:
         raise ValueError("a version that is there has a folder")
-    before = FrequenciesDocument.read(ReleaseFolder(folder).frequencies).frequencies
+    before = FrequenciesDocument.read(folder.frequencies).frequencies
     return drift_between(before.joint.as_published, frequencies.joint.as_published)
 
 

@@ -17,7 +17,7 @@ from funnel.spec import ReleaseSpec
 
 @step
 def explain(run: Run, draft: Draft, content: ReportContent, verdict: Verdict) -> None:
-    """Compute what attackers learn, and write it with all exact figures and the verdict into ``audit/``.
+    """Compute what attackers learn, and write it with all exact figures and the verdict as internal evidence.
 
     Raises
     ------

@@ -40,7 +40,6 @@ from funnel.release.decision import Draw, TakeOver
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import remove_tree
 from funnel.release.inside import steps_off
-from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.sampling import RecordKey
@@ -93,7 +92,7 @@ def follow(
     if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
         if decision.rows_of.folder is None:
             raise ValueError("rows that are gone are not taken over")
-        return Followed(DrawnFrom.taken_over(ReleaseFolder(decision.rows_of.folder), snapshot, known))
+        return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
     key = run.record_key
     if key is None or snapshot.key_kinds is None or spec.history is None:
         raise ValueError("people who are followed have record keys")

@@ -32,6 +32,8 @@ class Published:
     version : str
     folder, report : str
         Absolute paths, or URLs.
+    internal : str
+        The private folder of its internal evidence.
     key : str or None
         The public key (hex) that it was signed with.
     """
@@ -39,6 +41,7 @@ class Published:
     version: str
     folder: str
     report: str
+    internal: str
     key: str | None
 
 
@@ -76,7 +79,7 @@ def publish(run: Run, draft: Draft, verdict: Verdict, entry: Prepared | None = N
     """
     # Only what was judged is signed.
     folder, version, series = draft.folder, draft.decision.version, run.series
-    require_validated(folder.root, verdict)
+    require_validated(folder, verdict)
     files = sign_release(run.spec, folder, str(version), draft.created, verdict.files)
     history = draft.followed.drawn.record
     if entry is not None and history is not None:
@@ -90,7 +93,8 @@ def publish(run: Run, draft: Draft, verdict: Verdict, entry: Prepared | None = N
     series.publish(folder, version, verdict, tell, files[folder.signature.name])
     if entry is not None and run.register is not None:
         run.register.settle(entry)
-    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
+    there = series.folder(version)
+    return Published(str(version), *series.shown(version), str(there.internal), signer_of(there))
 
 
 def require_passed(verdict: Verdict) -> None:

@@ -9,7 +9,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.register.journal import Prepared as Entry
 from funnel.release.decision import TakeOver
 from funnel.release.earlier import Earlier
-from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.layout import Version
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict
 from funnel.source import file_digest
@@ -46,7 +46,7 @@ def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
     files = public_digests(draft.folder.root)
     earlier, taken_over = run.earlier, isinstance(draft.decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
-    there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    there = tuple(one.folder for one in earlier if one.folder is not None)
     before = () if taken_over else there
     previous = _newest(earlier)
     finished = Finished(

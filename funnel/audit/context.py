@@ -14,7 +14,6 @@ from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
-from funnel.audit.history import find_workspace
 from funnel.audit.package import TABLES, Facts
 from funnel.audit.protected import read_frequencies
 from funnel.audit.released_columns import ReleasedColumns
@@ -28,7 +27,7 @@ from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder
+from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder, find_workspace, place_of
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import public_key_of
@@ -92,7 +91,7 @@ class AuditContext:
         """The workspace that the release was made in, where it is known or near."""
         if self.coming is not None:
             return self.coming.workspace
-        return None if self.told.fetched else find_workspace(self.folder, self.name)
+        return None if self.told.fetched else find_workspace(self.folder.root, self.name)
 
     @property
     def own_key(self) -> str | None:
@@ -130,7 +129,7 @@ class AuditContext:
     @cached_property
     def facts(self) -> Facts:
         """Digest and size of every public file."""
-        return {path: file_facts(self.folder.root / path) for path in self.listing.public}
+        return {path: file_facts(self.folder.root / path) for path in self.listing.files}
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -186,22 +185,30 @@ class AuditContext:
 
     @property
     def is_there(self) -> bool:
-        """Whether ``audit/`` is."""
-        return self.folder.audit.is_dir()
+        """Whether its internal evidence is."""
+        return self.folder.internal.is_dir()
+
+    @property
+    def is_of_workspace(self) -> bool:
+        """Whether the workspace keeps a record of this version at this place, so that it is no copy."""
+        if self.workspace is None:
+            return False
+        place = place_of(self.folder.root.parent, self.workspace)
+        return (self.workspace / self.name / "records" / place / f"{self.folder.root.name}.json").is_file()
 
     @cached_property
     def read_evidence(self) -> tuple[Result, Evidence | None]:
-        """What is kept in ``audit/``, with what its reading found."""
+        """Its internal evidence, with what its reading found."""
         return read_evidence(self.folder, self.document, self.coming is None or self.coming.record is not None)
 
     @property
     def evidence(self) -> Evidence:
-        """What is kept in ``audit/``, where that could be read."""
+        """Its internal evidence, where that could be read."""
         return _known(self.read_evidence[1])
 
     @property
     def record(self) -> Record:
-        """Of the version, as it is kept in ``audit/``."""
+        """Of the version, as its internal evidence has it."""
         return _known(self.evidence.record)
 
     @property
@@ -211,7 +218,7 @@ class AuditContext:
 
     @cached_property
     def counts(self) -> Recount:
-        """The counts that the release was made from: public ones where there is noise, else those in ``audit/``."""
+        """The counts that the release was made from: public ones where there is noise, else those of the evidence."""
         return counted_of(self.evidence.joint) if self.public is None else self.public.as_counts()
 
     @cached_property

@@ -15,7 +15,7 @@ from funnel.audit.arithmetic import (
     guarantee_of,
 )
 from funnel.audit.check import Result, check, judged
-from funnel.audit.files import canonical_difference, read_document, read_text
+from funnel.audit.files import canonical_difference, list_folder, read_document, read_text
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
@@ -42,13 +42,29 @@ T = TypeVar("T", bound=Document)
 
 # Before a publication this is the gate's test of the draws, with its share of the false alarms.
 SIGNIFICANCE = SHARES["draws"]
+_FILES = frozenset(
+    {
+        "spec.toml",
+        "hierarchies.json",
+        "joint.json",
+        "first-rows.json",
+        "draws.json",
+        "words.json",
+        "drawing.json",
+        "findings.json",
+        "verdict.json",
+        "report.html",
+        "report.json",
+        "release.json",
+    }
+)
 # Of figures that several sums in floating point lead to.
 _RELATIVE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is kept in ``audit/``."""
+    """What is kept as internal evidence."""
 
     spec: ReleaseSpec
     joint: Joint
@@ -69,7 +85,7 @@ class Evidence:
 def read_evidence(
     folder: ReleaseFolder, document: ProtocolDocument, is_judged: bool = True
 ) -> tuple[Result, Evidence | None]:
-    """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others.
+    """Read all internal evidence; None with a failed check where a part is missing, damaged or open to others.
 
     A version that is not judged yet has no verdict and no record.
     """
@@ -92,14 +108,19 @@ def read_evidence(
         )
     except FunnelError as error:
         return judged("evidence", [str(error)], ""), None
-    return judged("evidence", _open(folder.audit), "audit/ is whole, and only its owner may read it"), evidence
+    complaints = _open(folder.internal)
+    return judged("evidence", complaints, "the internal evidence is whole, and only its owner may read it"), evidence
 
 
-def _open(audit: Path) -> Iterator[str]:
-    if audit.is_symlink():
-        yield "audit/ is a link; it has to be a folder of the release"
-    elif audit.stat().st_mode & 0o077:
-        yield "others may enter audit/; take their permission away with chmod 700"
+def _open(internal: Path) -> Iterator[str]:
+    if internal.is_symlink():
+        yield f"{internal} is a link; it has to be a folder"
+        return
+    if internal.stat().st_mode & 0o077:
+        yield f"others may enter {internal}; take their permission away with chmod 700"
+    listing = list_folder(internal)
+    for path in sorted({*listing.files, *listing.strange} - _FILES):
+        yield f"{path} is no file of the internal evidence"
 
 
 def _document(kind: type[T], path: Path) -> T:

@@ -18,7 +18,7 @@ from funnel.errors import DataError
 LARGEST_DOCUMENT = 1 << 28
 _MOST_ENTRIES = 10_000
 _DEEPEST = 8
-_FOLDERS = ("data", "audit")
+_FOLDERS = ("data",)
 _BLOCK = 1 << 20
 
 
@@ -29,18 +29,13 @@ class Listing:
     Attributes
     ----------
     files : tuple of str
-        Paths of regular files, with slashes, in order; those in ``audit/`` too.
+        Paths of regular files, with slashes, in order.
     strange : tuple of str
         What is neither a file nor a folder of a release: links, pipes, sockets, devices, other folders.
     """
 
     files: tuple[str, ...]
     strange: tuple[str, ...]
-
-    @property
-    def public(self) -> tuple[str, ...]:
-        """Files outside ``audit/``."""
-        return tuple(path for path in self.files if not path.startswith("audit/"))
 
 
 def list_folder(root: Path) -> Listing:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
-from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version, versions
+from funnel.release.layout import INDEX, LATEST, Version, versions
 from funnel.release.record import Record
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
-
-_UPWARDS = 4
-_SERIES = re.compile(r"[a-z0-9-]{1,100}")
 
 
 @check("versions", "record")
@@ -76,7 +71,7 @@ def check_record(known: AuditContext) -> Result:
         if (origin.fields, origin.guarantee) != (known.columns.names, document.guarantee.declared):
             yield "it is of other columns or another guarantee"
         if origin.spec != spec.digest:
-            yield "it is of another spec than the one in audit/"
+            yield "it is of another spec than the one in its internal evidence"
         order = "random" if origin.shuffle else "as in the source"
         privacy = package.get("funnel:privacy")
         if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
@@ -94,11 +89,12 @@ def check_evidence(known: AuditContext) -> Result:
     """The internal evidence is whole, and only its owner may read it."""
     if known.is_there:
         return known.read_evidence[0]
-    if known.workspace is not None:
-        return judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")
+    if known.is_of_workspace:
+        said = "its internal evidence is gone from the workspace; restore it from a backup"
+        return judged("evidence", [said], "")
     why = (
-        "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
-        "how the records were drawn, cannot be told; --public leaves this out"
+        "its internal evidence is not here: the publisher keeps it, so whether the bound holds for the counts of the "
+        "source, and how the records were drawn, cannot be told; --public leaves this out"
     )
     return unchecked("evidence", why)
 
@@ -114,22 +110,6 @@ def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
             yield f"{path} is not the one that was {how}"
 
 
-def find_workspace(folder: ReleaseFolder, name: str) -> Path | None:
-    """The workspace that keeps the records of a series; None if there is none near the release.
-
-    A name that no series has leads nowhere: it is what a data package says, and may be a path.
-    """
-    if not _SERIES.fullmatch(name):
-        return None
-    place = folder.root
-    for _ in range(_UPWARDS):
-        place = place.parent
-        for workspace in (place / ".funnel", place):
-            if (workspace / name / "records").is_dir():
-                return workspace
-    return None
-
-
 @check("kept record", "asked folder record", contained=True)
 def check_kept(known: AuditContext) -> Result:
     """The workspace keeps the same record."""
@@ -142,5 +122,5 @@ def check_kept(known: AuditContext) -> Result:
     kept = [Record.from_json(read_document(path), str(path)) for path in found]
     record = known.record if "internal" in known.has else None
     same = record in kept if coming is None else record == coming.record
-    said = "the record in audit/ is not the one that the workspace keeps of this version"
+    said = "the record in its internal evidence is not the one that the workspace keeps of this version"
     return judged("kept record", [] if same else [said], "the workspace keeps the same record")

@@ -9,6 +9,7 @@ from funnel.audit import (  # noqa: F401 - each notes the checks that it makes
     documentation,
     encoding,
     frequencies,
+    history,
     labels,
     page,
     signing,
@@ -32,7 +33,7 @@ _PUBLIC_FILES |= {"shuffled"}
 _OF_SIGNED_FILES = ("files", "documents")
 
 # In the order of a reader's questions. Are these the files, and do they say what they hold? May they be believed, and
-# does the bound hold, as far as public files tell it? The same from what is kept in audit/, where there is no noise.
+# does the bound hold, as far as public files tell it? The same from the internal evidence, where there is no noise.
 _ORDER = """files, signature, documents, values, parquet, csv, drawn numbers, drawn numbers table, package, handouts,
 versions, newest version, guarantee, labels, classes, balance, protected frequencies, leakage, law, prior, marginal,
 utility, frequencies, order, report, report figures, report page, annex, followed figures, unchanged, whole records,
@@ -67,7 +68,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Result]:
     -------
     list of Result
         In the order of a reader's questions: are these the files, do they say what they hold, may they be believed,
-        and does the bound hold. What needs ``audit/`` could not be checked where that is not there.
+        and does the bound hold. What needs internal evidence could not be checked where that is not there.
 
     Raises
     ------

@@ -90,49 +90,21 @@ class Told:
     index: bytes | None = None
 
 
-_EVIDENCE = frozenset(
-    f"audit/{name}"
-    for name in (
-        "spec.toml",
-        "hierarchies.json",
-        "joint.json",
-        "first-rows.json",
-        "draws.json",
-        "words.json",
-        "drawing.json",
-        "findings.json",
-        "verdict.json",
-        "report.html",
-        "report.json",
-        "release.json",
-    )
-)
-
-
 @check("files", "public")
 def check_listing(known: AuditContext) -> Result:
-    """All files are there that a release has, and no others.
-
-    Where the workspace of the series is not near, and only public files are asked for, the folder is what readers have,
-    and ``audit/`` must not be in it.
-    """
+    """All files are there that a release has, and no others."""
     listing, told = known.listing, known.told
-    public = set(listing.public)
-    internal = set(listing.files) - public
+    public = set(listing.files)
     said = [f"{path} is missing" for path in known.needed if path not in public]
     said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    strange = sorted(public - known.possible) + sorted(internal - _EVIDENCE) + sorted(told.unlisted)
+    strange = sorted(public - known.possible) + sorted(told.unlisted)
     said += [f"{path} is no file of a release" for path in strange]
-    if told.public and internal and known.workspace is None:
-        said.append(
-            f"audit/ is here with {len(internal)} internal files: remove it from every copy that others can read"
-        )
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
 
 @check("documents", "public")
 def check_documents(known: AuditContext) -> Result:
     """Every JSON document is to the byte what funnel writes, with nothing else in it."""
-    paths = [known.folder.root / path for path in known.listing.public if path.endswith(".json")]
+    paths = [known.folder.root / path for path in known.listing.files if path.endswith(".json")]
     differences = (canonical_difference(read_document(path), path) for path in paths)
     return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")

@@ -397,7 +397,7 @@ def _joins(roles: Roles, choice: Choice) -> list[str]:
 
 
 def _output() -> list[str]:
-    return ["[output]", f'folder = "releases"{_NOTE}all in it is published, but its folders audit/', ""]
+    return ["[output]", f'folder = "releases"{_NOTE}all in it is published', ""]
 
 
 def file_name(source: str) -> str:

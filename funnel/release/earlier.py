@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from funnel.release.layout import Version
+from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Record
 
 
@@ -17,7 +16,7 @@ class Earlier:
     Attributes
     ----------
     record : Record
-    folder : Path or None
+    folder : ReleaseFolder or None
         Where its rows are; None where they are gone.
     published : bool
         False for a version that did not get to its place in full.
@@ -28,7 +27,7 @@ class Earlier:
     """
 
     record: Record
-    folder: Path | None
+    folder: ReleaseFolder | None
     published: bool
     rows_sha256: str
     withdrawn: bool = False

@@ -107,7 +107,7 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
     for name in sorted(names):
         path = PurePosixPath(name)
         # A path that leads outside the release must not be followed; the audit tells that it is missing.
-        if path.is_absolute() or ".." in path.parts or path.parts[:1] == (local.audit.name,) or not path.parts:
+        if path.is_absolute() or ".." in path.parts or not path.parts:
             continue
         if not _exists(joined(root, name)):
             continue

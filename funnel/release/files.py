@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, OutputError
+from funnel.release.layout import ReleaseFolder
 from funnel.sampling.parts import writing_in
 from funnel.source import file_digest
 
@@ -174,3 +175,17 @@ def remove_tree(path: Path) -> None:
     """Remove a folder that may hold half-written files; it is no error if it is gone."""
     if path.exists():
         shutil.rmtree(path)
+
+
+def move_version(folder: ReleaseFolder, target: ReleaseFolder) -> None:
+    """Rename both folders of a version, the public one last: until then nothing is visible, after it everything is."""
+    folder.internal.rename(target.internal)
+    sync_folder(target.internal.parent)
+    folder.root.rename(target.root)
+    sync_folder(target.root.parent)
+
+
+def remove_version(folder: ReleaseFolder) -> None:
+    """Remove both folders of a version, the public one last: as long as it is there, what was begun can be told."""
+    remove_tree(folder.internal)
+    remove_tree(folder.root)

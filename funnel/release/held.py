@@ -9,7 +9,7 @@ from pathlib import Path
 from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused
 from funnel.release.approval import Approval, Outcome, now
 from funnel.release.earlier import Earlier, Submitted
-from funnel.release.files import remove_tree, sync_folder, sync_tree, write_whole
+from funnel.release.files import move_version, remove_version, sync_folder, sync_tree, write_whole
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.records import Records
@@ -25,23 +25,27 @@ _ROWS = ReleaseFolder(Path()).data.as_posix()
 class HeldVersions:
     """The versions of a series that were ever held for approval.
 
-    A version is held in a private folder of the series, beside the published ones, and its record is kept in the
-    workspace; so is its outcome, which is noted before the folder is removed.
+    A version is held in a private folder of the series, beside the published ones, and its evidence and record are kept
+    in the workspace; so is its outcome, which is noted before the folder is removed.
 
     Attributes
     ----------
     root : Path
         Folder of the series.
+    internal : Path
+        Folder of its internal evidence.
     records : Records
         Of all versions that were ever held, as they were when they were.
     """
 
     root: Path
+    internal: Path
     records: Records
 
     def folder(self, version: Version) -> ReleaseFolder:
         """Where a version is while it is held."""
-        return ReleaseFolder(self.root / f"{HELD}{version}")
+        name = f"{HELD}{version}"
+        return ReleaseFolder(self.root / name, self.internal / name)
 
     @property
     def all(self) -> tuple[Submitted, ...]:
@@ -57,8 +61,8 @@ class HeldVersions:
         for version in sorted({*self._others, *known}):
             record = known.get(version) or self._other(version)
             outcome = self.outcome(version)
-            folder = self.folder(version).root
-            waits = version in known and outcome is None and folder.is_dir()
+            folder = self.folder(version)
+            waits = version in known and outcome is None and folder.root.is_dir()
             held = Earlier(record, folder if waits else None, False, record.files.get(_ROWS, ""))
             submitted.append(Submitted(held, outcome is not None and outcome.outcome == "rejected"))
         return tuple(submitted)
@@ -114,12 +118,12 @@ class HeldVersions:
             If the verdict is negative, or its public files are not, byte for byte, those that were judged.
         """
         sync_tree(incoming.root)
+        sync_tree(incoming.internal)
         announced = self.records.announce(
             incoming.root.name.removeprefix(INCOMING), version, incoming.record.read_bytes()
         )
-        require_validated(incoming.root, verdict)
-        incoming.root.rename(self.folder(version).root)
-        sync_folder(self.root)
+        require_validated(incoming, verdict)
+        move_version(incoming, self.folder(version))
         self.records.complete(announced)
         self.put_right({})
 
@@ -136,7 +140,7 @@ class HeldVersions:
             verdict = Verdict.read(folder.verdict)
             if Record.read(folder.record) != record or dict(verdict.files) != dict(record.files):
                 raise ReleaseRefused("its record or its verdict is another one")
-            require_validated(folder.root, verdict)
+            require_validated(folder, verdict)
         except (FunnelError, OSError) as error:
             said = str(error).removeprefix("nothing was published: ").removesuffix("; run it again")
             reason = error.strerror if isinstance(error, OSError) else said
@@ -152,7 +156,7 @@ class HeldVersions:
             raise ValueError("an outcome names a version")
         write_whole(self._outcome(version), outcome.to_bytes())
         sync_folder(self.records.folder)
-        remove_tree(self.folder(version).root)
+        remove_version(self.folder(version))
 
     def supersede(self, version: Version, reason: str) -> None:
         """Note that a version that was held is so no longer, since there is something newer."""
@@ -173,7 +177,7 @@ class HeldVersions:
         for version in self.records.known:
             if self.outcome(version) is not None:
                 # What a run that was killed while it closed this version had still to do.
-                remove_tree(self.folder(version).root)
+                remove_version(self.folder(version))
             elif version in published:
                 self.close(_published(version, published[version].approval))
             elif (newer := _newer(version, published)) is not None:

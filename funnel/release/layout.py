@@ -1,7 +1,9 @@
-"""Where the files of a release are, and which versions of it exist."""
+"""Where the files of a release are, public and internal, and which versions of it exist."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,12 @@ LATEST = "latest"
 INDEX = "versions.json"
 SIGNATURE_FILE = "signature.json"
 INCOMING = ".incoming-"
+# The folder of the workspace with the internal evidence of all series, and the file that says of which series it is.
+INTERNAL = "internal"
+OF_SERIES = ".series"
+_WORKSPACE = ".funnel"
+_UPWARDS = 4
+_SERIES = re.compile(r"[a-z0-9-]{1,100}")
 # Longer numbers are no versions: Python reads none of some thousand digits.
 _VERSION = re.compile(r"(0|[1-9]\d{0,17})\.(0|[1-9]\d{0,17})\.(0|[1-9]\d{0,17})")
 
@@ -58,8 +66,40 @@ def versions(series: Path) -> list[Version]:
     return sorted(version for version in found if version is not None)
 
 
-class _Place:
-    """A path inside a release folder, with slashes."""
+def place_of(series: Path, workspace: Path) -> str:
+    """Short digest of where a series is as seen from the workspace, so that both may be moved together."""
+    return hashlib.sha256(os.path.relpath(series, workspace).encode()).hexdigest()[:16]
+
+
+def internal_folder(series: Path, workspace: Path) -> Path:
+    """Where the workspace keeps the internal evidence of the series in a folder: ``internal/<name>``.
+
+    A second series of one name is apart, by its place.
+    """
+    first, place = workspace / INTERNAL / series.name, place_of(series, workspace)
+    mark = first / OF_SERIES
+    taken = mark.is_file() and mark.read_bytes() != place.encode()
+    return first.with_name(f"{series.name}.{place}") if taken else first
+
+
+def find_workspace(folder: Path, name: str) -> Path | None:
+    """The workspace that keeps the records of a series; None if there is none near a version's folder.
+
+    A name that no series has leads nowhere: it is what a data package says, and may be a path.
+    """
+    if not _SERIES.fullmatch(name):
+        return None
+    place = folder
+    for _ in range(_UPWARDS):
+        place = place.parent
+        for workspace in (place / _WORKSPACE, place):
+            if (workspace / name / "records").is_dir():
+                return workspace
+    return None
+
+
+class _Public:
+    """A path in the folder of a version, with slashes."""
 
     def __init__(self, path: str) -> None:
         self._parts = path.split("/")
@@ -68,75 +108,105 @@ class _Place:
         return folder.root.joinpath(*self._parts)
 
 
+class _Internal:
+    """A file in the folder of a version's internal evidence."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: ReleaseFolder, kind: type[ReleaseFolder]) -> Path:
+        return folder.internal / self._name
+
+
 @dataclass(frozen=True)
 class ReleaseFolder:
-    """Paths inside the folder of one version of a release.
+    """The files of one version of a release: those of its folder, all public, and its internal evidence elsewhere.
 
-    Everything but `audit` is public; `audit` is for the publisher and is never published.
+    Attributes
+    ----------
+    root : Path
+        The folder of the version; all in it is public.
+    evidence : Path, optional
+        The folder of its internal evidence, where that is known; else it is looked for.
     """
 
     root: Path
+    evidence: Path | None = None
 
     # The sanitised columns as parquet.
-    data = _Place("data/records.parquet")
+    data = _Public("data/records.parquet")
     # The sanitised columns as csv, where the spec asks for it.
-    csv = _Place("data/records.csv")
+    csv = _Public("data/records.csv")
     # The same columns with a number for each record, drawn within its interval, where the spec asks for it.
-    drawn = _Place("data/numbers.parquet")
+    drawn = _Public("data/numbers.parquet")
     # These as csv.
-    drawn_csv = _Place("data/numbers.csv")
+    drawn_csv = _Public("data/numbers.csv")
     # Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors.
-    protocol = _Place("protocol.json")
+    protocol = _Public("protocol.json")
     # The questions that say which class a record is of, where the protocol is about classes of records.
-    classes = _Place("classes.json")
+    classes = _Public("classes.json")
     # Data Package v2.
-    package = _Place("datapackage.json")
+    package = _Public("datapackage.json")
     # The public frequencies, where noise protects the exact ones.
-    frequencies = _Place("frequencies.json")
+    frequencies = _Public("frequencies.json")
     # The public report.
-    report = _Place("report.html")
+    report = _Public("report.html")
     # The annex of the public report for data-protection officers.
-    annex = _Place("annex.html")
+    annex = _Public("annex.html")
     # The manifest of all other public files, signed.
-    signature = _Place(SIGNATURE_FILE)
+    signature = _Public(SIGNATURE_FILE)
     # Every figure of the public report.
-    numbers = _Place("report.json")
+    numbers = _Public("report.json")
     # What the release is and how to estimate from it, for people.
-    readme = _Place("README.md")
+    readme = _Public("README.md")
     # How to cite it.
-    citation = _Place("CITATION.cff")
+    citation = _Public("CITATION.cff")
     # The entry of a data catalogue.
-    catalogue = _Place("dcat.jsonld")
+    catalogue = _Public("dcat.jsonld")
     # The probabilities of the protocol, as a csv.
-    channel = _Place("protocol.csv")
+    channel = _Public("protocol.csv")
     # Weights that estimate shares of true values, as a csv.
-    estimator = _Place("estimator.csv")
-    # Internal evidence.
-    audit = _Place("audit")
+    estimator = _Public("estimator.csv")
     # The spec as it was when the release was made; internal.
-    spec = _Place("audit/spec.toml")
+    spec = _Internal("spec.toml")
     # What its hierarchies came to, where it names some; internal.
-    hierarchies = _Place("audit/hierarchies.json")
+    hierarchies = _Internal("hierarchies.json")
     # Exact counts of (secret, input); internal.
-    joint = _Place("audit/joint.json")
+    joint = _Internal("joint.json")
     # Exact counts of the first rows of units, where these have several and public counts have noise.
-    first_rows = _Place("audit/first-rows.json")
+    first_rows = _Internal("first-rows.json")
     # Counts of drawn (secret, input, output); internal.
-    draws = _Place("audit/draws.json")
+    draws = _Internal("draws.json")
     # Statistics of the random words that rows were drawn with and ordered by; internal.
-    words = _Place("audit/words.json")
+    words = _Internal("words.json")
     # What the rows were drawn with, where that is not the published protocol; internal.
-    drawing = _Place("audit/drawing.json")
+    drawing = _Internal("drawing.json")
     # Findings of the audit; internal.
-    findings = _Place("audit/findings.json")
+    findings = _Internal("findings.json")
     # What validation judged; internal.
-    verdict = _Place("audit/verdict.json")
+    verdict = _Internal("verdict.json")
     # All evidence as a page; internal.
-    internal_report = _Place("audit/report.html")
+    internal_report = _Internal("report.html")
     # Every figure of the internal report; internal.
-    internal_numbers = _Place("audit/report.json")
+    internal_numbers = _Internal("report.json")
     # Digests of all that the release was made from; internal.
-    record = _Place("audit/release.json")
+    record = _Internal("release.json")
+
+    @property
+    def internal(self) -> Path:
+        """The folder of its internal evidence, which need not be there.
+
+        That is ``<workspace>/internal/<name>/<version>`` of the workspace near it, or else one beside the version that
+        is named as it is and ``.internal``: there an auditor may put the evidence of a copy.
+        """
+        if self.evidence is not None:
+            return self.evidence
+        workspace = find_workspace(self.root, self.root.parent.name)
+        if workspace is not None:
+            kept = internal_folder(self.root.parent, workspace) / self.root.name
+            if kept.is_dir():
+                return kept
+        return self.root.with_name(f"{self.root.name}.{INTERNAL}")
 
 
 def last_part(path: Path) -> str:

@@ -13,7 +13,6 @@ from funnel.release.cache import Cache
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder
 from funnel.sampling import RecordKey
 from funnel.sampling.unit_order import first_rows
 from funnel.source import Codings, Source, learn_codings, recoded
@@ -98,7 +97,7 @@ def recall_values(earlier: Iterable[Earlier], workspace: Path) -> None:
         if one.folder is None or frequencies.values is None:
             continue
         if cache.find(frequencies.values) is None:
-            document = FrequenciesDocument.read(ReleaseFolder(one.folder).frequencies)
+            document = FrequenciesDocument.read(one.folder.frequencies)
             labels = {**_labels(document.secret.alphabet()), **_labels(document.inputs.alphabet())}
             cache.keep(frequencies.values, {_FILE: dump(labels)})
 

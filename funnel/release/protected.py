@@ -19,7 +19,6 @@ from funnel.joint import Joint
 from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
-from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
@@ -204,7 +203,7 @@ def published_frequencies(one: Earlier) -> FrequenciesDocument:
     """
     if one.folder is None:
         raise ValueError("a version that is there has a folder")
-    folder = ReleaseFolder(one.folder)
+    folder = one.folder
     known = one.record.files.get(folder.frequencies.name)
     try:
         if known is not None and file_digest(folder.frequencies) != known:
@@ -220,7 +219,7 @@ def other_noise(one: Earlier) -> LedgerError:
     """The error of published frequencies that are not those of the record."""
     if one.folder is None:
         raise ValueError("a version that is there has a folder")
-    folder = ReleaseFolder(one.folder)
+    folder = one.folder
     return LedgerError(
         f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
     )

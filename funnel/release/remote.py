@@ -87,7 +87,7 @@ class RemoteSeries:
             )
 
     def upload(self, version: Version, local: ReleaseFolder, progress: Progress) -> None:
-        """Put the public files of a version there, ``datapackage.json`` last; ``audit/`` stays where it is.
+        """Put the public files of a version there, ``datapackage.json`` last.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class RemoteSeries:
         storage, root = filesystem(joined(self.url, str(version)))
         if self._attempt(lambda: storage.exists(f"{root}/{local.package.name}")):
             raise OutputError(f"{self.url} has a version {version} that another run put there meanwhile; run again")
-        files = sorted(path for path in local.root.rglob("*") if path.is_file() and local.audit not in path.parents)
+        files = sorted(path for path in local.root.rglob("*") if path.is_file())
         for path in [*(path for path in files if path != local.package), local.package]:
             name = path.relative_to(local.root).as_posix()
             progress(f"uploading {name}", 0, None)

@@ -150,6 +150,6 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
 
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
-    private_folder(folder.audit)
+    private_folder(folder.internal)
     write_new(folder.draws, draws_document(rows.counts, rows.secret, rows.probe, rows.donors).to_bytes())
     write_new(folder.words, rows.words.to_bytes())

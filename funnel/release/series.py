@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,9 +13,27 @@ from filelock import FileLock, Timeout
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
 from funnel.release.earlier import Earlier
-from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.files import (
+    move_version,
+    private_folder,
+    remove_tree,
+    remove_version,
+    sync_folder,
+    sync_tree,
+    write_whole,
+)
 from funnel.release.held import HeldVersions
-from funnel.release.layout import INCOMING, INDEX, LATEST, ReleaseFolder, Version, versions
+from funnel.release.layout import (
+    INCOMING,
+    INDEX,
+    LATEST,
+    OF_SERIES,
+    ReleaseFolder,
+    Version,
+    internal_folder,
+    place_of,
+    versions,
+)
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
@@ -60,14 +76,17 @@ class Series:
         """The series of a spec."""
         remote = None if spec.output_url is None else RemoteSeries(joined(spec.output_url, spec.name))
         root, workspace = spec.output_folder / spec.name, spec.workspace_folder
-        # Where the series is as seen from the workspace, so that both may be moved together.
-        place = hashlib.sha256(os.path.relpath(root, workspace).encode()).hexdigest()[:16]
-        return cls(root, Records(workspace / spec.name / "records" / place), workspace, remote)
+        return cls(root, Records(workspace / spec.name / "records" / place_of(root, workspace)), workspace, remote)
 
     @property
     def place(self) -> str:
         """Short digest of where it is, seen from the workspace: one name may stand for several folders."""
         return self.records.folder.name
+
+    @property
+    def internal(self) -> Path:
+        """The private folder of the internal evidence of all its versions."""
+        return internal_folder(self.root, self.workspace)
 
     @property
     def published(self) -> list[Version]:
@@ -77,12 +96,12 @@ class Series:
     @property
     def held(self) -> HeldVersions:
         """Versions that are or were held for approval."""
-        return HeldVersions(self.root, Records(self.records.folder / "held"))
+        return HeldVersions(self.root, self.internal, Records(self.records.folder / "held"))
 
     @property
-    def unfinished(self) -> list[Path]:
-        """Folders of versions that did not get to their URL in full, oldest first."""
-        return sorted(self.root.glob(f"{UNFINISHED}*"))
+    def unfinished(self) -> list[ReleaseFolder]:
+        """Versions that did not get to their URL in full, oldest first."""
+        return [self._named(path.name) for path in sorted(self.root.glob(f"{UNFINISHED}*"))]
 
     @property
     def earlier(self) -> tuple[Earlier, ...]:
@@ -95,10 +114,10 @@ class Series:
             about these people is then unknown.
         """
         published, known = set(self.published), self.records.known
-        found = [_earlier(ReleaseFolder(folder), published=False) for folder in self.unfinished]
+        found = [_earlier(folder, published=False) for folder in self.unfinished]
         for version in sorted({*published, *known}):
             folder, kept = self.folder(version), known.get(version)
-            if version in published or (kept is not None and folder.record.is_file()):
+            if version in published or (kept is not None and folder.root.is_dir()):
                 one = _earlier(folder, published=True, withdrawn=version not in published)
                 if kept not in (None, one.record):
                     raise LedgerError(
@@ -124,7 +143,11 @@ class Series:
 
     def folder(self, version: Version) -> ReleaseFolder:
         """The folder of a version."""
-        return ReleaseFolder(self.root / str(version))
+        return self._named(str(version))
+
+    def _named(self, name: str) -> ReleaseFolder:
+        """The public and the internal folder of one name."""
+        return ReleaseFolder(self.root / name, self.internal / name)
 
     def record(self, version: Version) -> Record:
         """What a version was made from.
@@ -161,8 +184,7 @@ class Series:
                 raise LedgerError(
                     f"{path} is gone, so version {version} can no longer be audited; restore it from a backup"
                 )
-        there = (path for path in folder.root.rglob("*") if folder.audit not in (path, *path.parents))
-        for path in sorted(there):
+        for path in sorted(folder.root.rglob("*")):
             if (path.is_symlink() or not path.is_dir()) and path.relative_to(folder.root).as_posix() not in files:
                 raise LedgerError(f"{path} was not published with version {version}, and readers see it; take it away")
 
@@ -192,30 +214,30 @@ class Series:
         OutputError
             If what is left to do fails once it is in its place; the next run does that.
         """
-        if self.folder(version).root.exists():
+        place = self.folder(version)
+        if (there := next((path for path in (place.root, place.internal) if path.exists()), None)) is not None:
             raise LedgerError(
-                f"{self.folder(version).root} is there already, and a version is never published twice; restore the "
+                f"{there} is there already, and a version is never published twice; restore the "
                 "records of this series from a backup, so that what was published stays known"
             )
-        # The folder was private while it was put together; what is in audit/ stays so.
+        # The folder was private while it was put together; its evidence stays so.
         incoming.root.chmod(0o755)
         sync_tree(incoming.root)
+        sync_tree(incoming.internal)
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
         # The last thing before they are public.
-        require_validated(incoming.root, verdict, signature)
-        incoming.root.rename(self.folder(version).root)
+        require_validated(incoming, verdict, signature)
+        move_version(incoming, place)
         if self.remote is not None:
-            sync_folder(self.root)
             self.remote.upload(version, self.folder(version), progress)
         with _in_its_place(version):
-            sync_folder(self.root)
             self.records.complete(announced)
             self.point_latest()
             if self.remote is not None:
                 rows = file_digest(self.folder(version).data)
                 for folder in self.unfinished:
-                    if file_digest(ReleaseFolder(folder).data) == rows:
-                        remove_tree(folder)
+                    if file_digest(folder.data) == rows:
+                        remove_version(folder)
             if self.held.waiting is not None:
                 self.held.put_right(self.records.known)
 
@@ -237,10 +259,12 @@ class Series:
             )
         leftovers = [path for name in (f"{INCOMING}*", f".{LATEST}-*", f".{INDEX}.*") for path in self.root.glob(name)]
         for leftover in leftovers:
-            # Before the folder, which alone tells that it was not published.
-            for records in (self.records, self.held.records):
-                records.forget(_token(leftover))
-            remove_tree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
+            if leftover.is_dir() and not leftover.is_symlink():
+                self._discard(self._named(leftover.name))
+            else:
+                leftover.unlink()
+        for leftover in self.internal.glob(f"{INCOMING}*"):
+            remove_tree(leftover)
         if self.remote is not None:
             self._put_right_at(self.remote)
         for announced in self.records.announced:
@@ -264,8 +288,7 @@ class Series:
         known = self.records.known
         for version in versions(self.root):
             if version not in published and version not in known:
-                self.folder(version).root.rename(self.root / f"{UNFINISHED}{version}-{secrets.token_hex(4)}")
-        sync_folder(self.root)
+                move_version(self.folder(version), self._named(f"{UNFINISHED}{version}-{secrets.token_hex(4)}"))
         for announced in self.records.announced:
             if announced.version not in published and any(self.root.glob(f"{UNFINISHED}{announced.version}-*")):
                 self.records.forget(announced.token)
@@ -273,16 +296,29 @@ class Series:
 
     @contextmanager
     def incoming(self) -> Iterator[ReleaseFolder]:
-        """A new private folder, on the same file system, to put a version together in; gone afterwards."""
-        folder = private_folder(self.root / f"{INCOMING}{secrets.token_hex(6)}")
+        """Two new private folders, on their file systems, to put a version together in; gone afterwards."""
+        folder = self._named(f"{INCOMING}{secrets.token_hex(6)}")
+        private_folder(folder.root)
+        private_folder(folder.internal)
+        if not (self.internal / OF_SERIES).is_file():
+            write_whole(self.internal / OF_SERIES, self.place.encode())
         try:
-            yield ReleaseFolder(folder)
+            yield folder
         finally:
             # After publication the folder has its final name, and there is nothing left to remove.
-            if folder.exists():
-                for records in (self.records, self.held.records):
-                    records.forget(_token(folder))
-            remove_tree(folder)
+            if folder.root.exists():
+                self._discard(folder)
+
+    def _discard(self, incoming: ReleaseFolder) -> None:
+        """Remove a version that got to its place not at all or with its internal evidence alone."""
+        held = self.held
+        for records, place in ((self.records, self.folder), (held.records, held.folder)):
+            for announced in records.announced:
+                if announced.token == _token(incoming.root):
+                    remove_tree(place(announced.version).internal)
+            # Before the folder, which alone tells that it was not published.
+            records.forget(_token(incoming.root))
+        remove_version(incoming)
 
     def point_latest(self) -> None:
         """Bring the series index up to date, then let ``latest`` name the newest version, at once."""
@@ -338,7 +374,7 @@ def _record(folder: ReleaseFolder) -> Record:
 
 def _earlier(folder: ReleaseFolder, published: bool, withdrawn: bool = False) -> Earlier:
     record = _record(folder)
-    return Earlier(record, folder.root, published, record.files.get(_ROWS, ""), withdrawn)
+    return Earlier(record, folder, published, record.files.get(_ROWS, ""), withdrawn)
 
 
 def _token(folder: Path) -> str:

@@ -8,15 +8,12 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
 from funnel.errors import ReleaseRefused
-from funnel.release.layout import SIGNATURE_FILE
+from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder
 from funnel.release.verdict import Verdict
-
-# The folder of internal evidence, which is not published.
-INTERNAL = "audit"
 
 
 def public_digests(root: Path) -> dict[str, str]:
-    """SHA-256 (hex) of every file in a version's folder but those of its internal evidence, by path in the folder.
+    """SHA-256 (hex) of every file in a version's folder, all of which is public, by path in the folder.
 
     Parameters
     ----------
@@ -39,8 +36,7 @@ def public_digests(root: Path) -> dict[str, str]:
                 name = Path(entry.path).relative_to(root).as_posix()
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if S_ISDIR(mode):
-                    if name != INTERNAL:
-                        folders.append(Path(entry.path))
+                    folders.append(Path(entry.path))
                 elif S_ISREG(mode):
                     with Path(entry.path).open("rb") as opened:
                         found[name] = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -51,13 +47,13 @@ def public_digests(root: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def require_validated(root: Path, verdict: Verdict, signature: str | None = None) -> None:
+def require_validated(folder: ReleaseFolder, verdict: Verdict, signature: str | None = None) -> None:
     """Make sure that a version's folder may be published: its verdict passed and is about the files that are there.
 
     Parameters
     ----------
-    root : Path
-        Folder of the coming version.
+    folder : ReleaseFolder
+        Of the coming version.
     verdict : Verdict
     signature : str, optional
         SHA-256 (hex) of ``signature.json`` as it was written; None where the version is not signed.
@@ -72,7 +68,7 @@ def require_validated(root: Path, verdict: Verdict, signature: str | None = None
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     if not verdict.files:
         raise ReleaseRefused("nothing was published: the verdict names no file that it is about")
-    found = public_digests(root)
+    found = public_digests(folder.root)
     expected = {**verdict.files, **({} if signature is None else {SIGNATURE_FILE: signature})}
     for name in sorted({*expected, *found}):
         if name not in found:
@@ -85,8 +81,7 @@ def require_validated(root: Path, verdict: Verdict, signature: str | None = None
             continue
         raise ReleaseRefused(f"nothing was published: {name!r} {what} after the release was judged; run it again")
     # What the verdict found of the rights of the evidence is so still.
-    evidence = root / INTERNAL
-    if evidence.is_dir() and S_IMODE(evidence.lstat().st_mode) & 0o077:
+    if S_IMODE(folder.internal.lstat().st_mode) & 0o077:
         raise ReleaseRefused(
-            f"nothing was published: others than its owner may read {INTERNAL}/; run the release again"
+            "nothing was published: others than its owner may read its internal evidence; run the release again"
         )

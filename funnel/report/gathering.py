@@ -18,7 +18,6 @@ from funnel.release.comparison import ComparisonDocument
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.decision import VersionContext
 from funnel.release.earlier import Earlier, fresh_draws
-from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
@@ -242,10 +241,9 @@ def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
     """What the public reports of earlier versions about the same people tell, oldest first; of those still there."""
     found = []
     for one in sorted((one for one in earlier if one.published), key=lambda one: one.version):
-        folder = None if one.folder is None else ReleaseFolder(one.folder)
-        if folder is None or not folder.numbers.exists():
+        if one.folder is None or not one.folder.numbers.exists():
             continue
-        told = PublicReport.read(folder.numbers)
+        told = PublicReport.read(one.folder.numbers)
         if told.figures.history is not None:
             share, alone = told.figures.share, told.figures.history.share_alone
             found.append(KeptByVersion(version=told.version, share=share, share_alone=alone))

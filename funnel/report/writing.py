@@ -51,7 +51,7 @@ def write_internal_report(
     folder: ReleaseFolder,
     together: Together | None = None,
 ) -> None:
-    """Write the internal report with all attacks into ``audit/``; the source is read once more, in bounded memory.
+    """Write the internal report with all attacks as internal evidence; the source is read once more, in bounded memory.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ JOINT = Joint.from_counts([[400, 100], [100, 300]])
 def test_one_line_of_the_summary_is_about_all_versions() -> None:
     protocol = fit("grr", JOINT, LIP(0.5))
     public = public_of(JOINT, protocol, LIP(0.5)).findings
-    published = Published("1.4.0", "folder", "report.html", "key")
+    published = Published("1.4.0", "folder", "report.html", "internal", "key")
     spec = spec_of("people.parquet", ".")
     alone = _summary(spec, published, protocol, public)
     assert "same people" not in alone

@@ -19,7 +19,7 @@ def render_internal(numbers: InternalReport) -> str:
     Parameters
     ----------
     numbers : InternalReport
-        What ``audit/report.json`` holds.
+        What the internal ``report.json`` holds.
     """
     guarantee = parse_guarantee(numbers.guarantee)
     return render(

@@ -15,7 +15,6 @@ from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.earlier import Earlier
 from funnel.release.internal_report import AttackFigures, LearnedFigures
-from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
 from funnel.source.side_columns import SideKnowledge
 
@@ -142,7 +141,7 @@ def _protocol_of(one: Earlier) -> Protocol | None:
     if one.folder is None:
         return None
     try:
-        return ProtocolDocument.read(ReleaseFolder(one.folder).protocol).protocol
+        return ProtocolDocument.read(one.folder.protocol).protocol
     except DataError:
         return None
 

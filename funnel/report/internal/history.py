@@ -25,7 +25,6 @@ from funnel.release.internal_report import (
     RegisterVersion,
     WhereBefore,
 )
-from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
 
 
@@ -146,7 +145,7 @@ def _alone(earlier: Iterable[Earlier]) -> Iterable[tuple[str, float]]:
         if one.folder is None or history is None or history.name is None:
             continue
         try:
-            found = FindingsDocument.read(ReleaseFolder(one.folder).findings).history
+            found = FindingsDocument.read(one.folder.findings).history
         except DataError:
             continue
         if found is not None:
