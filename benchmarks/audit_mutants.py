@@ -1,8 +1,7 @@
-"""Which check notices which mutant of a published release, as a table: with audit/, on the public copy, by the key."""
+"""Which check notices which mutant of a release, as a table: with evidence, on the public copy, by the key."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +14,7 @@ from funnel.errors import DataError  # noqa: E402
 from funnel.release.layout import ReleaseFolder  # noqa: E402
 from funnel.release.signature import SignatureDocument  # noqa: E402
 from tests.audits import recheck  # noqa: E402
+from tests.copies import copied  # noqa: E402
 from tests.funnel.audit.mutants import MUTANTS, Forger, Mutant  # noqa: E402
 from tests.projects import SPEC, make_project  # noqa: E402
 from tests.releases import make_release  # noqa: E402
@@ -32,9 +32,8 @@ def noticed(folder: ReleaseFolder, told: Told) -> list[str]:
 
 
 def row(mutant: Mutant, original: ReleaseFolder, place: Path) -> tuple[str, list[str], list[str] | None]:
-    """Name of a mutant, what notices it with audit/, and on the public copy; None if that is the honest one."""
-    folder = ReleaseFolder(place / "1.0.0")
-    shutil.copytree(original.root, folder.root)
+    """Name of a mutant, what notices it with evidence, and on the public copy; None if that is the honest one."""
+    folder = copied(original, place / "1.0.0")
     mutant.apply(Forger(folder))
     if mutant.covered and not mutant.internal:
         Forger(folder).cover()
@@ -43,7 +42,6 @@ def row(mutant: Mutant, original: ReleaseFolder, place: Path) -> tuple[str, list
         return mutant.name, with_audit, None
     # Under another name, as a reader keeps it.
     folder = ReleaseFolder(folder.root.rename(place / "copy"))
-    shutil.rmtree(folder.audit)
     return mutant.name, with_audit, noticed(folder, Told(public=True))
 
 
@@ -67,14 +65,14 @@ def main() -> None:
         "publisher's key (`funnel audit --public-key`) every change of a public file is noticed by the check "
         "*signature*, those too that nothing else can tell.",
         "",
-        f"With audit/ {sum(bool(found) for _, found, _ in rows)} of {len(rows)} are noticed without any key, on the "
-        f"public copy {sum(map(bool, public))} of {len(public)}.",
+        f"With internal evidence {sum(bool(found) for _, found, _ in rows)} of {len(rows)} are noticed without any "
+        f"key, on the public copy {sum(map(bool, public))} of {len(public)}.",
         "",
-        "| mutant | noticed with audit/ by | noticed on the public copy by | why not |",
+        "| mutant | noticed with evidence by | noticed on the public copy by | why not |",
         "|---|---|---|---|",
     ]
     for name, internal, shown in rows:
-        seen = "(only audit/ is changed)" if shown is None else ", ".join(shown) or "—"
+        seen = "(only evidence is changed)" if shown is None else ", ".join(shown) or "—"
         why = whys[name] if not internal or shown == [] else ""
         lines.append(f"| {name} | {', '.join(internal) or '—'} | {seen} | {why} |")
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")

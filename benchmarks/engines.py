@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bootstrap import KEY, SAMPLE, write_source
+from funnel.release.layout import find_release
 from funnel.source import file_digest
 
 HERE = Path(__file__).parent
@@ -57,7 +58,6 @@ licence = "CC-BY-4.0"
 """
 # A line of progress: seconds since the start, and what begins.
 _STEP = re.compile(r" *([0-9.]+) s  (.+)")
-_COMPARED = ("data/records.parquet", "protocol.json", "audit/joint.json", "audit/draws.json")
 
 
 def release(folder: Path, source: Path, columns: tuple[str, ...], engine: str, secret: str) -> dict[str, Any]:
@@ -86,9 +86,11 @@ def release(folder: Path, source: Path, columns: tuple[str, ...], engine: str, s
     began = [(float(step[1]), step[2]) for line in done.stderr.splitlines() if (step := _STEP.fullmatch(line))]
     ends = [moment for moment, _ in began[1:]] + [seconds]
     lasted = [(what, end - moment) for (moment, what), end in zip(began, ends, strict=True)]
-    version = Path(json.loads(done.stdout)["folder"])
+    version = find_release(Path(json.loads(done.stdout)["folder"]))
     return {
-        "digests": {name: file_digest(version / name) for name in _COMPARED},
+        "digests": {
+            path.name: file_digest(path) for path in (version.data, version.protocol, version.joint, version.draws)
+        },
         "rows": json.loads(done.stdout)["rows"],
         "seconds": round(seconds, 1),
         "counting": round(sum(t for what, t in lasted if what == "counting"), 1),
@@ -106,8 +108,9 @@ def table(results: dict[str, Any]) -> str:
     ]
     for name, found in results["engines"].items():
         times = " | ".join(f"{found[what]:.1f} s" for what in ("counting", "drawing", "seconds"))
-        said.append(f"| {name} | `{found['digests'][_COMPARED[0]][:16]}…` | {times} |")
-    said.append(f"\nidentical: {'yes' if results['identical'] else '**no**'} ({', '.join(_COMPARED)})\n")
+        said.append(f"| {name} | `{found['digests']['records.parquet'][:16]}…` | {times} |")
+    compared = ", ".join(next(iter(results["engines"].values()))["digests"])
+    said.append(f"\nidentical: {'yes' if results['identical'] else '**no**'} ({compared})\n")
     return "\n".join(said)
 
 

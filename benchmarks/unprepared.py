@@ -110,7 +110,7 @@ def measure(case: Case, folder: Path) -> Outcome:
     audits = [_run("audit", *options, str(release))[0] for options in ([], ["--public"])]
     found["audit"], found["audit_public"] = (one.returncode == 0 for one in audits)
     found["shares"], found["held"], found["worst"] = beside_truth(release)
-    files = [one for one in release.rglob("*") if one.is_file() and "audit" not in one.relative_to(release).parts]
+    files = [one for one in release.rglob("*") if one.is_file()]
     records = [one for one in files if one.parent.name == "data"]
     found["bytes_records"] = sum(one.stat().st_size for one in records)
     found["bytes_documents"] = sum(one.stat().st_size for one in files) - found["bytes_records"]

@@ -17,6 +17,7 @@ from PIL import Image, ImageChops
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from funnel.release.layout import find_release  # noqa: E402
 from tests.waves import WAVES, wave  # noqa: E402
 
 CHROMIUM = "/usr/bin/chromium"
@@ -29,8 +30,8 @@ SAMPLE = (
     ("public-dark", "report.html", PHONE, True, None),
     ("annex-desktop", "annex.html", (1100, 2400), False, None),
     ("annex-phone", "annex.html", PHONE, False, None),
-    ("internal-desktop", "audit/report.html", DESK, False, None),
-    ("internal-phone", "audit/report.html", PHONE, False, None),
+    ("internal-desktop", "internal", DESK, False, None),
+    ("internal-phone", "internal", PHONE, False, None),
 )
 WIDE = (
     ("wide-desktop", "report.html", DESK, False, None),
@@ -40,7 +41,7 @@ WIDE = (
 PLAN = (("plan", "plan.html", (1100, 2900), False, None),)
 PANEL = (
     ("panel-public", "report.html", DESK, False, "history"),
-    ("panel-internal", "audit/report.html", (1100, 2600), False, "history"),
+    ("panel-internal", "internal", (1100, 2600), False, "history"),
 )
 SPEC = """
 name = "panel"
@@ -121,7 +122,8 @@ def _take(
     pictures: tuple[tuple[str, str, tuple[int, int], bool, str | None], ...], release: Path, place: Path, target: Path
 ) -> None:
     for title, name, (width, height), dark, section in pictures:
-        taken, page = place / "taken.png", release / name
+        taken = place / "taken.png"
+        page = find_release(release).internal_report if name == "internal" else release / name
         if section is not None:
             text = page.read_text(encoding="utf-8").replace("</head>", _ONE.format(section=section))
             page = place / "page.html"

@@ -49,20 +49,25 @@ class HeldVersions:
 
     @property
     def all(self) -> tuple[Submitted, ...]:
-        """All of them, oldest first; those of other workspaces that are held here too, since their numbers are used.
+        """All of them, oldest first.
 
         Raises
         ------
         LedgerError
-            If a record or an outcome is damaged.
+            If a record or an outcome is damaged, or another workspace holds one here.
         """
         known = self.records.known
+        for path in self.root.glob(f"{HELD}*"):
+            if Version.parse(path.name.removeprefix(HELD)) not in known:
+                raise LedgerError(
+                    f"{path} was held from another workspace; approve of it or reject it there, or remove it if nobody "
+                    "is to approve of it"
+                )
         submitted = []
-        for version in sorted({*self._others, *known}):
-            record = known.get(version) or self._other(version)
+        for version, record in known.items():
             outcome = self.outcome(version)
             folder = self.folder(version)
-            waits = version in known and outcome is None and folder.root.is_dir()
+            waits = outcome is None and folder.root.is_dir()
             held = Earlier(record, folder if waits else None, False, record.files.get(_ROWS, ""))
             submitted.append(Submitted(held, outcome is not None and outcome.outcome == "rejected"))
         return tuple(submitted)
@@ -186,21 +191,6 @@ class HeldVersions:
                 self.close(Outcome(version=str(version), outcome="gone", at=now(), reason="its folder was removed"))
             elif version != there[-1]:
                 self.supersede(version, f"version {there[-1]} is held in its place")
-
-    @property
-    def _others(self) -> list[Version]:
-        """Versions in folders for held ones that this workspace does not know: another one holds them."""
-        found = (Version.parse(path.name.removeprefix(HELD)) for path in self.root.glob(f"{HELD}*"))
-        return [version for version in found if version is not None and version not in self.records.known]
-
-    def _other(self, version: Version) -> Record:
-        try:
-            return Record.read(self.folder(version).record)
-        except DataError as error:
-            raise LedgerError(
-                f"{self.folder(version).root} was held from another workspace, and {error}; remove it if nobody is to "
-                "approve of it"
-            ) from error
 
     def _outcome(self, version: Version) -> Path:
         return self.records.folder / f"{version}-outcome.json"

@@ -296,12 +296,11 @@ class Series:
 
     @contextmanager
     def incoming(self) -> Iterator[ReleaseFolder]:
-        """Two new private folders, on their file systems, to put a version together in; gone afterwards."""
+        """A new private folder, on the same file system, to put a version together in; gone afterwards."""
         folder = self._named(f"{INCOMING}{secrets.token_hex(6)}")
         private_folder(folder.root)
-        private_folder(folder.internal)
-        if not (self.internal / OF_SERIES).is_file():
-            write_whole(self.internal / OF_SERIES, self.place.encode())
+        if not (mark := private_folder(folder.internal.parent) / OF_SERIES).is_file():
+            write_whole(mark, self.place.encode())
         try:
             yield folder
         finally:
@@ -363,12 +362,16 @@ def _record(folder: ReleaseFolder) -> Record:
     try:
         return Record.from_json(folder.record.read_bytes(), f"{version}, {folder.record},")
     except OSError as error:
-        found = f"the record {folder.record} of version {version} is missing or cannot be read"
+        found = (
+            f"the record {folder.record} of version {version} is missing or cannot be read: it was published from "
+            "another workspace, or what this one kept of it is lost"
+        )
         cause: Exception = error
     except DataError as error:
         found, cause = str(error), error
     raise LedgerError(
-        f"{found}; it is then unknown what was published about the same people: restore it from a backup"
+        f"{found}; it is then unknown what was published about the same people: restore it from a backup, release from "
+        "that workspace, or choose another folder in [output]"
     ) from cause
 
 

@@ -11,6 +11,8 @@ from pydantic import Field, StrictBool, StrictFloat, StrictStr, field_validator
 from funnel.settings.section import Section
 
 _FOLDER_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+# The workspace has folders of these names that belong to no series.
+_TAKEN = ("internal", "records", "registers", "snapshots", "values")
 
 
 def folder_name(value: str, example: str) -> str:
@@ -19,8 +21,11 @@ def folder_name(value: str, example: str) -> str:
     Raises
     ------
     ValueError
-        If it is not lower-case letters, digits and single hyphens, at most 80 of them.
+        If it is not lower-case letters, digits and single hyphens, at most 80 of them, or the workspace has a folder
+        of this name for itself.
     """
+    if value in _TAKEN:
+        raise ValueError(f"{value!r} is the name of a folder of the workspace; choose another one, such as {example}")
     if not _FOLDER_NAME.fullmatch(value) or len(value) > 80:
         raise ValueError(
             f"{value!r} must be lower-case letters, digits and single hyphens, such as {example}, because it becomes a "

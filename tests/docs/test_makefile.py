@@ -19,9 +19,9 @@ MADE = (
 )
 KEPT = (
     ".funnel/people/release-secret",
-    ".funnel/.remote/a/people/1.0.0/audit/release.json",
+    ".funnel/internal/people/1.0.0/release.json",
     "data/.funnel/people/release-secret",
-    "releases/people/1.0.0/audit/release.json",
+    "releases/people/1.0.0/report.html",
     "data/adult.parquet",
     "funnel/joint.py",
 )

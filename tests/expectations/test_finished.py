@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.projects import SPEC, make_project
 
 TEXT = SPEC + '\n[mechanism]\nname = "grr"\n\n[output]\ncsv = true\n'
@@ -55,11 +55,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture
 def finished(made: Made, tmp_path: Path) -> Finished:
     """A copy of it that may be spoilt."""
-    root = tmp_path / "incoming"
-    shutil.copytree(made.folder, root)
+    folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
     # What is signed was judged before.
-    ReleaseFolder(root).signature.unlink()
-    return Finished(ReleaseSpec.load(made.spec), ReleaseFolder(root), "1.0.0", made.snapshot)
+    folder.signature.unlink()
+    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
 
 
 def failures(finished: Finished, *names: str) -> dict[str, str]:
@@ -157,8 +156,8 @@ FILES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda root: (root / "data" / ".hidden").write_text("x"), "no other file"),
     (lambda root: (root / "more").mkdir(), "files"),
     (lambda root: (root / "report.html").unlink(), "all public files"),
-    (lambda root: (root / "audit").chmod(0o755), "evidence"),
-    (lambda root: (root / "data" / "joint").symlink_to(root / "audit" / "joint.json"), "files"),
+    (lambda root: root.with_name("incoming.internal").chmod(0o755), "evidence"),
+    (lambda root: (root / "data" / "joint").symlink_to(root.with_name("incoming.internal") / "joint.json"), "files"),
     (lambda root: (root / "data" / "twice").hardlink_to(root / "protocol.json"), "plain files"),
 ]
 

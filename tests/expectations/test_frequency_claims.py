@@ -27,6 +27,7 @@ from funnel.recount.selection import learned_columns, learning_cost, selected_co
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.expectations.test_finished import edit, failures
 from tests.projects import SPEC, make_project
 
@@ -66,10 +67,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture
 def finished(made: Made, tmp_path: Path) -> Finished:
     """A copy of it that may be spoilt."""
-    root = tmp_path / "incoming"
-    shutil.copytree(made.folder, root)
-    ReleaseFolder(root).signature.unlink()
-    return Finished(ReleaseSpec.load(made.spec), ReleaseFolder(root), "1.0.0", made.snapshot)
+    folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
+    folder.signature.unlink()
+    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
 
 
 @pytest.fixture(scope="module")
@@ -304,11 +304,10 @@ class TestVersions:
 
     @staticmethod
     def _before(finished: Finished, tmp_path: Path) -> ReleaseFolder:
-        root = tmp_path / "before"
-        shutil.copytree(finished.folder.root, root)
+        before = copied(finished.folder, tmp_path / "before")
         # Of a source that nobody knows to be the same.
-        ReleaseFolder(root).record.unlink(missing_ok=True)
-        return ReleaseFolder(root)
+        before.record.unlink(missing_ok=True)
+        return before
 
     def test_the_same_counts_have_the_same_noise(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)

@@ -5,7 +5,6 @@ Whatever is judged of the plain release of `test_finished` is judged of this one
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.expectations.test_finished import PACKAGE_CHECKS, edit, failures, set_at
 from tests.projects import adult_rows
 
@@ -81,8 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 @pytest.fixture
 def finished(made: Finished, tmp_path: Path) -> Finished:
     """A copy of it that may be spoilt."""
-    shutil.copytree(made.folder.root, tmp_path / "incoming")
-    folder = ReleaseFolder(tmp_path / "incoming")
+    folder = copied(made.folder, tmp_path / "incoming")
     # What is signed was judged before.
     folder.signature.unlink()
     return replace(made, folder=folder)

@@ -265,7 +265,7 @@ def test_a_version_that_waits_is_not_at_the_url(tmp_path: Path) -> None:
     told = approve(spec)
     assert (told["version"], told["folder"], told["fresh"]) == ("1.0.0", f"{url}/people/1.0.0", True)
     assert "1.0.0/datapackage.json" in objects()
-    assert not [name for name in objects() if "audit" in name or "held" in name]
+    assert not [name for name in objects() if "internal" in name or "held" in name]
     assert storage.cat_file(f"{url}/people/1.0.0/data/records.parquet") == rows
     assert run(spec)["status"] == "unchanged"
 

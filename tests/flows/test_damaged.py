@@ -35,17 +35,23 @@ def project(published: Path, tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
+def kept(folder: Path) -> Path:
+    """The internal evidence of a version."""
+    return folder.parents[2] / ".funnel" / "internal" / "people" / folder.name
+
+
 def replaced(folder: Path, other: Path) -> None:
-    shutil.rmtree(folder)
-    shutil.copytree(other, folder)
+    for old, new in ((folder, other), (kept(folder), kept(other))):
+        shutil.rmtree(old)
+        shutil.copytree(new, old)
 
 
 def renumbered(folder: Path, other: Path) -> None:
     """The older version in the place of the newer one, and made to say that it is the newer one."""
     replaced(folder, other)
-    for path in (folder / "datapackage.json", folder / "audit" / "release.json"):
+    for path in (folder / "datapackage.json", kept(folder) / "release.json"):
         path.write_text(path.read_text().replace('"version": "1.0.0"', f'"version": "{folder.name}"'))
-    record = folder / "audit" / "release.json"
+    record = kept(folder) / "release.json"
     content = json.loads(record.read_bytes())
     content["files"]["datapackage.json"] = file_digest(folder / "datapackage.json")
     record.write_bytes(dump(content))
@@ -54,7 +60,7 @@ def renumbered(folder: Path, other: Path) -> None:
 def noted(folder: Path) -> None:
     """A changed report, and the digest that fits in the record beside it."""
     (folder / "report.html").write_text("changed")
-    record = folder / "audit" / "release.json"
+    record = kept(folder) / "release.json"
     content = json.loads(record.read_bytes())
     content["files"]["report.html"] = file_digest(folder / "report.html")
     record.write_bytes(dump(content))
@@ -67,8 +73,8 @@ def linked(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path, Path], object]] = {
-    "the counts are gone": lambda new, _: (new / "audit" / "joint.json").unlink(),
-    "the verdict is gone": lambda new, _: (new / "audit" / "verdict.json").unlink(),
+    "the counts are gone": lambda new, _: (kept(new) / "joint.json").unlink(),
+    "the verdict is gone": lambda new, _: (kept(new) / "verdict.json").unlink(),
     "the table is gone": lambda new, old: (new / "data" / "records.parquet").unlink(),
     "the table is another one": lambda new, old: shutil.copy(old / "data" / "records.parquet", new / "data"),
     "the csv is gone": lambda new, old: (new / "data" / "records.csv").unlink(),
@@ -76,8 +82,8 @@ DAMAGES: dict[str, Callable[[Path, Path], object]] = {
     "the report is a link": lambda new, old: linked(new / "report.html"),
     "the signature is gone": lambda new, old: (new / "signature.json").unlink(),
     "the signature is another one": lambda new, old: shutil.copy(old / "signature.json", new),
-    "the record is gone": lambda new, old: (new / "audit" / "release.json").unlink(),
-    "all internal evidence is gone": lambda new, old: shutil.rmtree(new / "audit"),
+    "the record is gone": lambda new, old: (kept(new) / "release.json").unlink(),
+    "all internal evidence is gone": lambda new, old: shutil.rmtree(kept(new)),
     "a file was added": lambda new, old: (new / "data" / "joint.json").write_text("{}"),
     "a link was added": lambda new, old: (new / "more").symlink_to("/etc/passwd"),
     "the record fits a changed report": lambda new, old: noted(new),

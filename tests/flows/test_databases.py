@@ -57,7 +57,7 @@ def test_a_table_is_released_and_watched(
     said = b"".join(tree(tmp_path).values()) + (told.out + told.err).encode()
     for form in (PASSWORD, quote(PASSWORD, safe=""), "steward"):
         assert form.encode() not in said
-    public = b"\n".join(content for name, content in tree(tmp_path / "releases").items() if "/audit/" not in name)
+    public = b"\n".join(tree(tmp_path / "releases").values())
     # A digest, or a share, may have its digits by chance.
     assert not re.search(rb"(?<![0-9a-f.])%d(?![0-9a-f.])" % postgres.port, public)
 

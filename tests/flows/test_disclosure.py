@@ -51,7 +51,7 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
     assert found["status"] == "published"
     assert done is not None
     release = find_release(Path(found["folder"]))
-    internal = json.loads((release.root / "audit" / "report.json").read_text())["disclosure"]
+    internal = json.loads(release.internal_numbers.read_text())["disclosure"]
     assert internal["passes"]
     assert internal["alone"] == 0
     assert internal["below_minimum"] == 0

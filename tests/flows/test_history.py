@@ -186,7 +186,7 @@ def test_no_number_of_a_public_file_is_finer_than_those_of_a_version_alone(
         public = {
             name: content
             for name, content in tree(folder.root).items()
-            if not name.startswith(("audit/", "data/")) and name.endswith((".json", ".html"))
+            if not name.startswith("data/") and name.endswith((".json", ".html"))
         }
         assert {"protocol.json", "datapackage.json", "report.html", "report.json"} <= set(public)
         fine = {name: too_fine(name, content) for name, content in public.items()}

@@ -58,16 +58,10 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "dcat.jsonld",
         "protocol.csv",
         "estimator.csv",
-        "audit/report.html",
-        "audit/report.json",
-        "audit/joint.json",
-        "audit/draws.json",
-        "audit/words.json",
-        "audit/findings.json",
-        "audit/verdict.json",
-        "audit/release.json",
-        "audit/spec.toml",
     }
+    kept = {"report.html", "report.json", "joint.json", "draws.json", "words.json", "findings.json", "verdict.json"}
+    assert {path.name for path in folder.internal.iterdir()} == {*kept, "release.json", "spec.toml"}
+    assert str(folder.internal) == result["internal"] == str(tmp_path / ".funnel" / "internal" / "people" / "1.0.0")
     table = pq.read_table(folder.data)
     assert table.num_rows == 3000
     assert table.column_names == ["relationship"]
@@ -91,7 +85,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
     assert set(table.column(0).to_pylist()) <= set(package["resources"][1]["schema"]["fields"][0]["categories"])
     # No folder of a run in progress stays behind, and the private part is private.
     assert {path.name for path in folder.root.parent.iterdir()} == {"1.0.0", "latest", "versions.json"}
-    assert folder.audit.stat().st_mode & 0o077 == 0
+    assert folder.internal.stat().st_mode & 0o077 == 0
 
 
 def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: dict[str, str]) -> None:

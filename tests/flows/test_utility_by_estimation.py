@@ -32,7 +32,7 @@ def test_what_is_published_is_worth_most_for_estimates(tmp_path: Path) -> None:
     assert len(internal.compared) > 5
     assert all((line.share is None) == (line.reason is not None) for line in internal.compared)
     assert all(line.share is not None and line.share <= best.share for line in others)
-    verdict = json.loads((folder.audit / "verdict.json").read_text())
+    verdict = json.loads((folder.internal / "verdict.json").read_text())
     assert all(one["passed"] for one in verdict["results"])
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     found = estimate(folder.data, protocol)

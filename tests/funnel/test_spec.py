@@ -139,6 +139,7 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("guarantee/epsilom", 1.0, "[guarantee] lip does not take epsilom; did you mean epsilon?"),
         ("qqqqqq", 1, "qqqqqq: unknown setting"),
         ("name", "../x", "'../x' must be lower-case letters, digits and single hyphens"),
+        ("name", "internal", "'internal' is the name of a folder of the workspace; choose another one"),
         ("name", "Adult", "lower-case"),
         ("name", "", "lower-case"),
         ("name", "a\n", "lower-case"),

@@ -74,7 +74,7 @@ def put(described: ReleaseSpec, series: Series, account: Account | None, version
     """Publish a version that consists of its record, its verdict and its signature."""
     number = Version(*map(int, version.split(".")))
     with series.incoming() as folder:
-        private_folder(folder.audit)
+        private_folder(folder.internal)
         folder.protocol.write_text(version)
         folder.package.write_text("{}")
         verdict = judged(folder)
@@ -231,7 +231,7 @@ def test_a_version_that_is_refused_at_the_last_moment(tmp_path: Path) -> None:
             accounting(described, series, clock=Clock()) as account,
             series.incoming() as folder,
         ):
-            private_folder(folder.audit)
+            private_folder(folder.internal)
             folder.protocol.write_text("judged")
             verdict = judged(folder)
             folder.verdict.write_bytes(verdict.to_bytes())
@@ -288,7 +288,7 @@ def test_a_ledger_begun_on_an_existing_series_learns_of_it(url: str | None, tmp_
     start(described)
     assert kinds(described) == ["restored 1.0.0", "withdrawn 1.1.0", "restored 1.2.0"]
     last = entries(described)[-1].event
-    assert last.digests.record == file_digest(tmp_path / "out" / "people" / "1.2.0" / "audit" / "release.json")
+    assert last.digests.record == file_digest(tmp_path / "work" / "internal" / "people" / "1.2.0" / "release.json")
     assert (
         last.verdict.sentence
         == "it was published before this ledger was begun, or from elsewhere; entered from its record"
@@ -350,20 +350,20 @@ def test_another_machine_with_nothing_of_it_is_refused(postgres: Any, tmp_path: 
     assert kinds(other) == ["publishing 1.0.0", "published 1.0.0"] * 2
 
 
-def test_two_workspaces_may_publish_to_one_folder(tmp_path: Path) -> None:
-    """As without a ledger: each learns of what the other published by its record."""
+def test_another_workspace_publishes_nothing_to_the_folder_of_one(tmp_path: Path) -> None:
+    """As without a ledger: what was published about the same people is known where its evidence is."""
     one, other = spec(tmp_path), spec(tmp_path, workspace="other")
     release(one, "1.0.0")
-    release(other, "1.1.0")
+    with pytest.raises(LedgerError, match="published from another workspace"):
+        release(other, "1.1.0")
     release(one, "1.2.0")
-    assert kinds(other) == ["restored 1.0.0", "publishing 1.1.0", "published 1.1.0"]
-    assert kinds(one)[2:] == ["restored 1.1.0", "publishing 1.2.0", "published 1.2.0"]
+    assert kinds(one)[2:] == ["publishing 1.2.0", "published 1.2.0"]
 
 
 def test_a_record_that_was_exchanged_with_what_the_workspace_knows_is_refused(tmp_path: Path) -> None:
     described = spec(tmp_path)
     release(described, "1.0.0")
-    path = tmp_path / "out" / "people" / "1.0.0" / "audit" / "release.json"
+    path = tmp_path / "work" / "internal" / "people" / "1.0.0" / "release.json"
     kept = next((tmp_path / "work" / "people" / "records").rglob("1.0.0.json"))
     with open_series(described) as series:
         changed = record("1.0.0", series).model_copy(update={"rows": 11}).to_bytes()

@@ -92,7 +92,7 @@ class Released:
     @property
     def public(self) -> dict[str, bytes]:
         """Every public byte but the signature, which every workspace has a key of its own for."""
-        files = {name: content for name, content in tree(self.folder.root).items() if not name.startswith("audit/")}
+        files = tree(self.folder.root)
         assert files.pop("signature.json")
         return files
 

@@ -29,7 +29,7 @@ def released(tmp_path: Path) -> ReleaseFolder:
     """Version 1.0.0 of a project, with one public file, and evidence that is only there."""
     spec = ReleaseSpec.load(make_project(tmp_path / "project", SPEC))
     folder = Series.of(spec).folder(Version(1, 0, 0))
-    folder.audit.mkdir(parents=True)
+    folder.internal.mkdir(parents=True)
     folder.report.write_text("report")
     folder.data.parent.mkdir()
     folder.data.write_text("rows")
@@ -122,7 +122,7 @@ def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: Relea
         commit_answer(spec, tmp_path, series, digest, None)
         assert committed_version(spec, tmp_path, series, None) == Version(1, 0, 0)
         with series.incoming() as folder:
-            private_folder(folder.audit)
+            private_folder(folder.internal)
             folder.report.write_text("report")
             verdict = judged(folder)
             folder.verdict.write_bytes(verdict.to_bytes())

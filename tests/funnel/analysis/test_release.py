@@ -17,12 +17,12 @@ from funnel.errors import DataError, SpecError
 from funnel.estimation.regression import Regression
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
+from tests.copies import copied
 
 
 @pytest.fixture
 def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    shutil.copytree(published.root, tmp_path / "1.0.0")
-    return ReleaseFolder(tmp_path / "1.0.0")
+    return copied(published, tmp_path / "1.0.0")
 
 
 def test_a_release_is_opened_by_its_series_or_its_version(published: ReleaseFolder) -> None:
@@ -100,7 +100,7 @@ def test_a_release_estimates_from_itself(published: ReleaseFolder) -> None:
 
 def test_versions_of_a_series_are_compared_as_their_promises_say(copy: ReleaseFolder) -> None:
     second = ReleaseFolder(copy.root.parent / "1.1.0")
-    shutil.copytree(copy.root, second.root)
+    copied(copy, second.root)
     changed(second, version="1.1.0")
     trend = funnel.load_release(copy.root).trend([second.root], "sex")
     assert (trend.versions, trend.same_people) == (("1.0.0", "1.1.0"), False)
@@ -143,7 +143,7 @@ def test_what_asks_for_plain_counts_is_refused_where_values_are_sets(published: 
 
 
 def test_a_release_is_verified_and_a_change_or_another_key_is_not(copy: ReleaseFolder) -> None:
-    shutil.rmtree(copy.root / "audit")
+    shutil.rmtree(copy.internal)
     released = funnel.load_release(copy.root)
     key = json.loads((copy.root / "signature.json").read_bytes())["public_key"]
     assert {check.name for check in released.verify(public_key=key) if check.passed} > {"signature", "guarantee"}

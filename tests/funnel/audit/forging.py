@@ -137,7 +137,7 @@ class Forger:
         files = {
             path.relative_to(root).as_posix(): file_digest(path)
             for path in root.rglob("*")
-            if path.is_file() and not path.is_symlink() and self.folder.audit not in path.parents
+            if path.is_file() and not path.is_symlink()
         }
         files.pop("signature.json", None)
         manifest = manifest_of(package["name"], package["version"], package["created"], files, self.folder)

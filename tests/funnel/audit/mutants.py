@@ -1,4 +1,4 @@
-"""Mutants of a published release: what is changed, and which check has to notice it, with audit/ and without."""
+"""Mutants of a published release: what is changed, and which check has to notice it, with and without evidence."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Mutant:
     name : str
     apply : callable
     audit, public : str or None
-        The check that notices it with audit/ there, and on the public copy alone; None if none can.
+        The check that notices it with internal evidence there, and on the public copy alone; None if none can.
     why : str
         Why nothing can.
     covered : bool
         Whether the forger makes all digests fit afterwards and signs again.
     internal : bool
-        Whether only audit/ is changed, so that the public copy is the honest one.
+        Whether only internal evidence is changed, so that the public copy is the honest one.
     """
 
     name: str
@@ -762,9 +762,9 @@ add(
 
 # The internal evidence.
 for part in ("joint", "draws", "findings", "verdict", "record", "spec"):
-    add(f"audit/: no {part}", lambda f, p=part: getattr(f.folder, p).unlink(), "evidence", internal=True)  # type: ignore[misc]
+    add(f"internal: no {part}", lambda f, p=part: getattr(f.folder, p).unlink(), "evidence", internal=True)  # type: ignore[misc]
     add(
-        f"audit/: {part} is a link",
+        f"internal: {part} is a link",
         lambda f, p=part: (
             getattr(f.folder, p).rename(f.folder.root.parent / p),
             getattr(f.folder, p).symlink_to(f.folder.root.parent / p),
@@ -772,21 +772,21 @@ for part in ("joint", "draws", "findings", "verdict", "record", "spec"):
         "evidence",
         internal=True,
     )  # type: ignore[misc]
-add("audit/: open to others", lambda f: f.folder.audit.chmod(0o755), "evidence", internal=True)
+add("internal: open to others", lambda f: f.folder.internal.chmod(0o755), "evidence", internal=True)
 add(
-    "audit/: is a link",
+    "internal: is a link",
     lambda f: (
-        f.folder.audit.rename(f.folder.root.parent / "a"),
-        f.folder.audit.symlink_to(f.folder.root.parent / "a"),
+        (there := f.folder.internal).rename(f.folder.root.parent / "a"),
+        there.symlink_to(f.folder.root.parent / "a"),
     ),
-    "files",
+    "evidence",
     internal=True,
 )
 
 
 def internal(name: str, part: str, change: Callable[[Any], None], noticed: str) -> None:
-    """Register a change of a document in audit/."""
-    add(f"audit/: {name}", lambda f: f.edit(getattr(f.folder, part), change), noticed, internal=True)
+    """Register a change of an internal document."""
+    add(f"internal: {name}", lambda f: f.edit(getattr(f.folder, part), change), noticed, internal=True)
 
 
 def one_count(content: Any) -> None:
@@ -840,21 +840,21 @@ internal("the record of unshuffled rows", "record", lambda c: c["origin"].update
 internal("the record of other files", "record", lambda c: c["files"].update({"report.html": "0" * 64}), "record")
 internal("the record of fewer rows", "record", lambda c: c.update(rows=2999), "record")
 add(
-    "audit/: the joint law written otherwise",
+    "internal: the joint law written otherwise",
     lambda f: f.folder.joint.write_bytes(f.folder.joint.read_bytes() + b" "),
     "evidence",
     internal=True,
 )
 add(
-    "audit/: a spec of another bound",
+    "internal: a spec of another bound",
     lambda f: f.folder.spec.write_text(f.folder.spec.read_text().replace("lip:1.0", "lip:2.0")),
     "record",
     internal=True,
 )
-add("audit/: a spec of no sense", lambda f: f.folder.spec.write_text("name = 1"), "evidence", internal=True)
+add("internal: a spec of no sense", lambda f: f.folder.spec.write_text("name = 1"), "evidence", internal=True)
 
 
-@mutant("audit/: the channel is the identity, and everything public is covered", "leakage", internal=True)
+@mutant("internal: the channel is the identity, and everything public is covered", "leakage", internal=True)
 def _(f: Forger) -> None:
     f.edit(
         f.folder.joint,

@@ -25,6 +25,7 @@ from funnel.rendering import figures_again, page_renderer
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.copies import copied
 from tests.funnel.audit.forging import Forger
 from tests.projects import SPEC, make_project
 
@@ -147,7 +148,7 @@ def forge(released: ReleaseFolder, tmp_path: Path) -> Forge:
 
     def forged(change: Callable[[Forger], Any]) -> set[str]:
         shutil.rmtree(tmp_path / "copy", ignore_errors=True)
-        shutil.copytree(released.root, tmp_path / "copy", ignore=shutil.ignore_patterns("audit"))
+        shutil.copytree(released.root, tmp_path / "copy")
         forger = Forger(ReleaseFolder(tmp_path / "copy"), key)
         folder = forger.folder
         change(forger)
@@ -177,8 +178,7 @@ def test_an_honest_release_passes_with_a_sentence_on_what_it_cannot_tell(release
 
 def test_what_follows_from_public_files_cannot_be_stated_otherwise(released: ReleaseFolder, tmp_path: Path) -> None:
     """The two checks that compute a report again, each on a report whose digests and page would be made to fit."""
-    shutil.copytree(released.root, tmp_path / "copy")
-    folder = ReleaseFolder(tmp_path / "copy")
+    folder = copied(released, tmp_path / "copy")
     honest = folder.numbers.read_bytes()
 
     def passes(path: Path_, change: Change) -> bool | None:
@@ -240,7 +240,7 @@ def test_files_that_agree_on_something_false(forge: Forge) -> None:
 
 
 def test_a_version_before_that_there_never_was(released: ReleaseFolder, tmp_path: Path) -> None:
-    shutil.copytree(released.root, tmp_path / "copy", ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(released.root, tmp_path / "copy")
     folder = ReleaseFolder(tmp_path / "copy")
     package, protocol = (json.loads(path.read_bytes()) for path in (folder.package, folder.protocol))
     folder.catalogue.write_bytes(documentation_again(package, protocol, "0.9.0")[folder.catalogue.name])
@@ -251,7 +251,7 @@ def test_a_version_before_that_there_never_was(released: ReleaseFolder, tmp_path
 
 
 def test_another_key_and_files_that_were_not_signed(released: ReleaseFolder, tmp_path: Path) -> None:
-    shutil.copytree(released.root, tmp_path / "copy", ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(released.root, tmp_path / "copy")
     folder = ReleaseFolder(tmp_path / "copy")
     own = signing_key(released.root.parents[2] / ".funnel").public_key().public_bytes_raw().hex()
     Forger(folder, Ed25519PrivateKey.generate()).sign()

@@ -18,12 +18,12 @@ from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import find_register
-from funnel.audit.history import find_workspace
 from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, find_workspace
 from tests.audits import recheck
+from tests.copies import copied
 from tests.plain_registers import digest
 from tests.sabotage.scenes import SECOND_YEAR, prepared, run
 
@@ -57,7 +57,7 @@ def judged(
 ) -> Result:
     evidence, document = evidence_of(folder)
     evidence = evidence if change is None else change(evidence)
-    workspace = find_workspace(folder, "people")
+    workspace = find_workspace(folder.root, "people")
     assert evidence.record is not None
     place = find_register(evidence.record, workspace, Told(register=register))
     known = {"evidence": evidence, "record": evidence.record, "document": document, "register": place}
@@ -75,8 +75,7 @@ def test_all_versions_are_judged_from_the_register_in_the_workspace(project: Pat
 
 
 def test_without_the_register_that_check_could_not_be_made(project: Path, register: Path, tmp_path: Path) -> None:
-    shutil.copytree(newest(project).root, tmp_path / "1.1.0")
-    copy = ReleaseFolder(tmp_path / "1.1.0")
+    copy = copied(newest(project), tmp_path / "1.1.0")
     check = judged(copy, None)
     assert check.state is State.UNCHECKED
     assert "register people" in check.detail
@@ -86,7 +85,7 @@ def test_without_the_register_that_check_could_not_be_made(project: Path, regist
 
 
 def test_the_command_takes_the_folder_of_the_register(project: Path, register: Path, tmp_path: Path) -> None:
-    shutil.copytree(newest(project).root, tmp_path / "1.1.0")
+    copied(newest(project), tmp_path / "1.1.0")
     told = CliRunner().invoke(main, ["audit", str(tmp_path / "1.1.0"), "--json"])
     assert json.loads(told.stdout.splitlines()[0])["release"]
     named = CliRunner().invoke(main, ["audit", str(tmp_path / "1.1.0"), "--register", str(register)])

@@ -28,6 +28,7 @@ from funnel.release.layout import ReleaseFolder, find_release
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.copies import copied
 from tests.funnel.audit.forging import Forger
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
@@ -44,8 +45,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 @pytest.fixture
 def copy(original: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    shutil.copytree(original.root, tmp_path / "1.0.0")
-    return ReleaseFolder(tmp_path / "1.0.0")
+    return copied(original, tmp_path / "1.0.0")
 
 
 def one_sentence(error: FunnelError | None) -> str:
@@ -100,7 +100,7 @@ BYTES: dict[str, Change] = {
 
 def public_failure(folder: ReleaseFolder) -> tuple[State, str]:
     """What an audit of the public files ends in, where nothing else was copied."""
-    shutil.rmtree(folder.audit, ignore_errors=True)
+    shutil.rmtree(folder.internal, ignore_errors=True)
     try:
         checks = recheck(folder, Told(public=True))
     except DataError as error:
@@ -171,7 +171,7 @@ JSON = st.recursive(
 
 def test_a_prior_of_values_that_do_not_fit_its_columns(original: ReleaseFolder, tmp_path: Path) -> None:
     folder = ReleaseFolder(tmp_path / "1.0.0")
-    shutil.copytree(original.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(original.root, folder.root)
     content = json.loads(folder.protocol.read_bytes())
     content["prior"]["symbols"][0] = []
     folder.protocol.write_bytes(dump(content))
@@ -195,7 +195,7 @@ def test_any_value_anywhere(
     """Whatever stands where in a public document, an audit ends in a sentence, and nothing else passes."""
     folder = ReleaseFolder(tmp_path / "1.0.0")
     shutil.rmtree(folder.root, ignore_errors=True)
-    shutil.copytree(original.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(original.root, folder.root)
     path: Path = getattr(folder, kind)
     content = json.loads(path.read_bytes())
     *way, last = data.draw(st.sampled_from(list(places(content))))

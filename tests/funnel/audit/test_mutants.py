@@ -1,4 +1,4 @@
-"""Every mutant of a published release is noticed by the check that is named for it, with audit/ and without."""
+"""Every mutant of a published release is noticed by the check that is named for it, with and without evidence."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from funnel.errors import DataError
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
 from tests.audits import recheck, verified
+from tests.copies import copied
 from tests.funnel.audit.forging import Forger
 from tests.funnel.audit.mutants import MUTANTS, UNREADABLE, Mutant
 from tests.projects import SPEC, make_project
@@ -29,8 +30,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 @pytest.fixture
 def copy(original: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    shutil.copytree(original.root, tmp_path / "1.0.0")
-    return ReleaseFolder(tmp_path / "1.0.0")
+    return copied(original, tmp_path / "1.0.0")
 
 
 def noticed(folder: ReleaseFolder, told: Told) -> set[str]:
@@ -51,7 +51,7 @@ def test_the_original_passes(original: ReleaseFolder, copy: ReleaseFolder) -> No
     assert overall(recheck(original)) is State.PASSED
     # A copy elsewhere has no workspace, and so no record that was kept apart from it.
     assert noticed(copy, Told()) == {"kept record"}
-    shutil.rmtree(copy.audit)
+    shutil.rmtree(copy.internal)
     key = SignatureDocument.read(copy.signature).public_key
     for told in (Told(public=True), Told(public=True, key=key)):
         assert overall(recheck(copy, told)) is State.PASSED
@@ -63,7 +63,7 @@ def test_a_release_that_is_only_covered_again_is_told_by_the_key_alone(copy: Rel
     key = SignatureDocument.read(copy.signature).public_key
     Forger(copy).cover()
     assert noticed(copy, Told()) == {"kept record"}
-    shutil.rmtree(copy.audit)
+    shutil.rmtree(copy.internal)
     assert noticed(copy, Told(key=key, public=True)) == {"signature"}
 
 
@@ -80,7 +80,6 @@ def test_noticed_with_the_evidence_and_on_the_public_copy(mutant: Mutant, copy: 
     if mutant.internal:
         return
     reader = ReleaseFolder(copy.root.rename(copy.root.parent / "copy"))
-    shutil.rmtree(reader.audit)
     told = noticed(reader, Told(public=True, key=key))
     assert told & {"signature", UNREADABLE}
     if mutant.public == "signature":

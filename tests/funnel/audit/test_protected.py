@@ -20,6 +20,7 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.expectations.test_finished import edit
 from tests.projects import SPEC, make_project
 
@@ -42,19 +43,17 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(released: Path, tmp_path: Path) -> ReleaseFolder:
     """A copy, away from the workspace."""
-    root = tmp_path / released.name
-    shutil.copytree(released, root)
-    return ReleaseFolder(root)
+    return copied(ReleaseFolder(released), tmp_path / released.name)
 
 
 def _failed(folder: ReleaseFolder, public: bool = True) -> set[str]:
     if public:
-        shutil.rmtree(folder.audit, ignore_errors=True)
+        shutil.rmtree(folder.internal, ignore_errors=True)
     return {check.name for check in recheck(folder, Told(public=public, fetched=public)) if check.state == "failed"}
 
 
 def test_a_reader_can_tell_the_bound_over_all_that_the_noise_leaves_possible(folder: ReleaseFolder) -> None:
-    shutil.rmtree(folder.audit)
+    shutil.rmtree(folder.internal)
     checks = {check.name: check for check in recheck(folder, Told(public=True, fetched=True))}
     assert {name for name, check in checks.items() if check.state == "failed"} == set()
     assert {"protected frequencies", "leakage", "law"} <= set(checks)

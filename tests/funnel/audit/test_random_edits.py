@@ -83,7 +83,7 @@ def test_any_edit_ends_in_a_failed_check_or_one_sentence(honest: ReleaseFolder, 
     folder, edited = ReleaseFolder(tmp_path / "1.0.0"), 0
     for _ in range(EDITS):
         shutil.rmtree(folder.root, ignore_errors=True)
-        shutil.copytree(honest.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+        shutil.copytree(honest.root, folder.root)
         path = folder.root / name
         content = json.loads(path.read_bytes())
         edit(content, chance)
@@ -106,7 +106,7 @@ def test_any_edit_ends_in_a_failed_check_or_one_sentence(honest: ReleaseFolder, 
 @pytest.mark.parametrize("name", ["../../elsewhere", "/", "9" * 400, "a\0b", ""])
 def test_the_name_of_a_series_leads_nowhere(honest: ReleaseFolder, tmp_path: Path, name: str) -> None:
     folder = ReleaseFolder(tmp_path / "1.0.0")
-    shutil.copytree(honest.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(honest.root, folder.root)
     Forger(folder).package(lambda content: content.update(name=name))
     assert audited(folder) is State.FAILED
 
@@ -118,7 +118,7 @@ def test_numbers_beyond_all_releases_neither_fail_an_audit_nor_keep_it_busy(
     ways = [("noisy", 0, 0), ("epsilon",), ("epsilon_counts",), ("scale",), ("beta",), ("cells_within",)]
     for number, (way, value) in enumerate(itertools.product(ways, (10**400, 10**18, 10**11, 1e18, 1e-9, -1))):
         folder = ReleaseFolder(tmp_path / f"{number}" / "1.0.0")
-        shutil.copytree(honest.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+        shutil.copytree(honest.root, folder.root)
         content = inner = json.loads(folder.frequencies.read_bytes())
         *path, last = way
         for key in path:
@@ -132,6 +132,6 @@ def test_numbers_beyond_all_releases_neither_fail_an_audit_nor_keep_it_busy(
 
 def test_a_release_has_one_licence(honest: ReleaseFolder, tmp_path: Path) -> None:
     folder = ReleaseFolder(tmp_path / "1.0.0")
-    shutil.copytree(honest.root, folder.root, ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(honest.root, folder.root)
     Forger(folder).package(lambda content: content.update(licenses=2 * content["licenses"]))
     assert audited(folder) is State.FAILED

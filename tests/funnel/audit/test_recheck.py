@@ -27,6 +27,7 @@ from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.signature import SignatureDocument
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 from tests.audits import recheck
+from tests.copies import copied
 from tests.funnel.audit.forging import Forger
 from tests.projects import make_project
 from tests.releases import make_release
@@ -48,7 +49,7 @@ def project(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
 @pytest.fixture
 def public(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
     """What a reader has."""
-    shutil.copytree(honest.root, tmp_path / "public", ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(honest.root, tmp_path / "public")
     return ReleaseFolder(tmp_path / "public")
 
 
@@ -81,45 +82,57 @@ def test_a_state_is_never_better_than_that_of_its_worst_check() -> None:
 def test_a_public_copy_could_not_be_checked_in_full_unless_that_is_not_asked_for(public: ReleaseFolder) -> None:
     shown = funnel_audit(public.root)
     assert shown.exit_code == 13
-    assert "could not be checked evidence: audit/ is not here" in shown.stdout
+    assert "could not be checked evidence: its internal evidence is not here" in shown.stdout
     assert shown.stderr.splitlines()[-1].startswith(f"funnel: the release {public.root} could not be checked in full")
     assert funnel_audit(public.root, "--public").exit_code == 0
 
 
 def test_a_public_copy_with_internal_files_fails(honest: ReleaseFolder, tmp_path: Path) -> None:
     """Exact counts were copied along: whatever else holds, the copy must not be handed on."""
-    shutil.copytree(honest.root, tmp_path / "copy")
-    copy = ReleaseFolder(tmp_path / "copy")
+    copy = copied(honest, tmp_path / "copy")
+    assert names(copy, State.FAILED, Told(public=True)) == set()
+    shutil.copytree(copy.internal, copy.root / "internal")
     assert names(copy, State.FAILED, Told(public=True)) == {"files"}
-    for path in copy.audit.iterdir():
-        if path != copy.joint:
-            path.unlink()
     shown = funnel_audit(copy.root, "--public")
     assert shown.exit_code == 7
-    assert "audit/ is here with 1 internal files: remove it from every copy" in shown.stdout
-    # A folder without a file in it tells nothing; the publisher's own folder is no copy.
-    copy.joint.unlink()
-    assert names(copy, State.FAILED, Told(public=True)) == set()
-    assert names(honest, State.FAILED, Told(public=True)) == set()
+    assert "internal/joint.json is no file of a release" in shown.stdout
 
 
-@pytest.mark.parametrize("name", ["audit/people.csv", "audit/data", "audit/joint.json.bak", "records.csv"])
+def test_a_copy_has_no_internal_file(project: ReleaseFolder, tmp_path: Path) -> None:
+    """Whatever of the folder of releases is copied, all of it or one version: nothing internal is in it."""
+    inside = {path.name for path in project.root.parents[1].rglob("*") if path.is_file()}
+    kept = {path.name for path in project.internal.iterdir()}
+    assert {"joint.json", "draws.json", "release.json"} <= kept
+    assert inside & kept == {"report.html", "report.json"}
+    assert not project.internal.is_relative_to(project.root.parents[1])
+    assert project.internal.parts[-3:] == ("internal", "people", "1.0.0")
+
+
+@pytest.mark.parametrize("name", ["audit/joint.json", "data/people.csv", "joint.json", "records.csv"])
 def test_files_that_no_release_has_fail_in_both_modes(project: ReleaseFolder, name: str) -> None:
-    """Beside the evidence as among public files, in the publisher's folder as in a copy."""
+    """In the publisher's folder as in a copy."""
+    (project.root / name).parent.mkdir(exist_ok=True)
     (project.root / name).write_text("0,1\n")
     for told in (Told(), Told(public=True)):
         assert "files" in names(project, State.FAILED, told)
 
 
-@pytest.mark.parametrize("part", ["joint", "draws", "findings", "verdict", "record", "spec", "audit"])
+@pytest.mark.parametrize("name", ["people.csv", "joint.json.bak"])
+def test_files_that_no_evidence_has_fail(project: ReleaseFolder, name: str) -> None:
+    (project.internal / name).write_text("0,1\n")
+    assert names(project, State.FAILED, Told()) == {"evidence"}
+    assert names(project, State.FAILED, Told(public=True)) == set()
+
+
+@pytest.mark.parametrize("part", ["joint", "draws", "findings", "verdict", "record", "spec", "internal"])
 def test_taking_evidence_away_never_turns_a_failure_into_a_success(project: ReleaseFolder, part: str) -> None:
-    """The joint law contradicts the bound, and is then removed; with the workspace here a missing audit/ fails too."""
+    """The joint law contradicts the bound, and is then removed; with the workspace here missing evidence fails too."""
     forger = Forger(project)
     forger.edit(project.joint, lambda c: c.update(counts=[[n * n for n in row] for row in c["counts"]]))
     assert "leakage" in names(project, State.FAILED)
     gone: Path = getattr(project, part)
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-    assert names(project, State.FAILED) == {"evidence"} | (set() if part in ("audit",) else {"kept record"})
+    assert names(project, State.FAILED) == {"evidence"} | (set() if part == "internal" else {"kept record"})
     assert funnel_audit(project.root).exit_code == 7
 
 

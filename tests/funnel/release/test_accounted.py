@@ -84,7 +84,7 @@ def test_a_record_that_is_not_true_is_refused(
 
 
 def test_a_number_is_used_once_and_answers_that_are_known_are_not_fresh(made: ReleaseFolder, record: Record) -> None:
-    before = Earlier(record, made.root, True, file_digest(made.data))
+    before = Earlier(record, made, True, file_digest(made.data))
     with pytest.raises(LedgerError, match="its number was used before"):
         require_accounted(record, made, [before])
     again = record.model_copy(update={"version": "1.0.1", "fresh": False})

@@ -18,7 +18,7 @@ from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
 from funnel.release.earlier import Earlier, fresh_draws, secret_before, warning_of_withdrawn
 from funnel.release.files import FileRef
-from funnel.release.layout import Version
+from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from tests.projects import spec_of
@@ -99,7 +99,7 @@ def earlier(
         files=FILES,
         frequencies=OPEN_COUNTS,
     )
-    return Earlier(record, Path(version) if kept else None, published, SHA(rows), withdrawn)
+    return Earlier(record, ReleaseFolder(Path(version)) if kept else None, published, SHA(rows), withdrawn)
 
 
 def run(keyed: bool, before: Sequence[Earlier], **flags: bool) -> Any:
@@ -134,7 +134,7 @@ def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
         )
         if drawn_alike and not again:
             assert isinstance(found, TakeOver)
-            assert found.rows_of.folder == Path("1.0.0")
+            assert found.rows_of.folder == ReleaseFolder(Path("1.0.0"))
             # Rows of a version that never got to its place in full are published for the first time.
             assert found.fresh is not published
         else:

@@ -10,7 +10,7 @@ import pytest
 from funnel.errors import SpecError
 from funnel.release.decision import Draw, TakeOver, Unchanged, Waiting, decide, origin_of
 from funnel.release.earlier import Earlier, Submitted
-from funnel.release.layout import Version
+from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
@@ -54,7 +54,7 @@ def before(origin: Origin, history: History | None = None, published: bool = Tru
         frequencies=OPEN_COUNTS,
         history=history,
     )
-    return Earlier(record, Path("1.0.0"), published, SHA(1), withdrawn)
+    return Earlier(record, ReleaseFolder(Path("1.0.0")), published, SHA(1), withdrawn)
 
 
 def other(spec: ReleaseSpec) -> Origin:
@@ -124,7 +124,7 @@ def test_what_waits_was_drawn_given_the_register_as_it_is_or_is_drawn_again() ->
     spec = spec_with(SAME)
     given = followed().model_copy(update={"ordinal": None, "entry": None, "head": None, "given": SHA(6)})
     waiting = before(origin(spec), given, published=False)
-    mine = Submitted(Earlier(waiting.record, Path(".held-1.0.0"), False, SHA(1), False))
+    mine = Submitted(Earlier(waiting.record, ReleaseFolder(Path(".held-1.0.0")), False, SHA(1), False))
     found = run(spec, [], submitted=[mine], head=SHA(6))
     assert isinstance(found, Waiting)
     assert found.release.version == Version(1, 0, 0)

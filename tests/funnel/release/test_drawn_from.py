@@ -43,7 +43,8 @@ FOUND = FoundHistory(
 
 def written(folder: Path) -> ReleaseFolder:
     release = ReleaseFolder(folder)
-    release.audit.mkdir(parents=True)
+    folder.mkdir()
+    release.internal.mkdir()
     pairs = np.zeros((3, 2), dtype=np.int64)
     pairs[[0, 1], [0, 1]] = JOINT.counts.sum(axis=0)
     findings = replace(audit_release(JOINT, DrawnRelease(TARGET, funnel.LIP(0.5), pairs)), history=FOUND)

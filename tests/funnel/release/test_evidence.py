@@ -18,7 +18,7 @@ def test_a_spec_is_kept_in_the_output_folder_that_it_names(tmp_path: Path) -> No
     (tmp_path / "people.toml").write_text(text, encoding="utf-8")
     spec = ReleaseSpec.load(tmp_path / "people.toml")
     folder = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0")
-    folder.audit.mkdir(parents=True)
+    folder.internal.mkdir(parents=True)
     write_spec(spec, folder)
     kept = read_spec(folder, folder.spec.read_text(encoding="utf-8"), None)
     assert kept.text == text

@@ -146,16 +146,16 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
         frequencies=found.record,
     )
     remove_tree(spec.workspace_folder)
-    recall_values([Earlier(record, place.root, True, SHA(9))], workspace)
+    recall_values([Earlier(record, place, True, SHA(9))], workspace)
     assert learn(spec) == first
     # What is still there is left alone: the published files are not even opened.
     place.frequencies.unlink()
-    recall_values([Earlier(record, place.root, True, SHA(9))], workspace)
+    recall_values([Earlier(record, place, True, SHA(9))], workspace)
     assert learn(spec) == first
     # Nothing is known of versions that are gone, or had no noise.
     remove_tree(spec.workspace_folder)
     plain = record.model_copy(update={"frequencies": OPEN_COUNTS})
-    recall_values([Earlier(record, None, True, SHA(9)), Earlier(plain, place.root, True, SHA(9))], workspace)
+    recall_values([Earlier(record, None, True, SHA(9)), Earlier(plain, place, True, SHA(9))], workspace)
     assert not workspace.exists()
 
 

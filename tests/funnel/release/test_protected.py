@@ -79,7 +79,7 @@ def published(
         history=history,
         frequencies=found.record,
     )
-    return Earlier(record, place.root, True, SHA(9), **changes)
+    return Earlier(record, place, True, SHA(9), **changes)
 
 
 def noisy(found: Protected) -> list[list[int]]:
@@ -130,7 +130,7 @@ def test_published_noise_that_was_changed_or_is_gone_is_not_drawn_again(tmp_path
     first = made(spec)
     before = published(first, tmp_path / "releases")
     assert before.folder is not None
-    path = ReleaseFolder(before.folder).frequencies
+    path = before.folder.frequencies
     document = FrequenciesDocument.read(path)
     counts = np.array(document.noisy) + 1
     path.write_bytes(document.model_copy(update={"noisy": tuple(map(tuple, counts.tolist()))}).to_bytes())
@@ -282,7 +282,7 @@ def test_other_protection_or_other_noise_is_another_version(tmp_path: Path) -> N
             files={"data/records.parquet": SHA(1)},
             frequencies=frequencies,
         )
-        return [Earlier(record, tmp_path, True, SHA(1))]
+        return [Earlier(record, ReleaseFolder(tmp_path), True, SHA(1))]
 
     assert run(first, before(first.record)) == Unchanged(Version(1, 0, 0))
     # What was spent, and on whom, says nothing about which frequencies these are.

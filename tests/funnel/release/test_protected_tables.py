@@ -17,7 +17,6 @@ from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
-from funnel.release.layout import ReleaseFolder
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies
 from funnel.release.protected_tables import changes_of, public_changes, public_means, public_rows
 from funnel.release.protection import ProtectedCounts
@@ -148,7 +147,7 @@ def test_published_tables_that_were_changed_or_are_gone_are_not_drawn_again(tabl
     first = tables.made(spec)
     before = published(first, tmp_path / "releases")
     assert before.folder is not None
-    path = ReleaseFolder(before.folder).frequencies
+    path = before.folder.frequencies
     document = FrequenciesDocument.read(path)
     silent = replace(before, record=before.record.model_copy(update={"files": {}}))
     part = {"changes": document.changes, "rows": document.rows, "means": document.means}[tables.name]
@@ -276,7 +275,7 @@ class TestTakingOver:
         before = published(CHANGES.made(spec), tmp_path / "releases", history=FOLLOWED)
         counts = public_frequencies(ProtectionContext(spec, (before,)), COUNTED)
         assert before.folder is not None
-        path = ReleaseFolder(before.folder).frequencies
+        path = before.folder.frequencies
         document = FrequenciesDocument.read(path)
         silent = replace(before, record=before.record.model_copy(update={"files": {}}))
         assert document.changes is not None

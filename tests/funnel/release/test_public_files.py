@@ -41,7 +41,7 @@ CSV = SPEC + "\n[output]\ncsv = true\n"
 
 def documents(folder: ReleaseFolder) -> dict[str, bytes]:
     """The public files that are not rows."""
-    files = {name: content for name, content in tree(folder.root).items() if not name.startswith(("audit/", "data/"))}
+    files = {name: content for name, content in tree(folder.root).items() if not name.startswith("data/")}
     assert {"protocol.json", "datapackage.json", "report.html"} <= set(files)
     return files
 
@@ -115,12 +115,12 @@ def test_numbers_of_too_many_digits_are_noticed_wherever_they_stand() -> None:
 
 def test_no_digest_of_the_source_or_of_other_internal_things_is_public(folder: ReleaseFolder) -> None:
     record = Record.read(folder.record)
-    public = {name: content for name, content in tree(folder.root).items() if not name.startswith("audit/")}
-    internal = {text for content in tree(folder.audit).values() for text in re.findall(rb"[0-9a-f]{64}", content)}
+    public = tree(folder.root)
+    internal = {text for content in tree(folder.internal).values() for text in re.findall(rb"[0-9a-f]{64}", content)}
     source = folder.root.parents[2] / "people.parquet"
     internal |= {digest.encode() for digest in (record.origin.source, record.origin.snapshot, record.origin.spec)}
     internal |= {hashlib.sha256(source.read_bytes()).hexdigest().encode()}
-    internal |= {hashlib.sha256(content).hexdigest().encode() for content in tree(folder.audit).values()}
+    internal |= {hashlib.sha256(content).hexdigest().encode() for content in tree(folder.internal).values()}
     own = {hashlib.sha256(content).hexdigest().encode() for content in public.values()}
     secret = internal - own - {record.origin.protocol.encode()}
     assert len(secret) >= 5
@@ -170,7 +170,7 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
     one, other = released
     assert (read_joint(one.joint.read_bytes()).counts != read_joint(other.joint.read_bytes()).counts).sum() == 4
     assert json.loads(one.findings.read_bytes())["lift"] != json.loads(other.findings.read_bytes())["lift"]
-    public = [{k: v for k, v in tree(folder.root).items() if not k.startswith("audit/")} for folder in released]
+    public = [tree(folder.root) for folder in released]
     assert sorted(public[0]) == sorted(public[1])
     # Each workspace has a key of its own; what is signed is the same.
     assert [name for name in public[0] if public[0][name] != public[1][name]] == ["signature.json"]

@@ -189,10 +189,10 @@ def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None
 
 def test_every_file_of_a_version_that_is_not_internal_is_watched() -> None:
     """A file that is added to the layout is public unless it is in the internal folder."""
-    folder = ReleaseFolder(Path("version"))
+    folder = ReleaseFolder(Path("version"), Path("kept"))
     names = (name for name in vars(ReleaseFolder) if not name.startswith("_"))
     paths = {name: path for name in names if isinstance(path := getattr(folder, name), Path)}
-    assert {name for name, path in paths.items() if folder.audit not in (path, *path.parents)} == PUBLIC
+    assert {name for name, path in paths.items() if folder.internal not in (path, *path.parents)} == PUBLIC
 
 
 def test_writing_is_noticed_however_it_is_written() -> None:
@@ -206,7 +206,12 @@ def test_writing_is_noticed_however_it_is_written() -> None:
         "write_whole(folder.drawn_csv if csv else None, content)",
     ):
         assert len(written(ast.parse(line))) == 1, line
-    for line in ("file_digest(folder.data)", "folder.report.is_file()", "optimised.protocol.weights", "folder.audit"):
+    for line in (
+        "file_digest(folder.data)",
+        "folder.report.is_file()",
+        "optimised.protocol.weights",
+        "folder.internal",
+    ):
         assert written(ast.parse(line)) == set()
 
 
@@ -226,7 +231,7 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     if not (set(mode) & WRITING_MODES if isinstance(mode, str) else flags & (os.O_WRONLY | os.O_RDWR)):
         return
     place = Path(arguments[0])
-    if ".incoming-" not in str(place) or "audit" in place.parts:
+    if ".incoming-" not in str(place) or "internal" in place.parts:
         return
     frame = sys._getframe(1)
     while frame is not None and not _answers(frame.f_globals.get("__name__", "")):

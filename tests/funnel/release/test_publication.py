@@ -35,7 +35,7 @@ def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
     joint = Joint.from_counts([[30, 10], [10, 50]])
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
-    folder.audit.mkdir(mode=0o700)
+    folder.internal.mkdir(mode=0o700)
     pq.write_table(pa.table({"x": pa.array(["a", "b"] * 500)}), folder.data)
     whole = folder.data.read_bytes()
     # The first page is overwritten; or nothing of the file is left but its name.
@@ -114,7 +114,7 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
 
     with open_series(spec) as series, series.incoming() as folder:
         (folder.root / "data").mkdir()
-        folder.audit.mkdir(mode=0o700)
+        folder.internal.mkdir(mode=0o700)
         folder.record.write_bytes(record("1.0.0").to_bytes())
         for name in ("data/rows", "protocol.json"):
             (folder.root / name).write_text("x")
@@ -138,7 +138,7 @@ def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> No
     assert said == ("random" if shuffle else "as in the source")
     assert OutputSettings(shuffle=shuffle).shuffle is shuffle
     # Nobody but its owner reads what is internal.
-    assert folder.audit.stat().st_mode & 0o777 == 0o700
+    assert folder.internal.stat().st_mode & 0o777 == 0o700
     assert folder.root.stat().st_mode & 0o777 == 0o755
     described(folder, shuffle)
     # The spec of the version is kept as it was written, to the letter.
@@ -246,7 +246,7 @@ def whole(series: Series) -> None:
             series.check_whole(version)
         moved.rename(path)
     # What is added to the evidence nobody else reads.
-    (folder.audit / "notes").write_text("mine")
+    (folder.internal / "notes").write_text("mine")
     series.check_whole(version)
     for name in ("data/more.csv", ".hidden"):
         (folder.root / name).write_text("a")

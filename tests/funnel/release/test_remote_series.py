@@ -44,7 +44,7 @@ def put_together(series: Series, version: Version, rows: str) -> Iterator[Releas
             files={"data/records.parquet": file_digest(folder.data)},
             frequencies=OPEN_COUNTS,
         )
-        folder.audit.mkdir(mode=0o700)
+        folder.internal.mkdir(mode=0o700)
         folder.record.write_bytes(record.to_bytes())
         yield folder
 
@@ -90,9 +90,9 @@ def test_what_was_uploaded_in_part_is_kept_until_its_rows_are_published(tmp_path
         assert (series.root / "latest").readlink() == Path("1.0.0")
     # Other rows leave it where it is.
     publish(tmp_path, TWO, "c")
-    assert unfinished.is_dir()
+    assert all(folder.is_dir() for folder in (unfinished.root, unfinished.internal))
     publish(tmp_path, Version(1, 1, 1), "b")
-    assert not unfinished.exists()
+    assert not any(folder.exists() for folder in (unfinished.root, unfinished.internal))
     with open_series(spec(tmp_path)) as series:
         assert [one.published for one in series.earlier] == [True] * 3
 

@@ -67,10 +67,10 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
     assert rows[0].data.sha256 != rows[1].data.sha256
     for name, one in zip("ab", rows, strict=True):
         folder = ReleaseFolder(tmp_path / name)
-        files = {path for path in folder.root.rglob("*") if path.is_file()}
-        assert files == {folder.data, folder.draws, folder.words}
-        assert [path for path in folder.root.iterdir() if path not in (folder.data.parent, folder.audit)] == []
-        assert folder.audit.stat().st_mode & 0o777 == 0o700
+        assert list(folder.root.iterdir()) == [folder.data.parent]
+        assert list(folder.data.parent.iterdir()) == [folder.data]
+        assert set(folder.internal.iterdir()) == {folder.draws, folder.words}
+        assert folder.internal.stat().st_mode & 0o777 == 0o700
         assert one.pairs.n == ROWS == pq.read_metadata(folder.data).num_rows
         assert same_counts(read_draws(folder.draws.read_bytes(), protocol, "draws"), one.pairs)
     assert not (tmp_path / "work" / "rows").exists()
@@ -104,7 +104,7 @@ def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
     taken = take_over(earlier, rows.data.sha256, protocol, later)
     assert later.data.read_bytes() == earlier.data.read_bytes()
     assert later.draws.read_bytes() == earlier.draws.read_bytes()
-    assert later.audit.stat().st_mode & 0o777 == 0o700
+    assert later.internal.stat().st_mode & 0o777 == 0o700
     assert (taken.data.path, taken.data.sha256) == (str(later.data), rows.data.sha256)
     assert same_counts(taken.pairs, rows.pairs)
     assert np.array_equal(taken.counts.inputs, rows.counts.inputs)

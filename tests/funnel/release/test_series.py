@@ -76,12 +76,13 @@ def test_a_read_only_output_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_version_without_its_record_stops_the_series(tmp_path: Path) -> None:
-    (tmp_path / "out" / "x" / "1.0.0" / "audit").mkdir(parents=True)
+    (tmp_path / "out" / "x" / "1.0.0").mkdir(parents=True)
     series = opened(tmp_path)
     with pytest.raises(LedgerError, match="unknown what was published"):
         series.record(Version(1, 0, 0))
+    private_folder(series.folder(Version(1, 0, 0)).internal)
     for damaged in ("{", "[]", "{}", '{"fresh": "yes"}', "\xff"):
-        (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_text(damaged, encoding="latin-1")
+        series.folder(Version(1, 0, 0)).record.write_text(damaged, encoding="latin-1")
         with pytest.raises(LedgerError, match="damaged"):
             series.record(Version(1, 0, 0))
 
@@ -106,7 +107,7 @@ def record(version: str, rows: int = 10) -> Record:
 def put(series: Series, version: str) -> None:
     """Publish a version that consists of its record."""
     with series.incoming() as folder:
-        private_folder(folder.audit)
+        private_folder(folder.internal)
         folder.record.write_bytes(record(version).to_bytes())
         folder.protocol.write_text(version)
         series.publish(folder, Version(*map(int, version.split("."))), judged(folder), lambda *_: None)
@@ -186,16 +187,20 @@ def test_a_workspace_that_lost_its_records_learns_them_again(tmp_path: Path) -> 
     with open_series(spec(tmp_path)) as series:
         put(series, "1.0.0")
         put(series, "1.1.0")
-    shutil.rmtree(tmp_path / "work")
+    shutil.rmtree(tmp_path / "work" / "x")
     opened(tmp_path)
     shutil.rmtree(tmp_path / "out" / "x" / "1.1.0")
     assert counted(tmp_path) == [("1.0.0", False), ("1.1.0", True)]
+    # Where the evidence is lost too, nothing tells what was published.
+    shutil.rmtree(tmp_path / "work")
+    with pytest.raises(LedgerError, match=r"is missing .* is lost; it is then unknown what was published"):
+        counted(tmp_path)
 
 
 def test_another_folder_in_the_place_of_a_version_is_noticed(tmp_path: Path) -> None:
     with open_series(spec(tmp_path)) as series:
         put(series, "1.0.0")
-    (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_bytes(record("1.0.0", rows=11).to_bytes())
+    series.folder(Version(1, 0, 0)).record.write_bytes(record("1.0.0", rows=11).to_bytes())
     with pytest.raises(LedgerError, match=r"is not the record of the version 1\.0\.0 that was published"):
         counted(tmp_path)
 
@@ -254,6 +259,8 @@ def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_pa
             assert counted(folder) == [("1.0.0", False), *([("1.1.0", bool(moment % 2))] if published else [])], moment
             assert listed(folder) == counted(folder), moment
             assert not list((folder / "work").rglob(".coming-*"))
+            internal = {path.name for path in (folder / "work" / "internal" / "x").iterdir()}
+            assert internal == {".series", "1.0.0", *(["1.1.0"] if published else [])}, moment
             assert not list((folder / "out" / "x").glob(f".{INDEX}*"))
         if left[0] > 0:
             break
@@ -284,6 +291,9 @@ def test_two_workspaces_do_not_remove_what_the_other_puts_together(tmp_path: Pat
         assert folder.root.is_dir()
     with open_series(of("one")) as series:
         put(series, "1.0.0")
-    # What the other one published is learnt.
-    with open_series(of("other")) as series:
-        assert [str(one.version) for one in series.earlier] == ["1.0.0"]
+    # What the other one published about the same people is unknown here.
+    with (
+        open_series(of("other")) as series,
+        pytest.raises(LedgerError, match=r"published from another workspace, .* release from that workspace"),
+    ):
+        _ = series.earlier

@@ -40,9 +40,7 @@ def portal() -> Iterator[PortalDouble]:
 
 def public(folder: ReleaseFolder) -> dict[str, bytes]:
     return {
-        path.relative_to(folder.root).as_posix(): path.read_bytes()
-        for path in folder.root.rglob("*")
-        if path.is_file() and folder.audit not in path.parents
+        path.relative_to(folder.root).as_posix(): path.read_bytes() for path in folder.root.rglob("*") if path.is_file()
     }
 
 
@@ -77,7 +75,7 @@ def test_a_version_appears_at_a_url_whole_and_once(published: ReleaseFolder, tmp
 def test_an_index_is_shared_with_its_version_and_never_an_older_one(published: ReleaseFolder, tmp_path: Path) -> None:
     """A copy without the index, an index that does not list the copy, and one that lists less than the one there."""
     root = tmp_path / "people"
-    shutil.copytree(published.root, root / "1.0.0", ignore=shutil.ignore_patterns("audit"))
+    shutil.copytree(published.root, root / "1.0.0")
     url = f"file://{tmp_path}/out"
     share_at(whole_release(root / "1.0.0"), url, quiet)
     assert INDEX not in at(f"{url}/people")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
 from scripts.official_shapes import OURS, entry, violations
+from tests.copies import copied
 from tests.schemas import validated as by_schema
 
 STANDARDS = Path(__file__).parent / "standards"
@@ -30,8 +30,7 @@ DCAT = Namespace("http://www.w3.org/ns/dcat#")
 
 @pytest.fixture
 def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    shutil.copytree(published.root, tmp_path / "1.0.0")
-    return ReleaseFolder(tmp_path / "1.0.0")
+    return copied(published, tmp_path / "1.0.0")
 
 
 def validated(folder: ReleaseFolder) -> Report:
@@ -71,7 +70,9 @@ def test_the_block_on_privacy_is_valid_for_its_published_schema(published: Relea
 
 def test_every_document_that_is_written_is_valid_for_the_schema_that_it_names(published: ReleaseFolder) -> None:
     contents = {
-        str(path.relative_to(published.root)): json.loads(path.read_bytes()) for path in published.root.rglob("*.json")
+        where + path.name: json.loads(path.read_bytes())
+        for where, folder in (("", published.root), ("internal/", published.internal))
+        for path in folder.rglob("*.json")
     }
     # The data package has the schema of its standard, and its block on privacy one of ours.
     assert contents.pop("datapackage.json")["$schema"].startswith("https://datapackage.org/")
@@ -79,13 +80,13 @@ def test_every_document_that_is_written_is_valid_for_the_schema_that_it_names(pu
         "protocol.json": "protocol",
         "report.json": "report",
         "signature.json": "signature",
-        "audit/draws.json": "draws",
-        "audit/findings.json": "findings",
-        "audit/joint.json": "joint",
-        "audit/release.json": "record",
-        "audit/report.json": "internal",
-        "audit/verdict.json": "verdict",
-        "audit/words.json": "words",
+        "internal/draws.json": "draws",
+        "internal/findings.json": "findings",
+        "internal/joint.json": "joint",
+        "internal/release.json": "record",
+        "internal/report.json": "internal",
+        "internal/verdict.json": "verdict",
+        "internal/words.json": "words",
     }
 
 
