@@ -73,14 +73,18 @@ def digests(name: str) -> dict[str, str]:
         for table in sources():
             make_project(folder, spec, table)
             scenes.run(folder, scenes.Scene(name, spec))
-        root = folder / "releases" / "people"
-        files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_relative_to(root / "latest"))
-        return {str(path.relative_to(root)): hashlib.sha256(_content(path)).hexdigest() for path in files}
+        places = {"": folder / "releases" / "people", "internal/": folder / ".funnel" / "internal" / "people"}
+        return {
+            where + str(path.relative_to(root)): hashlib.sha256(_content(path)).hexdigest()
+            for where, root in places.items()
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and path.name[0] != "." and not path.is_relative_to(root / "latest")
+        }
 
 
 def _content(path: Path) -> bytes:
     content = path.read_bytes()
-    return _LONG.sub(lambda found: b"%.10g" % float(found[0]), content) if "audit" in path.parts else content
+    return _LONG.sub(lambda found: b"%.10g" % float(found[0]), content) if "internal" in path.parts else content
 
 
 @contextmanager

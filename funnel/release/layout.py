@@ -15,9 +15,10 @@ LATEST = "latest"
 INDEX = "versions.json"
 SIGNATURE_FILE = "signature.json"
 INCOMING = ".incoming-"
-# The folder of the workspace with the internal evidence of all series, and the file that says of which series it is.
+# The folder of the workspace with the internal evidence of all series, and the empty file whose name tells which one is
+# in a folder there.
 INTERNAL = "internal"
-OF_SERIES = ".series"
+OF_SERIES = ".series-"
 _WORKSPACE = ".funnel"
 _UPWARDS = 4
 _SERIES = re.compile(r"[a-z0-9-]{1,100}")
@@ -77,9 +78,8 @@ def internal_folder(series: Path, workspace: Path) -> Path:
     A second series of one name is apart, by its place.
     """
     first, place = workspace / INTERNAL / series.name, place_of(series, workspace)
-    mark = first / OF_SERIES
-    taken = mark.is_file() and mark.read_bytes() != place.encode()
-    return first.with_name(f"{series.name}.{place}") if taken else first
+    marks = {mark.name for mark in first.glob(f"{OF_SERIES}*")}
+    return first.with_name(f"{series.name}.{place}") if marks and f"{OF_SERIES}{place}" not in marks else first
 
 
 def find_workspace(folder: Path, name: str) -> Path | None:

@@ -20,7 +20,6 @@ from funnel.release.files import (
     remove_version,
     sync_folder,
     sync_tree,
-    write_whole,
 )
 from funnel.release.held import HeldVersions
 from funnel.release.layout import (
@@ -299,8 +298,7 @@ class Series:
         """A new private folder, on the same file system, to put a version together in; gone afterwards."""
         folder = self._named(f"{INCOMING}{secrets.token_hex(6)}")
         private_folder(folder.root)
-        if not (mark := private_folder(folder.internal.parent) / OF_SERIES).is_file():
-            write_whole(mark, self.place.encode())
+        (private_folder(folder.internal.parent) / f"{OF_SERIES}{self.place}").touch()
         try:
             yield folder
         finally:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.release.files import private_folder
-from funnel.release.layout import INDEX, LATEST, Version
+from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version
 from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
@@ -259,8 +259,9 @@ def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_pa
             assert counted(folder) == [("1.0.0", False), *([("1.1.0", bool(moment % 2))] if published else [])], moment
             assert listed(folder) == counted(folder), moment
             assert not list((folder / "work").rglob(".coming-*"))
+            (mark,) = (folder / "work" / "internal" / "x").glob(".series-*")
             internal = {path.name for path in (folder / "work" / "internal" / "x").iterdir()}
-            assert internal == {".series", "1.0.0", *(["1.1.0"] if published else [])}, moment
+            assert internal == {mark.name, "1.0.0", *(["1.1.0"] if published else [])}, moment
             assert not list((folder / "out" / "x").glob(f".{INDEX}*"))
         if left[0] > 0:
             break
@@ -297,3 +298,30 @@ def test_two_workspaces_do_not_remove_what_the_other_puts_together(tmp_path: Pat
         pytest.raises(LedgerError, match=r"published from another workspace, .* release from that workspace"),
     ):
         _ = series.earlier
+
+
+def test_series_of_one_name_in_two_folders_keep_their_evidence_apart(tmp_path: Path) -> None:
+    def of(folder: str) -> ReleaseSpec:
+        return spec_of("x.parquet", tmp_path, name="x", output={"folder": folder, "workspace": ".funnel"})
+
+    kept = {}
+    for folder in ("one", "other", "one", "other"):
+        with open_series(of(folder)) as series:
+            version = Version(1, len(series.published), 0)
+            put(series, str(version))
+            kept[folder, version] = series.folder(version).internal
+            assert ReleaseFolder(series.folder(version).root).internal == kept[folder, version]
+    assert len(set(kept.values())) == 4
+    assert kept["one", Version(1, 0, 0)] == tmp_path / ".funnel" / "internal" / "x" / "1.0.0"
+    # All may be moved together, and a copy elsewhere has no evidence.
+    copy = ReleaseFolder(
+        Path(shutil.copytree(tmp_path / "one", tmp_path / "copy" / "out", symlinks=True)) / "x" / "1.0.0"
+    )
+    assert not copy.internal.exists()
+    (tmp_path / "moved").mkdir()
+    for name in ("one", "other", ".funnel"):
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    for (folder, version), before in kept.items():
+        found = ReleaseFolder(tmp_path / "moved" / folder / "x" / str(version))
+        assert found.internal == tmp_path / "moved" / before.relative_to(tmp_path)
+        assert found.record.is_file()
