@@ -136,7 +136,7 @@ def complete(run: Run, draft: Draft, verdict: Verdict, files: Mapping[str, str],
         frequencies=draft.protected.record,
     )
     require_accounted(record, folder, run.earlier)
-    folder.record.write_bytes(record.to_bytes())
+    write_whole(folder.record, record.to_bytes())
     return record
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import signal
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.rendering import page_renderer
 from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.digits import leaves, too_fine
 from tests.projects import tree
 from tests.stage import Stage
@@ -521,7 +521,7 @@ def test_the_audit_flow_takes_the_folder_of_the_register(
     five: tuple[ReleaseSpec, list[dict[str, Any]]], tmp_path: Path
 ) -> None:
     spec, told = five
-    shutil.copytree(told[-1]["folder"], tmp_path / "1.4.0")
+    copied(ReleaseFolder(Path(told[-1]["folder"])), tmp_path / "1.4.0")
     with pytest.raises(NotChecked, match="--register"):
         audit(str(tmp_path / "1.4.0"))
     with pytest.raises(NotChecked) as without:

@@ -39,7 +39,7 @@ def test_an_old_backup_is_noticed(panel: PanelProject, tmp_path: Path) -> None:
         (LEDGER, "the ledger does not know version 1.2.0, which was published"),
         (("ledger.sqlite",), "it is an old backup or another ledger, and would forget what was published"),
         (("registers", *LEDGER), "the ledger does not know version 1.2.0, which was published"),
-        ((), "the ledger does not know version 1.2.0, which was published"),
+        ((), "internal/panel/1.2.0/release.json of version 1.2.0 is missing"),
     ]
     for parts, why in cases:
         _restore(panel, old, parts)
@@ -73,7 +73,8 @@ def test_what_is_gone_is_noticed(panel: PanelProject, tmp_path: Path) -> None:
     backup = tmp_path / "backup"
     shutil.copytree(panel.workspace, backup)
     for gone, why in (
-        ("", "the register panel-people has no entry of it"),
+        ("", "internal/panel/1.0.0/release.json of version 1.0.0 is missing"),
+        ("internal", "internal/panel/1.0.0/release.json of version 1.0.0 is missing"),
         ("registers", "the register panel-people has no entry of it"),
         (f"{REGISTER}/head.json", "head.json is gone, and the register has entries"),
         (f"{REGISTER}/0000-panel-1.0.0", "0000-panel-1.0.0 of the register panel-people is gone"),

@@ -41,6 +41,7 @@ def test_release_and_rerun_without_any_server(tmp_path: Path, stage: Stage) -> N
     assert "Traceback" not in first.stderr
     said = first.stdout.splitlines()
     assert said[0].startswith("Published version 1.0.0: 3,000 records by optimal")
-    assert said[-1] == f"Report:  {tmp_path}/releases/people/1.0.0/report.html"
+    assert said[-2] == f"Report:  {tmp_path}/releases/people/1.0.0/report.html"
+    assert said[-1].startswith(f"Private: {tmp_path}/.funnel/internal/people/1.0.0 (")
     result = stage.run("release", spec, "--json").said
     assert (result["status"], result["cached"]) == ("unchanged", ["estimate", "optimise"])

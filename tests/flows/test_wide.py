@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from funnel.solver import wide
 from funnel.sparse_weights import SparseWeights
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.copies import copied
 from tests.projects import SPEC, adult_rows, make_project
 
 Spoil = Callable[[dict[str, Any]], None]
@@ -102,8 +102,7 @@ def test_what_is_spoilt_is_refused_and_found(
     spoil: Spoil, released: tuple[dict[str, Any], ReleaseFolder], project: Path, tmp_path: Path
 ) -> None:
     _, folder = released
-    copy = ReleaseFolder(tmp_path / "copy")
-    shutil.copytree(folder.root, copy.root)
+    copy = copied(folder, tmp_path / "copy")
     spoiled(copy, spoil)
     found = {check.name for check in recheck(copy) if check.state is State.FAILED}
     assert found & {"law", "prior", "marginal", "leakage"}, found

@@ -19,7 +19,7 @@ from funnel.pipeline.ledger.entry import Entry
 from funnel.pipeline.ledger.holding import Patience
 from funnel.pipeline.ledger.ledger import Ledger
 from funnel.release.files import private_folder
-from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
@@ -117,7 +117,7 @@ def test_a_version_is_announced_and_then_entered(url: str | None, tmp_path: Path
     assert kinds(described) == ["publishing 1.0.0", "published 1.0.0"]
     announced, published = (entry.event for entry in entries(described))
     assert announced == published.model_copy(update={"kind": "publishing"})
-    folder = ReleaseFolder(tmp_path / "out" / "people" / "1.0.0")
+    folder = Series.of(described).folder(Version(1, 0, 0))
     assert published.digests.model_dump(exclude_none=True) == {
         "source": "a" * 64,
         "snapshot": "b" * 64,

@@ -178,6 +178,7 @@ def prepared(folder: Path, scene: Scene) -> Path:
         shutil.copytree(made, folder, symlinks=True)
         if not scene.earlier:
             shutil.rmtree(folder / "releases")
+            shutil.rmtree(folder / ".funnel" / "internal")
             shutil.rmtree(folder / ".funnel" / "people" / "records")
             (folder / ".funnel" / "people" / "settled.json").unlink()
             for kept in (folder / ".funnel").glob("ledger*"):

@@ -30,6 +30,7 @@ def released(tmp_path: Path) -> ReleaseFolder:
     spec = ReleaseSpec.load(make_project(tmp_path / "project", SPEC))
     folder = Series.of(spec).folder(Version(1, 0, 0))
     folder.internal.mkdir(parents=True)
+    folder.root.mkdir(parents=True)
     folder.report.write_text("report")
     folder.data.parent.mkdir()
     folder.data.write_text("rows")
