@@ -105,6 +105,7 @@ def check_listing(known: AuditContext) -> Result:
 @check("documents", "public")
 def check_documents(known: AuditContext) -> Result:
     """Every JSON document is to the byte what funnel writes, with nothing else in it."""
-    paths = [known.folder.root / path for path in known.listing.files if path.endswith(".json")]
+    mine = (path for path in known.listing.files if path in known.possible and path.endswith(".json"))
+    paths = [known.folder.root / path for path in mine]
     differences = (canonical_difference(read_document(path), path) for path in paths)
     return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")

@@ -222,7 +222,7 @@ FOLLOWING = [
                 "corrected.right_on_average",
                 "funnel.history.corrected",
                 "    there = counts.astype(object)",
-                "    there = np.roll(counts, 1).astype(object)",
+                "    there = (counts + np.arange(counts.size) * 10).astype(object)",
             ),
             (
                 "exact channel of values as they are",

@@ -469,7 +469,8 @@ def test_there_are_enough() -> None:
 
 def test_a_forger_of_a_forger(copy: ReleaseFolder) -> None:
     """The helper of these tests writes what funnel writes: covering an honest release changes the signature alone."""
-    before = {path: path.read_bytes() for path in copy.root.rglob("*.*") if path.is_file()}
+    paths = [path for folder in (copy.root, copy.internal) for path in folder.rglob("*.*") if path.is_file()]
+    before = {path: path.read_bytes() for path in paths}
     Forger(copy).cover()
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
     assert changed == {"signature.json", "release.json"}

@@ -92,7 +92,7 @@ def test_a_public_copy_with_internal_files_fails(honest: ReleaseFolder, tmp_path
     copy = copied(honest, tmp_path / "copy")
     assert names(copy, State.FAILED, Told(public=True)) == set()
     shutil.copytree(copy.internal, copy.root / "internal")
-    assert names(copy, State.FAILED, Told(public=True)) == {"files"}
+    assert names(copy, State.FAILED, Told(public=True)) == {"files", "signature"}
     shown = funnel_audit(copy.root, "--public")
     assert shown.exit_code == 7
     assert "internal/joint.json is no file of a release" in shown.stdout
