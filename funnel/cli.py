@@ -334,8 +334,7 @@ def audit_command(
 
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
     some could not be made, such as all that needs internal evidence on a public copy, unless --public leaves that out;
-    4 if a public document cannot be read. Without --public-key the signature proves only that no file was changed
-    since.
+    4 if a public document cannot be read. Without --public-key the signature proves only that nothing was changed.
     """
     from funnel.audit.address import recheck_address
     from funnel.audit.check import error_of
