@@ -1,14 +1,21 @@
-"""Noise that is the same in every run of the tests, begun anew with every test.
+"""Draws that are the same in every run of the tests, begun anew with every test.
 
-What is made of noisy counts may be anything that noise allows, and of a test that looks at it one run in thousands is
-unlike all others. So in CI it sees the same noise every time, as tests of properties see the same examples, and
-elsewhere noise of its own. What is exchanged is the key that noise follows from, not the noise.
+A release that was drawn as declared is refused with a probability of up to 1.5e-8 (`funnel.findings.false_alarms`, and
+the audit before a publication): with a thousand releases in a run one run in 70,000 would be red by chance, and what is
+made of noisy counts may be anything that noise allows. So a test sees the same noise, the same secrets and the same
+words that rows are drawn with every time, as tests of properties see the same examples. What is exchanged is what the
+operating system gives, not what follows from it.
+
+Draws of other processes are fresh, but for commands of `tests.stage`: those of flows that a server starts, and of
+commands of a shell. They make fewer than twenty releases in a run, so that less than one run in three million is red by
+chance. With ``FUNNEL_FRESH=1``, or by ``make fuzz``, all draws are fresh.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from unittest import mock
@@ -18,14 +25,40 @@ import numpy as np
 from funnel.frequencies.noise import scale_of
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
+from funnel.release.documents import read_joint
+from funnel.release.layout import ReleaseFolder
+from funnel.sampling import random_words
 
-_generator = np.random.default_rng(0)
+_SYSTEM, _system_bytes = os.urandom, random_words._system_bytes
+
+
+class _Test:
+    """The draws of one test in one process: a copy of the process must not draw the same."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.process = os.getpid()
+        self.commands = 0
+        # Words apart from keys, so that noise does not depend on how many rows were drawn before.
+        self.keys, self.words = (
+            np.random.default_rng(list(hashlib.sha256(f"{use}{name}".encode()).digest())) for use in ("", "words of ")
+        )
+
+
+_test = _Test("")
+_same = False
 
 
 def begin(test: str) -> None:
-    """From now on noise is that of the test of this name."""
-    global _generator
-    _generator = np.random.default_rng(list(hashlib.sha256(test.encode()).digest()))
+    """From now on draws of this process are those of the test of this name."""
+    global _test
+    _test = _Test(test)
+
+
+def next_command() -> str | None:
+    """The name of the draws of the next command that the test starts; None if its draws are fresh."""
+    _test.commands += 1
+    return f"{_test.name}: command {_test.commands}" if _same else None
 
 
 @contextmanager
@@ -35,6 +68,18 @@ def same_noise() -> Iterator[None]:
         stack.enter_context(mock.patch("funnel.frequencies.noise.fresh_key", _key))
         stack.enter_context(mock.patch("funnel.release.secret.fresh_text", _text))
         yield
+
+
+@contextmanager
+def same_draws() -> Iterator[None]:
+    """That, and the words that rows are drawn with and put in order by."""
+    global _same
+    _same, before = True, _same
+    try:
+        with same_noise(), mock.patch.object(random_words, "_system_bytes", _bytes):
+            yield
+    finally:
+        _same = before
 
 
 def noise_of(seed: int) -> Callable[..., IntArray]:
@@ -49,13 +94,28 @@ def noise_of(seed: int) -> Callable[..., IntArray]:
 
 
 def of_equal_draws(protocol: Protocol, records: Sequence[int] | IntArray) -> float:
-    """The probability that two draws of so many records of each input are the same, record by record."""
-    twice = (protocol.matrix**2).sum(axis=0)
-    return float(np.prod(twice ** np.asarray(records)))
+    """At least the probability that two draws of so many records of each input are the same, in whatever order.
+
+    *Proof.* Given the first draw and the order of the second, the record in each place has that place's output with a
+    probability of at most the largest of its input's outputs; and records are drawn independently.
+    """
+    return float(np.prod(protocol.matrix.max(axis=0) ** np.asarray(records)))
+
+
+def of_equal_releases(folder: ReleaseFolder) -> float:
+    """At least the probability that another draw of a release has the same records."""
+    joint = read_joint(folder.joint.read_bytes())
+    return of_equal_draws(Protocol.from_json(folder.protocol.read_text(encoding="utf-8")), joint.counts.sum(axis=0))
 
 
 def _key() -> bytes:
-    return _generator.bytes(32)
+    return _test.keys.bytes(32) if os.getpid() == _test.process else os.urandom(32)
+
+
+def _bytes(count: int) -> bytes:
+    """Those of the test, unless it draws by a system of its own, or in another process."""
+    own = os.getpid() == _test.process and os.urandom is _SYSTEM
+    return _test.words.bytes(count) if own else _system_bytes(count)
 
 
 def _text() -> str:

@@ -37,6 +37,8 @@ forest.plant(forest.FEW)
 
 # Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
 TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
+# Draws of every run are then other ones: what tests say of their probability is seen.
+FRESH = TIMES > 1 or bool(os.environ.get("FUNNEL_FRESH"))
 _SETTINGS = "_hypothesis_internal_use_settings"
 # Where files take longest: they begin first, since a worker that gets such a file last keeps the other one waiting.
 _FIRST = ("tests/flows/", "tests/sabotage/", "tests/tasks/")
@@ -88,10 +90,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     chance.begin(item.nodeid)
 
 
-@pytest.fixture(scope="session", autouse=CI)
-def same_noise() -> Iterator[None]:
-    """Noise is the same in every run."""
-    with chance.same_noise():
+@pytest.fixture(scope="session", autouse=not FRESH)
+def same_draws() -> Iterator[None]:
+    """What is drawn is the same in every run."""
+    with chance.same_draws():
         yield
 
 

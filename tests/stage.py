@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from tests import forest
+from tests import chance, forest
 
 _ROOT = Path(__file__).parents[1]
 _ALWAYS = (
@@ -164,6 +164,7 @@ class Stage:
             "unprivileged": unprivileged,
             "prepare": prepare,
             "environment": dict(environment or {}),
+            "draws": chance.next_command(),
         }
         return Started(self, self.ask({"start": request}), output)
 
@@ -176,7 +177,11 @@ class Stage:
             return self.start(*arguments, **options).end()
         self._number += 1
         output = self._folder / str(self._number)
-        request = {"arguments": [str(argument) for argument in arguments], "output": str(output)}
+        request = {
+            "arguments": [str(argument) for argument in arguments],
+            "output": str(output),
+            "draws": chance.next_command(),
+        }
         return ended(self.ask({"run": request}), output)
 
     def ask(self, request: dict[str, Any]) -> Any:
@@ -302,7 +307,7 @@ def _run_all(asked: IO[str], answers: int) -> None:
         request = json.loads(line)["run"]
         _redirect(Path(request["output"]))
         try:
-            status = _main(request["arguments"])
+            status = _drawn(request)
         except Exception:
             traceback.print_exc()
             status = 70
@@ -345,7 +350,16 @@ def _command(request: dict[str, Any], tells: int, asks: int) -> int:
         _when(request["dies"], lambda: os.kill(os.getpid(), request["by"]))
     if request["pauses"] is not None:
         _when(request["pauses"], pause)
-    return _main(request["arguments"])
+    return _drawn(request)
+
+
+def _drawn(request: dict[str, Any]) -> int:
+    """Run a command, with the draws that its test has for it if it has any."""
+    if request["draws"] is None:
+        return _main(request["arguments"])
+    chance.begin(request["draws"])
+    with chance.same_draws():
+        return _main(request["arguments"])
 
 
 def _redirect(output: Path) -> None:

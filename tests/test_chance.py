@@ -1,17 +1,22 @@
-"""The noise that all other tests have: of the same law, the same in every run."""
+"""The draws that all other tests have: of the same law, the same in every run."""
 
 from __future__ import annotations
 
 import ast
 import math
+import os
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from funnel.errors import EntropyError
 from funnel.frequencies.noise import draw_noise
 from funnel.release import secret
+from funnel.sampling import random_words
+from funnel.sampling.random_words import WordStream
 from tests import chance
 
 
@@ -24,6 +29,49 @@ def test_a_test_has_noise_of_its_own_and_the_same_in_every_run() -> None:
     assert found[0] == found[1] != found[2]
     # Within a test no noise is that of before.
     assert found[0][0] != found[0][1]
+
+
+def words() -> list[int]:
+    """The first words of a stream, which may have been drawn before in this process."""
+    with mock.patch.dict(random_words._KEYS_SEEN, clear=True):
+        return WordStream().words(4).tolist()
+
+
+def test_rows_of_a_test_are_drawn_with_the_same_words_in_every_run() -> None:
+    with chance.same_draws():
+        found = []
+        for test in ("one", "one", "another"):
+            chance.begin(test)
+            # Words do not depend on how much noise there was.
+            draw_noise(len(found), 1.0)
+            found.append([words(), words()])
+    assert found[0] == found[1] != found[2]
+    assert found[0][0] != found[0][1]
+
+
+def test_another_process_and_a_test_with_a_system_of_its_own_draw_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else two workers would draw the same, and a source of entropy that fails would go unnoticed."""
+    with chance.same_draws():
+        chance.begin("one")
+        first, secret_text = words(), secret.fresh_text()
+        chance.begin("one")
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert words() != first
+        assert secret.fresh_text() != secret_text
+        monkeypatch.undo()
+        assert words() == first
+        monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+        with pytest.raises(EntropyError, match="stuck"):
+            words()
+
+
+def test_every_command_of_a_test_has_draws_of_its_own() -> None:
+    with chance.same_draws():
+        chance.begin("one")
+        names = [chance.next_command(), chance.next_command()]
+        chance.begin("one")
+        assert [chance.next_command(), chance.next_command()] == names
+    assert len({"one", *names}) == 3
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.7])

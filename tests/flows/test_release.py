@@ -18,15 +18,17 @@ from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
 from funnel.release.internal_report import InternalReport
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.public_report import PublicReport
 from funnel.release.series import open_series
 from funnel.report.internal import render_internal
 from funnel.report.public import render_public
 from funnel.sampling.output_columns import OutputColumns
 from funnel.spec import ReleaseSpec
+from tests import chance
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 from tests.releases import release
+from tests.stage import Stage
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -274,3 +276,17 @@ def test_a_failed_run_leaves_what_to_do_in_the_orchestrator(tmp_path: Path, serv
     assert "did you mean" in said["failing-failure"]
     assert "exit status 4" in said["failing-failure"]
     assert "there is no spec file" in said["release-failure"]
+
+
+def test_commands_on_the_stage_draw_the_same_in_every_run_and_each_its_own(stage: Stage, tmp_path: Path) -> None:
+    """What `tests.chance` promises of them; without it one run in thousands is red by chance."""
+    rows = []
+    with chance.same_draws():
+        for number, test in enumerate(("one", "one", "another")):
+            spec = make_project(tmp_path / str(number), SPEC + '\n[mechanism]\nname = "grr"\n')
+            chance.begin(test)
+            # Copies of their own: one process refuses a key that it had before.
+            assert stage.start("release", spec, "--json").end().said["status"] == "published"
+            rows.append(latest(spec).data.read_bytes())
+    assert chance.of_equal_releases(find_release(latest(spec).root)) < 1e-9
+    assert rows[0] == rows[1] != rows[2]

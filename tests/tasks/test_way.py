@@ -16,11 +16,12 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks import optimise as optimise_module
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import listening
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.secret import FILE, NEXT
 from funnel.release.verdict import Verdict
 from funnel.sampling.row_words import FreshWords
 from funnel.spec import ReleaseSpec
+from tests import chance
 from tests.projects import SPEC, adult_rows, make_project
 
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
@@ -53,6 +54,7 @@ def test_answers_stay_until_the_secret_is_rotated(tmp_path: Path) -> None:
     assert (work / FILE).read_text() == secret
     rotated = gone(spec, rotate=True)
     assert (rotated["drawn"], rotated["fresh"]) == (True, True)
+    assert chance.of_equal_releases(find_release(Path(first["folder"]))) < 1e-9
     assert rows(rotated) != rows(first)
     # The new secret is the secret now, and nothing of a run is left.
     assert (work / FILE).read_text() != secret
@@ -120,6 +122,7 @@ def test_the_drawing_of_every_version_is_judged_and_its_words_are_compared(
     spec = make_project(tmp_path, PLAIN)
 
     def seeded(self: FreshWords, use: str, count: int) -> Any:
+        # Of one seed, for which nothing here depends on chance.
         generator = self.__dict__.setdefault(use, np.random.default_rng(len(use)))
         return generator.integers(0, 2**64, count, dtype=np.uint64)
 
