@@ -1,11 +1,12 @@
-"""Whole records for observers of any one column: what a protocol over classes of records could keep for them.
+"""Whole records for observers of any one column: what can stay under a bound for them, by classes and at all.
 
 ``python -m benchmarks.single_columns`` asks of a protocol over the classes of twelve columns of Adult that it is within
-LIP 1 for observers of the record, and within SRLIP at several budgets for those who know any one of the columns. Such
-an observer sees a record that agrees with the value they know, the person's own or that of a donor, or one that
-does not agree. Donors are each as likely, whatever columns people have, which makes all conditions linear; HiGHS has
-the optimum. What donors would be worth that share the value which an observer knows, whichever that is, is computed
-too: no way to choose such donors is known. Writes ``benchmarks/results/single-columns.json`` and ``single-columns.md``.
+LIP 1 for observers of the record, and within SRLIP at several budgets for observers who know any one of the columns.
+Such an observer sees a record that agrees with the value they know, the person's own or a donor's, or a record that
+does not agree. Donors are drawn at random from a class, which makes all conditions linear; HiGHS has the optimum. It is
+computed for the classes as they are, for classes that are cut by whether they tell such an observer of a record more
+than the budget, and for donors that all share the known value. The last figure is an upper bound for all donors, those
+that are chosen record by record included. Writes ``benchmarks/results/single-columns.json`` and ``single-columns.md``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
@@ -22,26 +26,85 @@ from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.whole_record_cases import SPEC
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.settings.disclosure_rules import Rules
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
+BoolArray = npt.NDArray[np.bool_]
 # Of observers of the record, in nats; and the people of a class, at least.
 _BUDGET, _LEAST = 1.0, 50
 _KNOWING = (5.0, 4.0, 3.0, 2.0, 1.0)
 
 
-def kept(composition: Composition, knowing: float | None, share: bool = False) -> float:
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Whole records, and what observers believe about the secret of each.
+
+    Attributes
+    ----------
+    given : ndarray of float64, shape (c, classes)
+        P(secret | class).
+    of_class : ndarray of int64, shape (a,)
+        The class of every record.
+    cells : ndarray of int64, shape (a, columns)
+        The number of its value in every column; columns have no number in common.
+    counts : ndarray of int64, shape (a,)
+        People with each record.
+    """
+
+    given: FloatArray
+    of_class: IntArray
+    cells: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, joint: Joint, composition: Composition) -> Self:
+        """Those of a table in its classes."""
+        first = np.cumsum([0, *map(len, joint.inputs.texts[:-1])])
+        of_class = composition.classes.of_records(joint.inputs)
+        people = composition.people
+        return cls(people / people.sum(axis=0), of_class, joint.inputs.codes + first, joint.counts.sum(axis=0))
+
+    @property
+    def prior(self) -> FloatArray:
+        """P(secret), shape (c,)."""
+        return np.asarray(self.given[:, self.of_class] @ self.counts / self.counts.sum())
+
+    @property
+    def priors(self) -> FloatArray:
+        """P(secret | value), shape (c, values)."""
+        inside = self.inside(self.of_class, self.given.shape[1])
+        return np.asarray(self.given @ inside / inside.sum(axis=0))
+
+    def inside(self, of_kind: IntArray, kinds: int) -> FloatArray:
+        """People of each kind with each value, shape (kinds, values)."""
+        found = np.zeros((kinds, self.cells.max() + 1))
+        for column in self.cells.T:
+            np.add.at(found, (of_kind, column), self.counts)
+        return found
+
+    def beyond(self, budget: float) -> BoolArray:
+        """Records whose class changes a belief by more than a budget for observers of one value, shape (a,)."""
+        priors, given = self.priors, self.given[:, self.of_class]
+        found = np.zeros(len(self.of_class), dtype=bool)
+        for column in self.cells.T:
+            found |= np.abs(np.log(given / priors[:, column])).max(axis=0) > budget
+        return found
+
+
+def kept(records: Records, knowing: float | None, cut: bool = False, share: bool = False) -> float:
     """The largest share of records that stay, for observers of the record, and of one column within a budget.
 
     Variables are, as shares of all people, moves from class to class, also to other people of one's own, and who stays.
-    Donors share the known value or not, as it happens, or all do.
+    Classes may be cut by whether a record is beyond the budget; beliefs remain those of the class. Donors share the
+    known value or not, as it happens, or all do.
     """
-    people = composition.people
-    sizes, c = people.sum(axis=0), len(people)
-    size, p = len(sizes), sizes / sizes.sum()
-    given = people / sizes
+    apart = records.beyond(knowing) if cut and knowing is not None else np.zeros(len(records.of_class), dtype=bool)
+    names, of_kind = np.unique(2 * records.of_class + apart, return_inverse=True)
+    given, size = records.given[:, names // 2], len(names)
+    sizes = np.bincount(of_kind, records.counts, size)
+    p, c = sizes / sizes.sum(), len(given)
     rows: list[FloatArray] = []
 
     def bounded(k: int, prior: FloatArray, budget: float, arrivals: FloatArray, own: float) -> None:
@@ -54,11 +117,10 @@ def kept(composition: Composition, knowing: float | None, share: bool = False) -
                 row[size * size + k] = own * sign * (given[s, k] - limit)
                 rows.append(row / max(1e-12, np.abs(row).max()))
 
-    inside = composition.counts.sum(axis=0)
+    inside = records.inside(of_kind, size)
     for k in range(size):
-        bounded(k, people.sum(axis=1) / sizes.sum(), _BUDGET, np.ones(size), 1.0)
-        for known in () if knowing is None else inside.T:
-            prior = given @ known / known.sum()
+        bounded(k, records.prior, _BUDGET, np.ones(size), 1.0)
+        for prior, known in () if knowing is None else zip(records.priors.T, inside.T, strict=True):
             own = known[k] / sizes[k] if share else float(known[k] > 0)
             bounded(k, prior, knowing or 0.0, known / sizes, own)
             if known[k] < sizes[k] and not share:
@@ -75,34 +137,77 @@ def kept(composition: Composition, knowing: float | None, share: bool = False) -
     return float(-found.fun)
 
 
-def outside(joint: Joint, composition: Composition, budget: float) -> float:
-    """The share of people whose class tells more of the secret than a budget, given one of their values."""
-    people = composition.people
-    given = people / people.sum(axis=0)
-    known = composition.counts.sum(axis=0)
-    priors = given @ known / known.sum(axis=0)
-    of_class = composition.classes.of_records(joint.inputs)
-    beyond = np.zeros(len(of_class), dtype=bool)
-    for j, column in enumerate(joint.inputs.columns):
-        cells = np.array([place for place, (name, _) in enumerate(composition.cells) if name == column])
-        changes = np.log(given[:, of_class] / priors[:, cells[joint.inputs.codes[:, j]]])
-        beyond |= np.abs(changes).max(axis=0) > budget
-    return float(joint.counts[:, beyond].sum() / joint.n)
+def at_most(records: Records, knowing: float | None) -> float:
+    """No donors leave more records as they are, if the published table is right on average.
+
+    Take those who have a value, or all people; a secret s; and a side of the bound, with the limit l. Let d_x be how
+    far P(s | class of x) is beyond l, below 0 within it. The condition at a record x that has the value: the sum of d
+    over those who come there, x themselves and others with the value, is at most 0. Added up over all x with d_x > 0
+    that is Σ p_x k_x d_x ≤ Σ_g z_g |d_g|, where k_x is the chance that x stays, and z_g people of a class g with
+    d_g < 0 come. They have left, z_g ≤ Σ p_x (1 - k_x) over the x of g with the value; and there is room for them,
+    Σ_g z_g ≤ Σ p_x (1 - k_x) over the x with d_x > 0. The largest Σ p_x k_x under all of these is the bound.
+    """
+    size, p = len(records.of_class), records.counts / records.counts.sum()
+    entries: list[tuple[IntArray, IntArray, FloatArray]] = []
+    limits: list[float] = []
+    width = size
+
+    def bounded(columns: IntArray, values: FloatArray, limit: float) -> None:
+        entries.append((np.full(len(columns), len(limits)), columns, values))
+        limits.append(limit)
+
+    groups = [(np.arange(size), records.prior, _BUDGET)]
+    if knowing is not None:
+        for cell, prior in enumerate(records.priors.T):
+            groups.append((np.flatnonzero((records.cells == cell).any(axis=1)), prior, knowing))
+    for members, prior, budget in groups:
+        for s in range(len(prior)):
+            for sign in (1, -1):
+                d = sign * (records.given[s] - prior[s] * math.exp(sign * budget))
+                of = records.of_class[members]
+                if not (over := members[d[of] > 0]).size:
+                    continue
+                classes = np.unique(of[d[of] < 0])
+                come = width + np.arange(len(classes))
+                width += len(classes)
+                staying = p[over] * d[records.of_class[over]]
+                bounded(np.concatenate([over, come]), np.concatenate([staying, d[classes]]) / np.abs(d).max(), 0.0)
+                bounded(np.concatenate([over, come]), np.concatenate([p[over], np.ones(len(come))]), p[over].sum())
+                for one, g in zip(come, classes, strict=True):
+                    left = members[of == g]
+                    bounded(np.append(left, one), np.append(p[left], 1.0), p[left].sum())
+    rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    aim = np.zeros(width)
+    aim[:size] = -p
+    upper = np.full(width, np.inf)
+    upper[:size] = 1.0
+    found = linprog(
+        aim,
+        csr_array((values, (rows, columns)), shape=(len(limits), width)),
+        limits,
+        bounds=np.column_stack([np.zeros(width), upper]),
+        method="highs",
+    )
+    if not found.success:
+        raise RuntimeError(f"the programme failed: {found.message}")
+    return float(-found.fun)
 
 
 def rows() -> Iterator[Row]:
     """One for each budget of observers of one column."""
     joint = count_joint(ReleaseSpec.load(SPEC), lambda *_: None)
     composition = Composition.of(joint, grown(joint, _LEAST, Rules(by_class=True, dominance=0.995), ()))
+    records = Records.of(joint, composition)
     for knowing in (None, *_KNOWING):
         started = time.process_time()
-        share = kept(composition, knowing)
         yield {
             "classes": len(composition.classes.names),
             "knowing": knowing,
-            "kept": share,
-            "kept_sharing": None if knowing is None else kept(composition, knowing, share=True),
-            "outside": None if knowing is None else outside(joint, composition, knowing),
+            "outside": None if knowing is None else float(records.counts[records.beyond(knowing)].sum() / joint.n),
+            "kept": kept(records, knowing),
+            "kept_cut": None if knowing is None else kept(records, knowing, cut=True),
+            "kept_sharing": None if knowing is None else kept(records, knowing, share=True),
+            "at_most": at_most(records, knowing),
             "seconds": time.process_time() - started,
         }
 
@@ -112,8 +217,10 @@ def page(rows: list[Row]) -> str:
     head = [
         "budget of observers of one column",
         "people whose class tells more",
-        "records that stay at most",
-        "if donors shared the known value",
+        "records that stay, by class",
+        "by class, cut",
+        "by class, if donors shared the known value",
+        "any donors at most",
         "s",
     ]
 
@@ -123,7 +230,9 @@ def page(rows: list[Row]) -> str:
             f"{row['knowing']:.0f}" if known else "none",
             f"{row['outside']:.1%}" if known else "",
             f"**{row['kept']:.1%}**",
+            f"**{row['kept_cut']:.1%}**" if known else "",
             f"{row['kept_sharing']:.1%}" if known else "",
+            f"{row['at_most']:.1%}",
             f"{row['seconds']:.1f}",
         ]
 
@@ -131,14 +240,18 @@ def page(rows: list[Row]) -> str:
         "# Whole records for observers of any one column",
         "",
         f"`python -m benchmarks.single_columns`: twelve columns of Adult in {rows[0]['classes']} classes,",
-        f"LIP {_BUDGET:.0f} for observers of the record, and a bound for those who know any one of the twelve",
-        "columns of a person as well: *records that stay at most*, of all protocols that read classes.",
-        "*People whose class tells more*: those of whom the share of the secret in their class differs by",
-        "more than the budget (nats) from its share among all who have one of their values. So classes",
-        "whose people have one value of a column, as `[groups] known` makes them, are what such a bound",
-        "needs, and not all of twelve columns can be named. *If donors shared the known value*: the same, were",
-        "the donor of everybody who leaves their class somebody with the value that the observer knows,",
-        "whichever column that is. No choice of donors does so for all columns; how near one can come is open.",
+        f"LIP {_BUDGET:.0f} for observers of the record, and a bound for observers who know any one of the twelve",
+        "columns of a person as well.",
+        "",
+        "- *People whose class tells more*: those of whom the share of the secret in their class differs by more than",
+        "  the budget (nats) from its share among all who have one of their values.",
+        "- *Records that stay, by class*: the optimum of protocols that read classes and draw donors at random.",
+        "- *By class, cut*: the same, where every class is cut in two, by whether it tells more of a record. Observers",
+        "  believe what the uncut class says. Most records of which it tells no more stay; the others are exchanged.",
+        "- *If donors shared the known value*: protocols that read classes, were the donor of everybody who leaves",
+        "  their class a person with the value that the observer knows, whichever column that is.",
+        "- *Any donors at most*: an upper bound for protocols that choose the donor of a record by all its columns.",
+        "  It is not known how much of it can be reached.",
         "",
         *table(head, map(cells, rows)),
         "",
