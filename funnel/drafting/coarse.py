@@ -17,6 +17,8 @@ from funnel.source.suggestion import round_edges
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Values that fewer records have are not named in a spec.
 NAMED = 10
+# How the name of a category ends that most has one value of and the others have not.
+OTHERS = " or others"
 # A category of several values is named after them where they are at most so many, and the name at most so long.
 _NAMED, _LONGEST = 3, 40
 # Of more values than this those are kept in whole records that so many records have, if most records keep theirs.
@@ -136,7 +138,7 @@ def _others(
         return {}
     joined = tuple(sorted(falling[kept:]))
     first, rest = falling[kept], sum(counts[value] for value in falling[kept + 1 :]) + unnamed
-    name = " or ".join(joined) if not unnamed and len(joined) <= _NAMED else f"{first} or others"
+    name = " or ".join(joined) if not unnamed and len(joined) <= _NAMED else first + OTHERS
     is_named = name not in order and len(name) <= _LONGEST and (counts[first] > rest or name == " or ".join(joined))
     return {name if is_named else OTHER: joined}
 
