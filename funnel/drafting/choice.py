@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
-from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, mostly_others
+from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within
 from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
+from funnel.drafting.value_notes import value_notes
 from funnel.errors import SpecError
 from funnel.settings.recode import OTHER
 from funnel.wording import did_you_mean, listed
@@ -122,16 +123,7 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     """
     columns = {column.name: column for column in look.columns}
     choice = _choose(look, roles, answers, rows, columns)
-    grouped = [
-        one.column for one in choice.coarse if one.column in choice.publish and mostly_others(one, columns[one.column])
-    ]
-    if not grouped:
-        return choice
-    note = (
-        f"most records of {listed(grouped)} are in one category of grouped values: publish fewer columns, or put their "
-        "values into groups that mean more"
-    )
-    return replace(choice, notes=(*choice.notes, note))
+    return replace(choice, notes=(*choice.notes, *value_notes(choice.coarse, columns, choice.publish)))
 
 
 def is_named(column: Column, rows: int) -> bool:

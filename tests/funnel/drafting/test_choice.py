@@ -213,7 +213,7 @@ class TestGuarantees:
         assert (spec.mechanism.name, spec.frequencies.protection) == ("invariant", "noise")
         assert spec.complete == ("income", "education", "sex", "age")
         assert len(count_joint(spec, quiet).inputs) <= 72
-        assert "those who know some of its columns (srlip): 70 combinations of published values and 2" in text_of(
+        assert "those who know some of its columns (srlip): 60 combinations of published values and 2" in text_of(
             tmp_path
         )
 
