@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
+from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within
 from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
+from funnel.drafting.value_notes import value_notes
 from funnel.errors import SpecError
 from funnel.settings.recode import OTHER
 from funnel.wording import did_you_mean, listed
@@ -29,9 +30,8 @@ _HISTORIES, _ROWS = 24, 16
 # these are more, and so are those of a value of the secret: 7,000 records of Census-Income keep .79 nats and 65 % of
 # themselves in 8 combinations, and .48 nats and 28 % in 34.
 _RECORDS, _RAREST, _RAREST_ROBUST, _SECRET_RECORDS = 25, 10, 40, 300
-# Values of a column at first; of the secret. Shares of the records that a value has at least.
-_VALUES, _SECRETS = 6, 6
-_SHARE, _SECRET_SHARE = 0.01, 0.02
+# Values of the secret, and the share of the records that one has at least.
+_SECRETS, _SECRET_SHARE = 6, 0.02
 
 
 @dataclass(frozen=True)
@@ -123,25 +123,12 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     """
     columns = {column.name: column for column in look.columns}
     choice = _choose(look, roles, answers, rows, columns)
-    grouped = [one.column for one in choice.coarse if one.column in choice.publish and _mostly_others(one, columns)]
-    if not grouped:
-        return choice
-    note = (
-        f"most records of {listed(grouped)} are in one category of grouped values: publish fewer columns, or put their "
-        "values into groups that mean more"
-    )
-    return replace(choice, notes=(*choice.notes, note))
-
-
-def _mostly_others(one: Coarse, columns: dict[str, Column]) -> bool:
-    """Whether most records have a value that has no name of its own."""
-    found = _by_category(one, columns[one.column])
-    return 2 * found[OTHER] > found.total()
+    return replace(choice, notes=(*choice.notes, *value_notes(choice.coarse, columns, choice.publish)))
 
 
 def is_named(column: Column, rows: int) -> bool:
     """Whether at least half of the records have a value that a spec can name, or a number or a day."""
-    one = coarse(column, rows, _VALUES, _SHARE)
+    one = coarse(column, rows, VALUES, SHARE)
     unnamed = sum(count for value, count in column.counts.items() if value not in one.listed)
     return not one.listed or 2 * unnamed <= column.counts.total()
 
@@ -205,7 +192,7 @@ def _choose(
         return _with_secret(base, chosen, look.rows, min(_WITH_SECRET // several, open_to))
     values, several, rarest, open_to = of_secret(_SECRET_RECORDS, _RAREST_ROBUST)
     most = _BOTH.get(several, _ALONE) if len(inputs) > 1 else _ALONE
-    fitted = _fitted(chosen, look.rows, min(most, open_to))
+    fitted = columns_within(chosen, look.rows, min(most, open_to))
     if fitted is None:
         return _whole(base, chosen, look.rows)
     cells = math.prod(one.size for one in fitted)
@@ -239,19 +226,7 @@ def _rarest(one: Coarse, column: Column) -> int:
     """Records of the rarest category of a column; of bins, which are about alike, of each."""
     if not one.listed:
         return sum(column.counts.values()) // one.size
-    return min(_by_category(one, column).values())
-
-
-def _by_category(one: Coarse, column: Column) -> Counter[str]:
-    """Records by category of a column whose values are listed."""
-    if not one.listed:
-        return Counter()
-    category = {value: name for name, values in one.groups.items() for value in values}
-    counts: Counter[str] = Counter()
-    for value, count in column.counts.items():
-        name = value if value in one.listed else OTHER
-        counts[category.get(name, name)] += count
-    return counts
+    return min(by_category(one, column).values())
 
 
 def _over_versions(
@@ -262,7 +237,7 @@ def _over_versions(
     Of columns that have too many values together the first ones are published, unless this can be one version alone.
     """
     may_be_one = people is None and not base.unit and base.wave is None
-    fitted = _fitted(chosen, rows, most, 2)
+    fitted = columns_within(chosen, rows, most, 2)
     if may_be_one and (fitted is None or base.publish != asked):
         return None
     if base.publish != asked:
@@ -277,9 +252,9 @@ def _over_versions(
     )
     notes = base.notes
     if fitted is None:
-        first = next(k for k in range(len(chosen), 0, -1) if _fitted(chosen[:k], rows, most, 2) is not None)
+        first = next(k for k in range(len(chosen), 0, -1) if columns_within(chosen[:k], rows, most, 2) is not None)
         left = listed(column.name for column in chosen[first:])
-        chosen, fitted = chosen[:first], _fitted(chosen[:first], rows, most, 2) or []
+        chosen, fitted = chosen[:first], columns_within(chosen[:first], rows, most, 2) or []
         notes = (
             *notes,
             f"{len(base.publish)} columns have too many values together for one bound on all records of a person, so "
@@ -304,7 +279,7 @@ def _with_secret(base: Choice, chosen: Sequence[Column], rows: int, most: int) -
     """The secret among the published columns."""
     reason = "The secret is published too, so the bound is for observers who know any of the other columns, or all."
     base = replace(base, publish=(*base.secret, *base.publish), guarantee=(PUBLISHED,))
-    fitted = _fitted(chosen, rows, most)
+    fitted = columns_within(chosen, rows, most)
     if fitted is None:
         return _whole(base, chosen, rows)
     return replace(base, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
@@ -356,25 +331,6 @@ def _bound(cells: int, several: int, columns: int) -> tuple[tuple[str, ...], str
         "For observers of the record, in the population too. Not for those who know some of its columns, which "
         f"{KNOWING} is for: {size} take minutes with it."
     )
-
-
-def _fitted(columns: Sequence[Column], rows: int, most: int, fewest: int | None = None) -> list[Coarse] | None:
-    """The columns with at most so many combinations together, three categories of each at least; else None.
-
-    Of one to three columns there may be two of each, and a few combinations more.
-    """
-    few = len(columns) <= 3
-    fewest = (2 if few else 3) if fewest is None else fewest
-    levels = [_VALUES] * len(columns)
-    made = [coarse(column, rows, _VALUES, _SHARE) for column in columns]
-    while math.prod(one.size for one in made) > most:
-        open_to = [k for k, level in enumerate(levels) if min(level, made[k].size) > fewest]
-        if not open_to:
-            return made if few else None
-        k = max(open_to, key=lambda place: made[place].size)
-        levels[k] = min(levels[k], made[k].size) - 1
-        made[k] = coarse(columns[k], rows, levels[k], _SHARE)
-    return made
 
 
 def _named(

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from funnel.drafting.look import Column
 from funnel.drafting.roles import is_wide
+from funnel.drafting.spellings import every_spelling, written_groups
 from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
@@ -17,6 +18,8 @@ from funnel.source.suggestion import round_edges
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Values that fewer records have are not named in a spec.
 NAMED = 10
+# How the name of a category ends that most has one value of and the others have not.
+OTHERS = " or others"
 # A category of several values is named after them where they are at most so many, and the name at most so long.
 _NAMED, _LONGEST = 3, 40
 # Of more values than this those are kept in whole records that so many records have, if most records keep theirs.
@@ -46,6 +49,8 @@ class Coarse:
         Whether every record has one of the listed values, or a number in a bin.
     left_out : int
         Records without a value that are too few to be a category.
+    spellings : mapping of str to tuple of str
+        Of values that are written in several ways.
     """
 
     column: str
@@ -58,11 +63,22 @@ class Coarse:
     minimum_count: int | None = None
     complete: bool = False
     left_out: int = 0
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def recodes(self) -> bool:
         """Whether [recode] has a section for it."""
-        return bool(self.groups or self.bins or self.period or self.minimum_count)
+        return bool(self.written_groups or self.bins or self.period or self.minimum_count)
+
+    @property
+    def written_listed(self) -> tuple[str, ...]:
+        """The listed values, each in all its spellings."""
+        return every_spelling(self.listed, self.spellings)
+
+    @property
+    def written_groups(self) -> dict[str, tuple[str, ...]]:
+        """The groups with all spellings of their values, and those of spellings alone."""
+        return written_groups(self.groups, self.spellings)
 
 
 def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False, fewest: int = NAMED) -> Coarse:
@@ -96,7 +112,7 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
         # Of a table of few records the two most common ones, so that there is something to tell.
         named = dict(column.counts.most_common(2))
     if len(named) > _LISTED:
-        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
+        return Coarse(column.name, most, minimum_count=least, left_out=left_out, spellings=column.spellings)
     if column.kind == "number" and not column.labels and all(re.fullmatch("[0-9]+", value) for value in column.counts):
         return _counted(column, most, least, left_out)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
@@ -114,7 +130,15 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     alone = others if ordered or not groups else []
     size = len(categories) + has_missing + len(alone)
     missing = [MISSING] if column.missing and not left_out else []
-    return Coarse(column.name, max(size, 2), (*order, *others, *missing), groups, complete=True, left_out=left_out)
+    return Coarse(
+        column.name,
+        max(size, 2),
+        (*order, *others, *missing),
+        groups,
+        complete=True,
+        left_out=left_out,
+        spellings={value: column.spellings[value] for value in order if value in column.spellings},
+    )
 
 
 def _neighbours(order: Sequence[str], counts: Mapping[str, int], most: int, least: int) -> dict[str, tuple[str, ...]]:
@@ -136,7 +160,7 @@ def _others(
         return {}
     joined = tuple(sorted(falling[kept:]))
     first, rest = falling[kept], sum(counts[value] for value in falling[kept + 1 :]) + unnamed
-    name = " or ".join(joined) if not unnamed and len(joined) <= _NAMED else f"{first} or others"
+    name = " or ".join(joined) if not unnamed and len(joined) <= _NAMED else first + OTHERS
     is_named = name not in order and len(name) <= _LONGEST and (counts[first] > rest or name == " or ".join(joined))
     return {name if is_named else OTHER: joined}
 
@@ -181,7 +205,7 @@ def plain(column: Column) -> Coarse:
         return replace(_binned(column, 6, NAMED), complete=False)
     common = sum(count for count in column.counts.values() if count >= _COMMON)
     many = column.values > _MANY and 2 * common >= column.counts.total()
-    return Coarse(column.name, column.values, minimum_count=_COMMON if many else None)
+    return Coarse(column.name, column.values, minimum_count=_COMMON if many else None, spellings=column.spellings)
 
 
 def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:

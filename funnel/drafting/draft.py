@@ -310,7 +310,7 @@ def _values(coarse: Sequence[Coarse]) -> list[str]:
             f"# The values that at least {NAMED} records have: hold them against the codebook. What is listed need not",
             "# be learned under noise.",
             "[categories]",
-            *(f"{toml_key(one.column)} = {list_of_texts(one.listed)}" for one in listed),
+            *(f"{toml_key(one.column)} = {list_of_texts(one.written_listed)}" for one in listed),
             "",
         ]
     if any(one.recodes for one in coarse):
@@ -333,7 +333,7 @@ def _recode(one: Coarse, mark: str = "") -> list[str]:
     if one.minimum_count is not None:
         lines.append(f"minimum_count = {one.minimum_count}")
     head = [f"[recode.{key}]", *lines, ""] if lines else []
-    groups = [f"{text_value(name)} = {list_of_texts(values)}" for name, values in one.groups.items()]
+    groups = [f"{text_value(name)} = {list_of_texts(values)}" for name, values in one.written_groups.items()]
     return [
         mark + line if line else "" for line in (*head, *([f"[recode.{key}.groups]", *groups, ""] if groups else []))
     ]

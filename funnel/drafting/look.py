@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from funnel.drafting.guess import guessed
+from funnel.drafting.spellings import as_one, spellings_of
 from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.readers.cells import NUMBER, is_number
@@ -94,6 +95,8 @@ class Column:
         Whether its numbers have a decimal comma.
     labels : tuple of str
         Where the source has labels of values: these, in its order.
+    spellings : dict of str to tuple of str
+        Values that are written in several ways, by the most common one, under which all their records are counted.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Column:
     complete: bool = True
     decimal: bool = False
     labels: tuple[str, ...] = ()
+    spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def values(self) -> int:
@@ -336,4 +340,7 @@ class _Seen:
                 column.kind = "date"
             elif any(len(text) > MAX_LABEL for text in column.counts):
                 column.kind = "other"
+            elif column.complete and not column.labels:
+                column.spellings = spellings_of(column.counts)
+                column.counts = as_one(column.counts, column.spellings)
         return column

@@ -9,6 +9,7 @@ from dataclasses import replace
 from funnel.disclosure.threshold import class_rules
 from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, whole_reason
 from funnel.drafting.coarse import coarse
+from funnel.drafting.limits import SHARE, VALUES
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
@@ -22,8 +23,6 @@ from funnel.wording import listed
 _UNASKED, _COMBINATIONS = 2, 16
 # What observers see of a person comes first.
 _SEEN = re.compile(r"(^|[^a-z])(sex|gender|female|male|age|birth|dob|born|race|ethnic)")
-# Categories of a column that was asked for, at first, and the share of the records that each has at least.
-_VALUES, _SHARE = 6, 0.01
 
 
 def with_known_columns(
@@ -106,7 +105,7 @@ def _as_named(
                 f"too few records, or nearly all with one secret, have some values of {listed(known)} together for a "
                 "bound on observers who know them, however few categories these columns have; name fewer with --known"
             )
-        fewer = coarse(columns[largest], look.rows, min(_VALUES, sizes[largest] - 1), _SHARE)
+        fewer = coarse(columns[largest], look.rows, min(VALUES, sizes[largest] - 1), SHARE)
         choice = replace(choice, coarse=tuple(fewer if one.column == largest else one for one in choice.coarse))
     return _for_observers(choice, known)
 

@@ -82,6 +82,10 @@ class Conditions:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def of_some(self, which: npt.NDArray[np.intp]) -> Conditions:
+        """Those of some histories."""
+        return Conditions(*(part[which] for part in vars(self).values()))
+
     @property
     def silent(self) -> npt.NDArray[np.bool_]:
         """Which histories have nothing left to say: all rows that meet the conditions are constant; shape (m,).
@@ -103,18 +107,26 @@ class Conditions:
     def needs(self, channel: FloatArray) -> FloatArray:
         """How much of a constant row each output (b,) of a channel (b, a) needs to meet the conditions; shape (m, b).
 
+        Of one channel for all histories, or of one for each, (m, b, a).
+
         With shares c_y >= need_y added to the outputs, ``channel + c`` (divided by 1 + Σc) meets them. Infinite where
         an output that has to stand still does not.
         """
-        m, k, a = self.rows.shape
-        beyond = (self.rows.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
-        scale = (self.size.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
+        beyond, scale = _products(self.rows, channel), _products(self.size, channel)
         # What is beyond by rounding alone is not.
         over = np.where(beyond > _ROUNDING * scale, beyond, 0.0)
         room = self.slack[:, :, None]
         needed = np.divide(over, room, out=np.zeros_like(over), where=room > 0)
         needed[self.held[:, :, None] & (np.abs(beyond) > STILL * scale)] = np.inf
         return np.asarray(needed.max(axis=1, initial=0.0))
+
+
+def _products(rows: FloatArray, channel: FloatArray) -> FloatArray:
+    """Rows (m, k, a) of every history times those of its channel, (m, k, b)."""
+    m, k, a = rows.shape
+    if channel.ndim == 3:
+        return np.asarray(np.matmul(rows, channel.swapaxes(1, 2)))
+    return np.asarray((rows.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel)))
 
 
 def binding_rows(cone: FloatArray) -> FloatArray:

@@ -13,17 +13,16 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
+from funnel.history.group_programmes import CHUNK, Group, GroupProgrammes
 from funnel.history.history_groups import Members, canonical_order, grouped, halves
-from funnel.history.shared_channel import SharedChannel
-from funnel.history.tangent import ROUNDS, Start, Tangent, programme_work
+from funnel.history.shared_channel import SharedChannel, valued_again
+from funnel.history.tangent import ROUNDS, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
 
 # Numbers in a library: 32 MB. Channels beyond are shared.
 _LIBRARY = 2**22
-# Numbers worked on at once.
-_CHUNK = 2**18
 # Programmes solved one after the other, each from the basis of the one before.
 _CHAIN = 32
 # Chains between two looks at what is left of the budget.
@@ -37,8 +36,9 @@ _ROUGH, _FEW = 1 / 16, 3
 _JUDGED = 20.0
 # The share of the groups that is cut again in one round.
 _ROUND = 0.2
-# What is missing at most, relatively to the value, where nothing more is to be gained.
-_GAP = 1e-7
+# What is missing at most, relatively to the value, where nothing more is to be gained; the same of all groups together
+# that keep their channels under other gains.
+_GAP, _STAYS = 1e-7, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +73,6 @@ class Rows:
     def bound(self) -> float:
         """What they cannot exceed together."""
         return math.fsum(self.bounds.tolist())
-
-
-@dataclass(eq=False)
-class _Group:
-    """Histories that share a programme, where it ended, and what it led to."""
-
-    members: Members
-    start: Start | None = None
-    last: SharedChannel | None = None
 
 
 class RowSearch:
@@ -144,9 +135,9 @@ class RowSearch:
         # Histories with room in all their conditions, and those that are held in one, the heaviest first.
         self._open, held_ones = np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
         self._held = held_ones[np.argsort(-self._weights[held_ones], kind="stable")]
-        self._groups: list[_Group] = []
+        self._groups: list[Group] = []
         # By the number of channels that was asked for: groups, and how many programmes there could be for them.
-        self._known: dict[int | None, tuple[list[_Group], int]] = {}
+        self._known: dict[int | None, tuple[list[Group], int]] = {}
 
     def best(
         self,
@@ -204,11 +195,37 @@ class RowSearch:
             self._run(most)
             self._known[channels] = self._groups, possible
         else:
-            for group in self._groups:
-                if group.last is not None:
-                    self._note(group.members, group.last.valued(self._masses[group.members], gains))
-            self._solve(self._groups, most)
+            self._solve(self._changed(), most)
         return self._rows()
+
+    def _changed(self) -> list[Group]:
+        """The groups for which other gains may lead to a better channel, once all have what they had.
+
+        By its last prices it is known of each group what it may miss. Groups that miss least, next to nothing of the
+        value together, are not solved again.
+        """
+        known = [group for group in self._groups if group.last is not None]
+        if not known:
+            return self._groups
+        self._found = [group.last for group in known if group.last is not None]
+        chosen, levels = np.full(len(self._laws), -1, dtype=np.int64), np.full(len(self._laws), -1, dtype=np.int8)
+        for place, (group, last) in enumerate(zip(known, self._found, strict=True)):
+            chosen[group.members], levels[group.members] = place, last.levels
+        values, bounds = valued_again(
+            self._found, chosen, levels, self._conditions(), self._masses, self._weights, self._gains
+        )
+        better = values > self._value
+        self._channel[better], self._level[better] = chosen[better], levels[better]
+        self._value[better] = values[better]
+        self._bound = np.minimum(self._bound, bounds)
+        sizes = np.array([len(group.members) for group in known])
+        of = np.repeat(np.arange(len(known)), sizes)
+        members = np.concatenate([group.members for group in known])
+        missing = np.bincount(of, (self._bound - self._value)[members])
+        order = np.argsort(missing, kind="stable")
+        stays = np.cumsum(missing[order]) <= _STAYS * abs(math.fsum(self._value.tolist()))
+        same = {id(known[place]) for place in order[stays].tolist()}
+        return [group for group in self._groups if id(group) not in same]
 
     def _run(self, most: int) -> None:
         """Solve up to so many programmes where they help most."""
@@ -219,14 +236,14 @@ class RowSearch:
             return
         if first < 2 * speaking and math.isfinite(self._budget.remaining):
             # What programmes take is known when some were solved, and by then everybody has a channel.
-            self._groups = [_Group(part) for part in self._divided(max(1, int(_ROUGH * first)))]
+            self._groups = [Group(part) for part in self._divided(max(1, int(_ROUGH * first)))]
             self._solve(self._groups, most, _FEW)
             # Everybody has to be judged again.
             first = self._affordable(most, speaking)
             if first <= len(self._groups):
                 return
         alone = first >= speaking
-        self._groups = [_Group(part) for part in self._divided(first)]
+        self._groups = [Group(part) for part in self._divided(first)]
         self._solve(self._groups, most)
         while not alone:
             left = min(most, self._solved + self._affordable(most)) - self._solved
@@ -237,7 +254,7 @@ class RowSearch:
             if not chosen:
                 return
             # Each half stands where its group stood, so that neighbours stay alike.
-            halved = {g: [_Group(half) for half in self._half_spaces(g)] for g in chosen}
+            halved = {g: [Group(half) for half in self._half_spaces(g)] for g in chosen}
             self._groups = [part for g, group in enumerate(self._groups) for part in halved.get(g, [group])]
             self._solve([half for g in sorted(halved) for half in halved[g]], most)
 
@@ -292,20 +309,23 @@ class RowSearch:
 
     def _conditions(self) -> Iterator[tuple[slice, Conditions]]:
         """The conditions of all histories in pieces of one cone, in their order."""
-        step = max(1, _CHUNK // max(1, 4 * math.prod(self._laws.shape[1:])))
+        step = max(1, CHUNK // max(1, 4 * math.prod(self._laws.shape[1:])))
         changes = np.flatnonzero(np.diff(self._prior_of)) + 1
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._laws)], strict=True):
             for start in range(begin, end, step):
                 part = slice(start, min(end, start + step))
                 yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]], self._sizes)
 
-    def _missing(self, group: _Group) -> float:
+    def _missing(self, group: Group) -> float:
         return float((self._bound[group.members] - self._value[group.members]).sum())
 
-    def _solve(self, groups: list[_Group], most: int, rounds: int = ROUNDS) -> None:
+    def _solve(self, groups: list[Group], most: int, rounds: int = ROUNDS) -> None:
         """A channel for each group, judged for all its members; as far as the budget goes."""
         chains = [groups[start : start + _CHAIN] for start in range(0, len(groups), _CHAIN)]
         done, total = 0, len(groups)
+        programmes = GroupProgrammes(
+            self._laws, self._masses, self._weights, self._prior_of, self._cones, self._sizes, self._gains
+        )
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             while chains:
                 allowed = self._affordable(most)
@@ -313,13 +333,13 @@ class RowSearch:
                     return
                 size = min(max(1, allowed // _CHAIN), _CHAINS) if self._solved else 1
                 now, chains = chains[:size], chains[size:]
-                for chain, found in zip(now, pool.map(partial(self._chain, rounds=rounds), now), strict=True):
+                for chain, found in zip(now, pool.map(partial(programmes.solve, rounds=rounds), now), strict=True):
                     for group, shared in zip(chain, found, strict=True):
                         self._keep(group, shared)
                     done += len(chain)
                 self._progress("best rows for histories", done, total)
 
-    def _keep(self, group: _Group, shared: SharedChannel) -> None:
+    def _keep(self, group: Group, shared: SharedChannel) -> None:
         """Note what a programme led to, and charge for it."""
         self._note(group.members, shared)
         self._bound[group.members] = np.minimum(self._bound[group.members], shared.bounds)
@@ -338,53 +358,3 @@ class RowSearch:
         self._level[chosen] = shared.levels[better]
         self._value[chosen] = shared.values[better]
         self._found.append(shared)
-
-    def _chain(self, groups: list[_Group], rounds: int) -> list[SharedChannel]:
-        """The channels of some groups, one after the other."""
-        outputs, inputs = self._gains.shape
-        found: list[SharedChannel] = []
-        tangents: dict[int, Tangent] = {}
-        for group in groups:
-            members = group.members
-            cone = self._cones[self._prior_of[members[0]]]
-            tangent = tangents.get(len(cone))
-            if tangent is None:
-                tangent = tangents[len(cone)] = Tangent(outputs, inputs, len(cone))
-            weights = self._weights[members]
-            law = np.tensordot(weights / weights.sum(), self._laws[members], axes=1)
-            mean = Conditions.of(law[None], cone, self._sizes)
-            before, judged = tangent.work, tangent.judged
-            channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0), group.start)
-            step = max(1, _CHUNK // self._gains.size)
-            parts = [members[start : start + step] for start in range(0, len(members), step)]
-            conditions = [Conditions.of(self._laws[part], cone, self._sizes) for part in parts]
-            if len(members) > 1 and not mean.held.any():
-                channel = tangent.bind(channel, conditions, mean, rounds)
-            group.start = tangent.start()
-            prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
-            took = tangent.work - before, tangent.judged - judged
-            found.append(self._decided(parts, conditions, channel, prices, *took))
-        return found
-
-    def _decided(
-        self,
-        parts: list[Members],
-        members_conditions: list[Conditions],
-        channel: FloatArray,
-        prices: FloatArray,
-        work: float,
-        judging: float,
-    ) -> SharedChannel:
-        """What a channel and multipliers for a unit of mass mean for the members of a group."""
-        members = np.concatenate(parts)
-        needs, bounds = [], []
-        for part, conditions in zip(parts, members_conditions, strict=True):
-            needs.append(conditions.needs(channel))
-            weights = self._weights[part]
-            paid = np.matmul(prices, conditions.rows)
-            paid *= weights[:, None, None]
-            best = (self._masses[part][:, None, :] * self._gains - paid).max(axis=1).sum(axis=1)
-            bounds.append(best + weights * (conditions.thin @ prices.max(axis=0, initial=0.0)))
-        judging += 5.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
-        found = SharedChannel.for_needs(channel, np.concatenate(needs), np.concatenate(bounds), work, judging)
-        return found.valued(self._masses[members], self._gains)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.history.conditions import Conditions
 from funnel.history.tangent import ENOUGH
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 
 # A library has up to so many mixtures of a channel: shares 1, 1/2, … 1/64 of what its members need at most.
 _LEVELS = 7
@@ -27,6 +29,8 @@ class SharedChannel:
         What each member takes of the constant: 0 nothing, 1 to 7: 1/64, 1/32, … all of it; -1: it cannot use the
         channel.
     values, bounds : ndarray, shape (k,)
+    prices : ndarray, shape (b, j)
+        Multipliers of the j conditions, for a unit of mass.
     work, judging : float
         What the programme took, and what its channel took with the members.
     """
@@ -36,12 +40,19 @@ class SharedChannel:
     levels: npt.NDArray[np.int8]
     values: FloatArray
     bounds: FloatArray
+    prices: FloatArray
     work: float
     judging: float
 
     @classmethod
     def for_needs(
-        cls, channel: FloatArray, needs: FloatArray, bounds: FloatArray, work: float, judging: float
+        cls,
+        channel: FloatArray,
+        needs: FloatArray,
+        bounds: FloatArray,
+        prices: FloatArray,
+        work: float,
+        judging: float,
     ) -> SharedChannel:
         """With what members need of a constant row, (k, b), infinite where none is enough; values are yet to come."""
         usable = np.isfinite(needs).all(axis=1)
@@ -54,11 +65,45 @@ class SharedChannel:
         if constant.sum() <= ENOUGH:
             # One channel for all: what that costs is less than another channel would be worth.
             levels[usable] = _LEVELS
-        return cls(channel, constant, levels, np.zeros(len(needs)), bounds, work, judging)
+        return cls(channel, constant, levels, np.zeros(len(needs)), bounds, prices, work, judging)
+
+    @classmethod
+    def alone(
+        cls,
+        channels: FloatArray,
+        needs: FloatArray,
+        bounds: FloatArray,
+        prices: FloatArray,
+        work: FloatArray,
+        judging: float,
+        worth: FloatArray,
+    ) -> list[SharedChannel]:
+        """The same of m histories that have a channel each, (m, b, a): all take what they need themselves, (m, b).
+
+        Entries of the channels are worth ``worth`` (m, b, a); the other arguments have a first axis of m, too.
+        """
+        usable = np.asarray(np.isfinite(needs).all(axis=1))
+        constants = np.where(usable[:, None], needs, 0.0)
+        own = (channels * worth).sum(axis=(1, 2)) + (constants * worth.sum(axis=2)).sum(axis=1)
+        values = own / (1.0 + constants.sum(axis=1))
+        levels = np.where(usable, _LEVELS, -1).astype(np.int8)
+        return [
+            cls(
+                channels[i],
+                constants[i],
+                levels[i : i + 1],
+                values[i : i + 1],
+                bounds[i : i + 1],
+                prices[i],
+                took,
+                judging,
+            )
+            for i, took in enumerate(work.tolist())
+        ]
 
     def valued(self, masses: FloatArray, gains: FloatArray) -> SharedChannel:
         """With what it is worth to members of masses (k, a), who take as much of its constant as their levels say."""
-        taken = np.where(self.levels > 0, 2.0 ** (np.maximum(self.levels, 1) - _LEVELS), 0.0)
+        taken = _taken(self.levels)
         own, constant = masses @ (self.channel * gains).sum(axis=0), masses @ (self.constant @ gains)
         return replace(self, values=np.asarray((own + taken * constant) / (1.0 + taken * self.constant.sum())))
 
@@ -68,3 +113,67 @@ class SharedChannel:
             return self.channel
         share = 2.0 ** (level - _LEVELS) * self.constant
         return np.asarray((self.channel + share[:, None]) / (1.0 + share.sum()))
+
+
+def _taken(levels: npt.NDArray[np.int8]) -> FloatArray:
+    return np.asarray(np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0))
+
+
+def upper_bounds(
+    prices: FloatArray, conditions: Conditions, masses: FloatArray, weights: FloatArray, gains: FloatArray
+) -> FloatArray:
+    """What no channel that meets the conditions of a history exceeds, (m,), by weak duality: for whatever prices.
+
+    Parameters
+    ----------
+    prices : ndarray, shape (b, j) or (m, b, j)
+        >= 0, for a unit of mass.
+    conditions : Conditions
+        Of m histories.
+    masses, weights : ndarrays, shapes (m, a) and (m,)
+    gains : ndarray, shape (b, a)
+    """
+    paid = np.matmul(prices, conditions.rows)
+    paid *= weights[:, None, None]
+    best = (masses[:, None, :] * gains - paid).max(axis=1).sum(axis=1)
+    given_away = conditions.thin * prices.max(axis=-2, initial=0.0)
+    return np.asarray(best + weights * given_away.sum(axis=1))
+
+
+def valued_again(
+    found: Sequence[SharedChannel],
+    chosen: IntArray,
+    levels: npt.NDArray[np.int8],
+    parts: Iterable[tuple[slice, Conditions]],
+    masses: FloatArray,
+    weights: FloatArray,
+    gains: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """What m histories have of channels that were found for other gains, and cannot exceed by their prices; (m,) each.
+
+    Parameters
+    ----------
+    found : sequence of SharedChannel
+    chosen : ndarray of int, shape (m,)
+        The channel of each history; -1 where there is none: nothing is known of those.
+    levels : ndarray of int, shape (m,)
+    parts : iterable of (slice, Conditions)
+        Histories under one cone each, all in their order.
+    masses, weights, gains
+        As of `upper_bounds`.
+    """
+    values, bounds = np.full(len(chosen), -np.inf), np.full(len(chosen), np.inf)
+    own = np.array([(one.channel * gains).sum(axis=0) for one in found])
+    constant = np.array([one.constant for one in found])
+    for part, conditions in parts:
+        known = np.flatnonzero(chosen[part] >= 0)
+        members, of = part.start + known, chosen[part][known]
+        if not len(known):
+            continue
+        prices = np.array([found[channel].prices for channel in of.tolist()])
+        bounds[members] = upper_bounds(prices, conditions.of_some(known), masses[members], weights[members], gains)
+        taken = _taken(levels[members])
+        reached = (masses[members] * (own[of] + taken[:, None] * (constant[of] @ gains))).sum(axis=1)
+        reached /= 1.0 + taken * constant[of].sum(axis=1)
+        values[members] = np.where(levels[members] >= 0, reached, -np.inf)
+    return values, bounds

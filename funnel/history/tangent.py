@@ -58,6 +58,26 @@ class Start:
     sizes: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Programmes of m histories.
+
+    Attributes
+    ----------
+    channels : ndarray, shape (m, b, a)
+    prices : ndarray, shape (m, b, k)
+        Multipliers >= 0 of the conditions.
+    starts : list of (Start or None)
+        Where each ended.
+    work : ndarray, shape (m,)
+    """
+
+    channels: FloatArray
+    prices: FloatArray
+    starts: list[Start | None]
+    work: FloatArray
+
+
 class Tangent:
     """max Σ g T subject to Σ_y T(y|x) = 1, T >= 0 and the conditions of a history for every output.
 
@@ -81,6 +101,7 @@ class Tangent:
         self._zeros, self._ends = np.zeros(variables), np.full(variables, _INFINITY)
         self._kinds = np.zeros(variables, dtype=np.int32)
         self._basis: highspy.HighsBasis | None = None
+        self._allowed: tuple[int, float] | None = None
         self._cuts, self._at, self._sizes = _no_cuts(inputs)
         self.work, self.judged = 0.0, 0.0
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -97,20 +118,17 @@ class Tangent:
         ):
             self._solver.setOptionValue(option, value)
 
-    def solve(
-        self, conditions: Conditions, which: int, gains: FloatArray, start: Start | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """The best channel (b, a), up to the tolerance of the solver, and multipliers >= 0 of the conditions (b, k).
+    def solve(self, conditions: Conditions, gains: FloatArray, starts: Sequence[Start | None]) -> Solved:
+        """The best channels, up to the tolerance of the solver, and multipliers >= 0 of the conditions.
 
         Parameters
         ----------
         conditions : Conditions
-        which : int
-            The history among those of the conditions.
-        gains : ndarray, shape (b, a)
+            Of m histories, each with a programme of its own.
+        gains : ndarray, shape (m, b, a)
             What a unit of T(y|x) is worth.
-        start : Start, optional
-            Where this programme ended before, for other gains; else it begins where the last one ended.
+        starts : sequence of (Start or None)
+            Where these programmes ended before, for other gains; else one begins where the last one ended.
 
         Raises
         ------
@@ -118,22 +136,53 @@ class Tangent:
             If the solver fails; a constant channel is always feasible, so there is an optimum.
         """
         outputs, inputs, rows = self._shape
-        matrix, held = conditions.rows[which], conditions.held[which]
-        scale = np.abs(matrix).max(axis=1, initial=0.0)
+        scale = np.abs(conditions.rows).max(axis=2, initial=0.0)
         scale[scale == 0] = 1.0
-        worth = float(np.abs(gains).max()) or 1.0
-        self._values[:, :, 1:] = (matrix / scale[:, None]).T
+        worth = np.abs(gains).max(axis=(1, 2), initial=0.0)
+        worth[worth == 0] = 1.0
+        scaled = np.swapaxes(conditions.rows / scale[:, :, None], 1, 2)
+        costs = -gains.reshape(len(gains), -1) / worth[:, None]
+        channels, duals = np.empty(gains.shape), np.empty((len(gains), outputs, rows))
+        work, ends = np.empty(len(gains)), list[Start | None]()
+        for one, start in enumerate(starts):
+            before = self.work
+            self._values[:, :, 1:] = scaled[one]
+            solution = self._solved(costs[one], *self._limits(conditions.held[one]), start)
+            channels[one] = np.array(solution.col_value).reshape(outputs, inputs)
+            of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
+            duals[one] = of_rows[inputs:own].reshape(outputs, rows) / scale[one]
+            if len(self._cuts):
+                # What a condition of a member costs, as one on the mean law with the same share of its room.
+                condition, output = self._at.T
+                room = self._sizes * conditions.slack[one, condition]
+                np.add.at(duals[one], (output, condition), of_rows[own:] / room)
+            ends.append(self.start())
+            work[one] = self.work - before
+        # Where outputs stand still, all prices of a condition may be moved together: what they are paid for adds up to
+        # nothing.
+        prices = -worth[:, None, None] * duals
+        least = np.minimum(prices.min(axis=1, initial=0.0), 0.0)
+        prices -= np.where(conditions.held, least, 0.0)[:, None, :]
+        return Solved(cleaned(channels, conditions), np.maximum(prices, 0.0), ends, work)
+
+    def _limits(self, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of the rows of a programme: sums of 1, and conditions, which are equations if held."""
+        outputs, inputs, rows = self._shape
+        lower, upper = np.ones(inputs + outputs * rows), np.ones(inputs + outputs * rows)
+        of_outputs, above = lower[inputs:].reshape(outputs, rows), upper[inputs:].reshape(outputs, rows)
+        of_outputs[:], above[:] = np.where(held, 0.0, -_INFINITY), 0.0
         # Posteriors average to the history's, so where all outputs stand still the last one does by itself.
-        least = np.where(held, 0.0, -_INFINITY)
-        lower = np.concatenate([np.ones(inputs), np.tile(least, outputs)])
-        upper = np.concatenate([np.ones(inputs), np.zeros(outputs * rows)])
-        lower[inputs + (outputs - 1) * rows :] = -_INFINITY
-        upper[inputs + (outputs - 1) * rows :][held] = _INFINITY
-        costs = -gains.ravel() / worth
+        of_outputs[-1] = -_INFINITY
+        above[-1, held] = _INFINITY
+        return lower, upper
+
+    def _solved(
+        self, costs: FloatArray, lower: FloatArray, upper: FloatArray, start: Start | None
+    ) -> highspy.HighsSolution:
+        """The solution of the programme with the values at hand."""
+        outputs, inputs, _ = self._shape
         for scaling, tolerance in _ATTEMPTS:
-            self._solver.setOptionValue("simplex_scale_strategy", scaling)
-            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
-            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
+            self._allow(scaling, tolerance)
             self._pass(costs, lower, upper)
             if start is None:
                 self._cut(*_no_cuts(inputs))
@@ -152,18 +201,14 @@ class Tangent:
             )
         if start is None:
             self._basis = self._solver.getBasis()
-        solution = self._solver.getSolution()
-        channel = np.array(solution.col_value).reshape(outputs, inputs)
-        duals, own = -worth * np.array(solution.row_dual), inputs + outputs * rows
-        prices = duals[inputs:own].reshape(outputs, rows) / scale
-        if len(self._cuts):
-            # What a condition of a member costs, as one on the mean law with the same share of its room.
-            condition, output = self._at.T
-            np.add.at(prices, (output, condition), duals[own:] / (self._sizes * conditions.slack[which, condition]))
-        # Where outputs stand still, all prices of a condition may be moved together: what they are paid for adds up to
-        # nothing.
-        prices[:, held] -= np.minimum(prices[:, held].min(axis=0, initial=0.0), 0.0)
-        return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
+        return self._solver.getSolution()
+
+    def _allow(self, scaling: int, tolerance: float) -> None:
+        if (scaling, tolerance) != self._allowed:
+            self._allowed = (scaling, tolerance)
+            self._solver.setOptionValue("simplex_scale_strategy", scaling)
+            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
 
     def bind(
         self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions, rounds: int = ROUNDS
@@ -205,13 +250,16 @@ class Tangent:
             self.judged += sum(some.size for some in free) * float(outputs)
             if self._run() != highspy.HighsModelStatus.kOptimal:
                 break
-            channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean, 0)
+            found = np.array(self._solver.getSolution().col_value).reshape(1, outputs, inputs)
+            channel = cleaned(found, mean)[0]
         return channel
 
     def start(self) -> Start | None:
         """Where the last programme ended, without conditions of members that do not bind; None if nowhere."""
         outputs, inputs, rows = self._shape
         basis = self._solver.getBasis()
+        if basis.valid and not len(self._cuts):
+            return Start(basis, self._cuts, self._at, self._sizes)
         states = list(basis.row_status)
         own = inputs + outputs * rows
         if not basis.valid or len(states) != own + len(self._cuts):
@@ -278,24 +326,30 @@ def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
     return np.asarray((~conditions.held).all(axis=1) & (conditions.slack > 0).all(axis=1))
 
 
-def cleaned(channel: FloatArray, conditions: Conditions, which: int) -> FloatArray:
-    """A channel without the solver's rounding: nothing negative, columns sum to 1, no output that is mere rounding.
+def cleaned(channels: FloatArray, conditions: Conditions) -> FloatArray:
+    """Channels (m, b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
 
-    Inputs that the history excludes get the law of the output. Where outputs have to stand still they do so up to the
+    Inputs that a history excludes get the law of the output. Where outputs have to stand still they do so up to the
     rounding of doubles, as far as that can be had by small relative changes.
     """
-    given, held = conditions.given[which], conditions.held[which]
-    channel = np.where(channel > _NOTHING, channel, 0.0)
-    channel[channel @ given < _NEVER] = 0.0
-    seen = given > 0
-    channel[:, ~seen] = (channel @ given)[:, None]
-    empty = channel.sum(axis=0) == 0
-    channel[:, empty] = (channel @ given)[:, None]
-    channel /= channel.sum(axis=0)
-    if held.any():
-        channel = _stilled(channel, conditions.rows[which][held], conditions.size[which][held])
-        channel[:, ~seen] = (channel @ given)[:, None] / given.sum()
-    return np.asarray(channel / channel.sum(axis=0))
+    given = conditions.given
+    channels = np.where(channels > _NOTHING, channels, 0.0)
+    channels[_outputs(channels, given) < _NEVER] = 0.0
+    unseen = (given <= 0)[:, None, :]
+    alike = _outputs(channels, given)[:, :, None]
+    channels = np.where(unseen | ~channels.any(axis=1, keepdims=True), alike, channels)
+    channels /= channels.sum(axis=1, keepdims=True)
+    for one in np.flatnonzero(conditions.held.any(axis=1)).tolist():
+        held = conditions.held[one]
+        channels[one] = _stilled(channels[one], conditions.rows[one][held], conditions.size[one][held])
+        alone = channels[one] @ given[one] / given[one].sum()
+        channels[one] = np.where(unseen[one], alone[:, None], channels[one])
+    return np.asarray(channels / channels.sum(axis=1, keepdims=True))
+
+
+def _outputs(channels: FloatArray, given: FloatArray) -> FloatArray:
+    """How likely the outputs are, (m, b)."""
+    return np.asarray(np.matmul(channels, given[:, :, None])[:, :, 0])
 
 
 def _stilled(channel: FloatArray, rows: FloatArray, size: FloatArray) -> FloatArray:

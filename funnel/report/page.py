@@ -18,6 +18,7 @@ from funnel.release.belief_parts import LiftCell
 from funnel.release.public_report import Compared
 from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
+from funnel.report.smaller_page import smaller
 from funnel.wording import confidence
 
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
@@ -33,7 +34,7 @@ def render(template: str, values: dict[str, Any]) -> str:
     Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
     outside the page, whatever is in it.
     """
-    return _environment().get_template(template).render(**values)
+    return smaller(_environment().get_template(template).render(**values))
 
 
 @cache

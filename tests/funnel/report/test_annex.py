@@ -193,7 +193,7 @@ def test_answers_depend_on_the_release(contents: dict[str, ReportContent]) -> No
 
     def answers(report: PublicReport) -> dict[str, tuple[str, str]]:
         rows = re.findall(
-            r'<data data-figure="([a-z0-9.-]+)" value="([a-z ]+)">\2</data></td>\n +<td>(.+)</td>',
+            r'<data data-figure="([a-z0-9.-]+)" value="([a-z ]+)">\2</data></td>\s*<td>(.+)</td>',
             render_annex(report, protocol),
         )
         assert len(rows) == 34 == len({key for key, _, _ in rows})

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
+from funnel import LDP, LIP, Alphabet, Guarantee, Joint, PerfectPrivacy, Protocol, fit, plan
 from funnel.findings.consistency import Consistency
 from funnel.mechanisms import mechanism
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Mechanism, PublicReport, Reference
@@ -218,6 +218,46 @@ def test_what_is_judged_is_listed_and_no_outcome_is_claimed(
         assert f"{one.description} {one.name}" in page.sections["judged"]
     nothing = read_page(render_public(public_report(dataclasses.replace(lip, judged=()))))
     assert "Nothing was judged." in nothing.sections["judged"]
+
+
+# Of a secret that the published column says nothing of: every value can be published as it is.
+UNRELATED = Joint.from_counts([[300, 200, 500], [300, 200, 500]])
+
+
+@pytest.mark.parametrize(
+    ("joint", "mechanism", "guarantee", "stamp", "colour", "words"),
+    [
+        (JOINT, "optimal", LIP(0.5), "Bound holds", "pass", "Every record passed a fixed protocol"),
+        (JOINT, "invariant", LIP(0.5), "Bound holds", "pass", "Every record passed a fixed protocol"),
+        (UNRELATED, "invariant", LIP(0.5), "Bound holds, no record changed", "warn", "No record was changed"),
+        (
+            UNRELATED,
+            "identity",
+            LIP(0.5),
+            "Bound holds, next to nothing changed",
+            "warn",
+            "Next to no record was changed",
+        ),
+        (JOINT, "optimal", PerfectPrivacy(), "Bound holds, records tell no share", "warn", "Every record passed"),
+    ],
+)
+def test_the_stamp_is_green_only_where_records_are_changed_and_tell_something(
+    joint: Joint,
+    mechanism: str,
+    guarantee: Guarantee,
+    stamp: str,
+    colour: str,
+    words: str,
+    make_content: Builder,
+    read_page: Reader,
+) -> None:
+    content = make_content(joint, fit(mechanism, joint, guarantee), guarantee)
+    text = render_public(public_report(content))
+    assert f'class="verdict {colour}"' in text
+    assert f'<span class="stamp">{stamp}</span>' in text
+    summary = read_page(text).sections["summary"]
+    assert words in summary
+    assert ("so publish these only if they may be known" in summary) == ("changed" in stamp)
 
 
 def test_the_page_is_a_function_of_its_document_alone(lip: ReportContent, ldp: ReportContent) -> None:
