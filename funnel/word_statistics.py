@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, NonNegativeInt
 
 WORD_BITS = 64
 RUN_WORDS = 4
 RUN_BITS = 48
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,29 @@ class WordStatistics:
         Digests (hex) of the runs that begin with a marked word.
     scope : str or None
         Of words that are derived from a secret and come again with it: a digest of the key. None for fresh words.
+
+    Raises
+    ------
+    ValueError
+        If parts are more than the whole.
     """
 
-    words: int
-    fixed: int
-    looked_at: int
-    ones: tuple[int, ...]
-    rarity: int
-    marked: int
-    kept: int
-    repeated: int
-    runs: tuple[str, ...]
-    scope: str | None = None
+    words: NonNegativeInt
+    fixed: Annotated[int, Field(ge=0, lt=WORD_BITS)]
+    looked_at: NonNegativeInt
+    ones: Annotated[tuple[NonNegativeInt, ...], Field(min_length=WORD_BITS, max_length=WORD_BITS)]
+    rarity: Annotated[int, Field(ge=0, lt=WORD_BITS)]
+    marked: NonNegativeInt
+    kept: NonNegativeInt
+    repeated: NonNegativeInt
+    runs: tuple[Digest, ...]
+    scope: Digest | None
+
+    def __post_init__(self) -> None:
+        if not self.words >= max(self.looked_at, self.marked) or max(self.ones) > self.looked_at:
+            raise ValueError("has looked at more words than there were")
+        if not self.marked >= self.kept >= max(self.repeated, len(self.runs)):
+            raise ValueError("has kept more words than it has marked")
 
 
 def together(parts: Iterable[WordStatistics]) -> WordStatistics:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from funnel.guarantees import Guarantee
 from funnel.guarantees.base import PosteriorGuarantee
@@ -19,6 +21,9 @@ _HALF = 0.5
 _NEAR = 1e-9
 # ln of the weights between which that of the prior is looked for.
 _LEAST, _MOST = -7.0, 9.0
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,12 @@ class InPopulation:
         So many records the prior of a combination counts for.
     """
 
-    unseen: float
-    unseen_cells: float
-    outside: float
-    least: float
-    most: float
-    weight: float
+    unseen: Share
+    unseen_cells: Share
+    outside: Share
+    least: Share
+    most: Share
+    weight: Annotated[float, Field(gt=0)]
 
     @property
     def sentence(self) -> str:

@@ -75,10 +75,6 @@ class RALIP(RobustRatio, TwoSided):
     """
 
     name: ClassVar[str] = "ralip"
+    of: ClassVar[type[ALIP]] = ALIP
     title: ClassVar[str] = "robust asymmetric local information privacy"
     example: ClassVar[str] = "ralip:1.3,0.7,0.05"
-
-    @property
-    def nominal(self) -> ALIP:
-        """ALIP of the same budgets."""
-        return ALIP(self.lower, self.upper)

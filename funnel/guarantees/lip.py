@@ -82,10 +82,6 @@ class RLIP(RobustRatio, OneBudget):
     """
 
     name: ClassVar[str] = "rlip"
+    of: ClassVar[type[LIP]] = LIP
     title: ClassVar[str] = "robust local information privacy"
     example: ClassVar[str] = "rlip:1.0,0.05"
-
-    @property
-    def nominal(self) -> LIP:
-        """LIP of the same budget."""
-        return LIP(self.epsilon)

@@ -69,10 +69,6 @@ class RPML(RobustRatio, OneBudget):
     """
 
     name: ClassVar[str] = "rpml"
+    of: ClassVar[type[PML]] = PML
     title: ClassVar[str] = "robust pointwise maximal leakage"
     example: ClassVar[str] = "rpml:1.0,0.05"
-
-    @property
-    def nominal(self) -> PML:
-        """PML of the same budget."""
-        return PML(self.epsilon)

@@ -70,6 +70,7 @@ class RLDP(RobustRatio, OneBudget):
     """
 
     name: ClassVar[str] = "rldp"
+    of: ClassVar[type[LDP]] = LDP
     title: ClassVar[str] = "robust local differential privacy"
     example: ClassVar[str] = "rldp:1.0,0.05"
     sets: ClassVar[tuple[str, ...]] = ("boxes", "chi2")
@@ -87,11 +88,6 @@ class RLDP(RobustRatio, OneBudget):
     def arithmetic(self) -> str:
         """Whole numbers over boxes; floats with a proof over F."""
         return "in exact arithmetic" if self.over_boxes else "with every rounding taken against the release"
-
-    @property
-    def nominal(self) -> LDP:
-        """LDP of the same budget."""
-        return LDP(self.epsilon)
 
     def neighbourhood(self, joint: Joint) -> Neighbourhood:
         """F around the counts of the joint law that a channel reads."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, checked_number
@@ -13,6 +12,15 @@ from funnel.guarantees.distribution_box import DistributionBox, distribution_box
 from funnel.guarantees.over_distributions import RatioGuarantee, SetGuarantee, Sides
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
+
+N = TypeVar("N", bound=ConeGuarantee)
+
+
+def _same_budgets(robust: Robust, kind: type[N]) -> N:
+    """The guarantee of a kind with the budgets of a robust one."""
+    own = [field.name for field in dataclasses.fields(Robust)]
+    budgets = (field.name for field in dataclasses.fields(robust) if field.name not in own)
+    return kind(**{name: getattr(robust, name) for name in budgets})
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,11 @@ class Robust(SetGuarantee):
         (`funnel.guarantees.distribution_box`). Where the joint law has bounds they are widened by these, and what may
         go wrong is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
 
+    Attributes
+    ----------
+    of : type
+        The kind of guarantee that it promises under every law.
+
     Raises
     ------
     SpecError
@@ -36,6 +49,7 @@ class Robust(SetGuarantee):
 
     alpha: float = 0.05
     set: str = "boxes"
+    of: ClassVar[type[ConeGuarantee]]
     sets: ClassVar[tuple[str, ...]] = ("boxes",)
 
     def __post_init__(self) -> None:
@@ -49,9 +63,9 @@ class Robust(SetGuarantee):
             raise SpecError(f"{self.name} needs the set {known}, not {self.set!r}{hint}")
 
     @property
-    @abstractmethod
     def nominal(self) -> ConeGuarantee:
         """The same for one law: what it tends to as the records grow in number."""
+        return _same_budgets(self, self.of)
 
     @property
     def over_boxes(self) -> bool:
@@ -85,9 +99,12 @@ class Robust(SetGuarantee):
 class RobustRatio(Robust, RatioGuarantee):
     """A robust guarantee over one box around all records: what the nominal one promises, for every law in it."""
 
+    of: ClassVar[type[Sided]]
+
     @property
-    @abstractmethod
-    def nominal(self) -> Sided: ...
+    def nominal(self) -> Sided:
+        """The same for one law, with the same budgets."""
+        return _same_budgets(self, self.of)
 
     @property
     def sides(self) -> Sides:

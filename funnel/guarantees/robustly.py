@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from funnel.guarantees.alip import ALIP, RALIP
+from funnel.guarantees.alip import RALIP
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.ldp import LDP
-from funnel.guarantees.lip import LIP, RLIP
-from funnel.guarantees.pml import PML, RPML
+from funnel.guarantees.lip import RLIP
+from funnel.guarantees.pml import RPML
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.robust_guarantee import Robust
+
+_KINDS: tuple[type[Robust], ...] = (RLIP, RALIP, RLDP, RPML)
 
 
 def robustly(guarantee: Guarantee, alpha: float = 0.05) -> Robust | None:
@@ -23,12 +24,5 @@ def robustly(guarantee: Guarantee, alpha: float = 0.05) -> Robust | None:
     """
     if isinstance(guarantee, Robust):
         return guarantee
-    if isinstance(guarantee, LIP):
-        return RLIP(guarantee.epsilon, alpha)
-    if isinstance(guarantee, ALIP):
-        return RALIP(guarantee.lower, guarantee.upper, alpha)
-    if isinstance(guarantee, LDP):
-        return RLDP(guarantee.epsilon, alpha)
-    if isinstance(guarantee, PML):
-        return RPML(guarantee.epsilon, alpha)
-    return None
+    kind = next((kind for kind in _KINDS if isinstance(guarantee, kind.of)), None)
+    return None if kind is None else kind(**vars(guarantee), alpha=alpha)

@@ -60,14 +60,10 @@ class RSRLIP(Robust, SideChannels, ByEvent):
     """
 
     name: ClassVar[str] = "rsrlip"
+    of: ClassVar[type[SRLIP]] = SRLIP
     title: ClassVar[str] = "robust side-channel resistant local information privacy"
     example: ClassVar[str] = "rsrlip:1.0,0.05"
     beyond: ClassVar[str] = SRLIP.beyond
-
-    @property
-    def nominal(self) -> SRLIP:
-        """SRLIP of the same budget."""
-        return SRLIP(self.epsilon)
 
     @property
     def bounded(self) -> SideChannels:
@@ -126,15 +122,11 @@ class RAttribute(RSRLIP):
     """
 
     name: ClassVar[str] = "rattribute"
+    of: ClassVar[type[Attribute]] = Attribute
     title: ClassVar[str] = "robust attribute protection of a published secret"
     example: ClassVar[str] = "rattribute:1.0,0.05"
     beyond: ClassVar[str] = Attribute.beyond
     bounds_labels: ClassVar[bool] = True
-
-    @property
-    def nominal(self) -> Attribute:
-        """Attribute protection of the same budget."""
-        return Attribute(self.epsilon)
 
     def every_set(self, joint: Joint) -> bool:
         """Proper subsets alone: label LDP covers observers who know all columns."""

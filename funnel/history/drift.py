@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from funnel.alphabet import SEPARATOR, Alphabet
 from funnel.errors import DataError
@@ -45,8 +46,8 @@ class Shift:
     category: str
     before: float
     after: float
-    p_value: float
-    adjusted: float
+    p_value: Annotated[float, Field(ge=0, le=1)]
+    adjusted: Annotated[float, Field(ge=0, le=1)]
 
     @property
     def sentence(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import NonNegativeInt
 
 from funnel.alphabet import Alphabet
 from funnel.history.observed import Observed
@@ -31,11 +32,11 @@ class Movement:
     """
 
     version: str
-    people: int
-    last: int
-    both: int | None
-    secret_changed: int | None
-    input_changed: int | None
+    people: NonNegativeInt
+    last: NonNegativeInt
+    both: NonNegativeInt | None
+    secret_changed: NonNegativeInt | None
+    input_changed: NonNegativeInt | None
 
 
 def movements(past: Past, observed: Observed) -> tuple[Movement, ...]:

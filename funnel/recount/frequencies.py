@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, Self
+from typing import Self
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
@@ -19,21 +19,14 @@ from funnel.recount.noisy_moves import (
     NoisyChanges,
     NoisyMeans,
     NoisyRows,
+    Table,
     change_complaints,
     mean_complaints,
-    read_changes,
-    read_means,
-    read_rows,
     row_complaints,
 )
+from funnel.recount.reading import read
 from funnel.recount.released import alphabet_of
 from funnel.recount.source import Recount
-
-_KEYS = frozenset(("schema", "protection", "cells_within", "totals_within", "secret", "inputs", "noisy"))
-# Null where there is nothing to tell.
-_MOVES = frozenset(("changes", "rows", "means"))
-_NUMBERS = ("epsilon", "epsilon_counts", "delta", "beta", "spent", "scale")
-
 
 WIDEST = 1e5
 """The largest scale of noise of a release: the smallest epsilon of a spec is 10^-4, of which counts have a quarter."""
@@ -78,7 +71,7 @@ class PublicFrequencies:
     secret: Symbols
     published_columns: tuple[str, ...]
     inputs: Symbols
-    noisy: tuple[tuple[int, ...], ...]
+    noisy: Table
     changes: NoisyChanges | None = None
     rows: NoisyRows | None = None
     means: NoisyMeans | None = None
@@ -95,31 +88,25 @@ class PublicFrequencies:
             `moves_complaints` tells.
         """
         try:
-            said = json.loads(text, parse_constant=_no_number)
-            if said["protection"] != "noise" or set(said) - _MOVES != _KEYS | {*_NUMBERS}:
+            said = json.loads(text)
+            if said.pop("protection") != "noise" or not said.pop("schema"):
                 raise ValueError
-            secret_columns, secret = alphabet_of(said["secret"])
-            published_columns, inputs = alphabet_of(said["inputs"])
-            noisy = tuple(tuple(map(_whole, row)) for row in said["noisy"])
-            found = cls(
-                **{name: _number(said[name]) for name in _NUMBERS},
-                cells_within=_whole(said["cells_within"]),
-                totals_within=_whole(said["totals_within"]),
-                secret_columns=secret_columns,
-                secret=secret,
-                published_columns=published_columns,
-                inputs=inputs,
-                noisy=noisy,
-                changes=read_changes(said.get("changes")),
-                rows=read_rows(said.get("rows")),
-                means=read_means(said.get("means")),
-            )
+            (secret_columns, secret), (columns, inputs) = (alphabet_of(said.pop(name)) for name in ("secret", "inputs"))
+            alphabets = {
+                "secret_columns": secret_columns,
+                "secret": secret,
+                "published_columns": columns,
+                "inputs": inputs,
+            }
+            found: Self = read(cls, {**said, **alphabets})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
         # What is proven of them would take hours.
-        if not NARROWEST <= found.scale <= WIDEST or any(abs(count) > MOST_RECORDS for row in noisy for count in row):
+        if not NARROWEST <= found.scale <= WIDEST or any(
+            abs(count) > MOST_RECORDS for row in found.noisy for count in row
+        ):
             raise DataError("the public frequencies have wider or narrower noise, or more records, than any release")
-        if len(noisy) != len(found.secret) or any(len(row) != len(found.inputs) for row in noisy) or not found.inputs:
+        if (len(found.noisy), len(found.noisy[0])) != (len(found.secret), len(found.inputs)):
             raise DataError("the public counts do not fit the values that they are said to be of")
         return found
 
@@ -219,19 +206,3 @@ class PublicFrequencies:
         """
         exact = counted.table(self.secret, self.inputs)
         return [[n - m for n, m in zip(*rows, strict=True)] for rows in zip(self.noisy, exact, strict=True)]
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(text)

@@ -8,14 +8,26 @@ Means move by one record in all, of 2^20 parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated
 
 from funnel.recount.noise import scale_of
+from funnel.recount.reading import read
 
-Table = tuple[tuple[int, ...], ...]
+
+def _is_positive(number: float) -> bool:
+    return number > 0
+
+
+def _is_rectangular(rows: tuple[tuple[int, ...], ...]) -> bool:
+    return bool(rows) and len({len(row) for row in rows}) == 1
+
+
+Row = Annotated[tuple[int, ...], bool]
+Table = Annotated[tuple[Row, ...], _is_rectangular]
+Positive = Annotated[float, _is_positive]
 
 MOST_ROWS = 100
 SENSITIVITY = 2
@@ -55,8 +67,8 @@ class NoisyChanges:
     since : tuple of Since
     """
 
-    epsilon: float
-    scale: float
+    epsilon: Positive
+    scale: Positive
     since: tuple[Since, ...]
 
     @property
@@ -78,11 +90,11 @@ class NoisyRows:
         People by how many rows they have.
     """
 
-    epsilon: float
-    scale: float
+    epsilon: Positive
+    scale: Positive
     stayed: Table
     left: Table
-    sizes: tuple[int, ...]
+    sizes: Row
 
 
 @dataclass(frozen=True)
@@ -96,85 +108,27 @@ class NoisyMeans:
         In parts of a record, `RECORD` of which are one.
     """
 
-    epsilon: float
-    scale: float
-    counts: tuple[int, ...]
+    epsilon: Positive
+    scale: Positive
+    counts: Row
 
 
-def read_changes(said: Mapping[str, Any] | None) -> NoisyChanges | None:
-    """The content of a block ``changes``; None of none.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError, AttributeError
-        If it is none.
-    """
-    if said is None:
-        return None
-    _only(said, {"epsilon", "scale", "since"})
-    since = []
-    for one in said["since"]:
-        _only(one, {"version", "secrets", "stayed", "left"})
-        if not isinstance(one["version"], str):
-            raise TypeError
-        since.append(Since(one["version"], *(_table(one[name]) for name in ("secrets", "stayed", "left"))))
-    return NoisyChanges(_positive(said["epsilon"]), _positive(said["scale"]), tuple(since))
+def read_changes(said: object) -> NoisyChanges | None:
+    """The content of a block ``changes``; None of none, and a ValueError of anything else."""
+    found: NoisyChanges | None = read(NoisyChanges | None, said)
+    return found
 
 
-def read_rows(said: Mapping[str, Any] | None) -> NoisyRows | None:
-    """The content of a block ``rows``; None of none.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError, AttributeError
-        If it is none.
-    """
-    if said is None:
-        return None
-    _only(said, {"epsilon", "scale", "stayed", "left", "sizes"})
-    (sizes,) = _table([said["sizes"]])
-    return NoisyRows(
-        _positive(said["epsilon"]), _positive(said["scale"]), _table(said["stayed"]), _table(said["left"]), sizes
-    )
+def read_rows(said: object) -> NoisyRows | None:
+    """The same of a block ``rows``."""
+    found: NoisyRows | None = read(NoisyRows | None, said)
+    return found
 
 
-def read_means(said: Mapping[str, Any] | None) -> NoisyMeans | None:
-    """The content of a block ``means``; None of none.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError, AttributeError
-        If it is none.
-    """
-    if said is None:
-        return None
-    _only(said, {"epsilon", "scale", "counts"})
-    (counts,) = _table([said["counts"]])
-    return NoisyMeans(_positive(said["epsilon"]), _positive(said["scale"]), counts)
-
-
-def _only(said: Mapping[str, Any], keys: set[str]) -> None:
-    if set(said) != keys:
-        raise ValueError
-
-
-def _table(said: Sequence[Sequence[object]]) -> Table:
-    rows = []
-    for row in said:
-        if any(isinstance(number, bool) or not isinstance(number, int) for number in row):
-            raise TypeError
-        rows.append(tuple(number for number in row if isinstance(number, int)))
-    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
-        raise ValueError
-    return tuple(rows)
-
-
-def _positive(number: object) -> float:
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise TypeError
-    if not 0 < number < math.inf:
-        raise ValueError
-    return float(number)
+def read_means(said: object) -> NoisyMeans | None:
+    """The same of a block ``means``."""
+    found: NoisyMeans | None = read(NoisyMeans | None, said)
+    return found
 
 
 def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:

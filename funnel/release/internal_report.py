@@ -10,6 +10,9 @@ from pydantic import Field
 from funnel.confidence import ConfidenceSet
 from funnel.findings.consistency import Consistency
 from funnel.findings.followed import FoundHistory
+from funnel.findings.population import InPopulation
+from funnel.history.drift import Shift
+from funnel.history.movement import Movement
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.public_report import Approval, ProtectedFrequencies
@@ -87,17 +90,6 @@ class Sparse(Part):
     rarest: tuple[RareCombination, ...]
 
 
-class InPopulationFigures(Part):
-    """What the bound is estimated to be worth in the population, as `funnel.findings.population.InPopulation`."""
-
-    unseen: Probability
-    unseen_cells: Probability
-    outside: Probability
-    least: Probability
-    most: Probability
-    weight: float = Field(gt=0)
-
-
 class AttackFigures(Part):
     """One attacker: how often the best guess of the secret is right without the record and with it.
 
@@ -125,18 +117,6 @@ class LearnedFigures(Part):
     reason: str | None = None
 
 
-class DriftShift(Part):
-    """One comparison of frequencies, as `funnel.history.drift.Shift`."""
-
-    who: str
-    what: str
-    category: str
-    before: float
-    after: float
-    p_value: Probability
-    adjusted: Probability
-
-
 class DriftFigures(Part):
     """How frequencies differ from those of the version before, as `funnel.history.drift.Drift`."""
 
@@ -146,22 +126,8 @@ class DriftFigures(Part):
     new: Mapping[str, tuple[str, ...]]
     vanished: Mapping[str, tuple[str, ...]]
     columns: Mapping[str, str]
-    shifts: tuple[DriftShift, ...]
+    shifts: tuple[Shift, ...]
     sentence: str
-
-
-class WhereBefore(Part):
-    """The people of an earlier version: how many, for how many of those now it is the last one, and who changed.
-
-    As `funnel.history.movement.Movement`.
-    """
-
-    version: str
-    people: Count
-    last: Count
-    both: Count | None
-    secret_changed: Count | None
-    input_changed: Count | None
 
 
 class RegisterVersion(Part):
@@ -190,7 +156,7 @@ class HistoryFigures(Part):
 
     found: FoundHistory
     new: Count | None
-    before: tuple[WhereBefore, ...] | None
+    before: tuple[Movement, ...] | None
     versions: tuple[RegisterVersion, ...]
 
 
@@ -240,7 +206,7 @@ class InternalReport(Document):
     lifts: tuple[ExactLift, ...]
     lifts_total: Count
     sparse: Sparse
-    population: InPopulationFigures | None
+    population: InPopulation | None
     alone: AttackFigures
     beside: tuple[AttackFigures, ...]
     versions: tuple[AttackFigures, ...]

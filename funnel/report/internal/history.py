@@ -18,13 +18,7 @@ from funnel.register.register import Register
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
 from funnel.release.findings import FindingsDocument
-from funnel.release.internal_report import (
-    AttackFigures,
-    DriftFigures,
-    HistoryFigures,
-    RegisterVersion,
-    WhereBefore,
-)
+from funnel.release.internal_report import AttackFigures, DriftFigures, HistoryFigures, RegisterVersion
 from funnel.release.record import History
 
 
@@ -72,11 +66,10 @@ def history_figures(
     if step is not None:
         versions.append(_this(findings, found, name))
     people = together.people or (None if step is None else step.opening.observed)
-    moved = None if step is None or people is None else movements(step.opening.past, people)
     return HistoryFigures(
         found=found,
         new=None if step is None else new_people(step.opening.observed),
-        before=None if moved is None else tuple(WhereBefore.like(one) for one in moved),
+        before=None if step is None or people is None else movements(step.opening.past, people),
         versions=tuple(versions),
     )
 

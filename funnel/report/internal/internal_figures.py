@@ -20,7 +20,6 @@ from funnel.release.internal_report import (
     ExactLift,
     ExactWitness,
     HistoryFigures,
-    InPopulationFigures,
     InternalReport,
     RareCombination,
     Sparse,
@@ -64,7 +63,7 @@ def internal_report(
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
-        population=_population(content),
+        population=in_population(joint, content.protocol, content.guarantee),
         alone=attacks.alone,
         beside=attacks.beside,
         versions=attacks.versions,
@@ -135,11 +134,6 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
         )
         for s, y in places
     )
-
-
-def _population(content: ReportContent) -> InPopulationFigures | None:
-    found = in_population(content.joint, content.protocol, content.guarantee)
-    return None if found is None else InPopulationFigures.like(found)
 
 
 def _sparse(joint: Joint) -> Sparse:

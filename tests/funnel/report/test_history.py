@@ -13,9 +13,10 @@ import pytest
 from funnel import ALIP, LDP, LIP, Joint, fit
 from funnel.findings.followed import FoundHistory, FoundObserver
 from funnel.history.drift import drift_between
+from funnel.history.movement import Movement
 from funnel.register.look_up import observe
 from funnel.register.register import Register, open_register
-from funnel.release.internal_report import HistoryFigures, InternalReport, RegisterVersion, WhereBefore
+from funnel.release.internal_report import HistoryFigures, InternalReport, RegisterVersion
 from funnel.release.public import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
 from funnel.release.record import History
@@ -94,7 +95,7 @@ def of_the_same_people(alone: ReportContent) -> tuple[ReportContent, HistoryFigu
         ),
     )
     before = tuple(
-        WhereBefore(version=one.version, people=12000, last=100, both=both, secret_changed=both, input_changed=both)
+        Movement(version=one.version, people=12000, last=100, both=both, secret_changed=both, input_changed=both)
         for one, both in zip(versions, (None, 7000), strict=True)
     )
     figures = HistoryFigures(found=FOUND, new=3169, before=before, versions=versions)
