@@ -14,6 +14,7 @@ from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
 from funnel.source.suggestion import round_edges
+from funnel.wording import printable
 
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Values that fewer records have are not named in a spec.
@@ -134,7 +135,8 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
         column.name,
         max(size, 2),
         (*order, *others, *missing),
-        groups,
+        # A value may have line breaks, which no name of a category has.
+        {printable(name): values for name, values in groups.items()},
         complete=True,
         left_out=left_out,
         spellings={value: column.spellings[value] for value in order if value in column.spellings},

@@ -161,6 +161,18 @@ class TestHostile:
         if "publish" in said and "# secret = " in text:
             chosen(folder)
 
+    def test_a_value_of_two_lines_names_a_category_in_one(self, tmp_path: Path) -> None:
+        """Missing values are too few for a category, and join one that is named after its value."""
+        rows = ['"a\nb"'] * 400 + ["A"] * 600 + [""] * 8
+        (tmp_path / "t.csv").write_text("\n".join(["note,secret", *(f"{row},{i % 2}" for i, row in enumerate(rows))]))
+        done = CliRunner().invoke(
+            main,
+            ["init", str(tmp_path / "t.csv"), "--secret", "secret", "--publish", "note", "-o", str(tmp_path / "s")],
+        )
+        assert done.exit_code == 0, done.output
+        groups = ReleaseSpec.load(tmp_path / "s").recode["note"].groups
+        assert groups == {r"a\nb or missing": ("a\nb", "(missing)")}
+
     def test_a_file_as_it_comes_from_an_office(self, tmp_path: Path) -> None:
         header = 'Bürger-ID;Einkommen (€);Religion;PLZ;geprüft am;x;x;"mit ""Zitat""";leer'
         rows = [
