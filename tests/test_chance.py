@@ -131,15 +131,16 @@ _CHANGING = (
 def unseeded(source: str) -> list[str]:
     """Calls of a test that draw other numbers in every run: generators without a seed, and functions that have none."""
     tree = ast.parse(source)
-    imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))]
+    imports = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     by_name = {
         alias.asname or alias.name: (node.module or "", alias.name)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute):
