@@ -7,22 +7,20 @@ import os
 import pathlib
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.context import ForkProcess
 from typing import Any
 
 import pytest
 
-_CHANGES = (
+RENAMES_AND_REMOVALS = (
     (pathlib.Path, "rename"),
     (pathlib.Path, "replace"),
     (pathlib.Path, "unlink"),
-    (pathlib.Path, "mkdir"),
-    (os, "fsync"),
-    (shutil, "move"),
     (shutil, "rmtree"),
 )
+_CHANGES = (*RENAMES_AND_REMOVALS, (pathlib.Path, "mkdir"), (os, "fsync"), (shutil, "move"))
 
 
 class Killed(BaseException):
@@ -44,9 +42,10 @@ def another_process(function: Callable[..., None], *arguments: Any) -> Iterator[
         process.join()
 
 
-@contextmanager
-def killed_after(changes: int) -> Iterator[Callable[[], bool]]:
-    """Let so many changes on disk happen, and then no more; gives whether the kill came.
+def die_after(
+    patch: pytest.MonkeyPatch, changes: int, points: Iterable[tuple[object, str]] = _CHANGES
+) -> Callable[[], bool]:
+    """Let so many of these calls happen, and then no more, by raising `Killed`; gives whether that came.
 
     As with SIGKILL, what would run while the exception passes changes nothing either.
     """
@@ -64,8 +63,13 @@ def killed_after(changes: int) -> Iterator[Callable[[], bool]]:
 
         return change
 
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name in _CHANGES:
-            patch.setattr(owner, name, counted(getattr(owner, name)))
-        with suppress(Killed):
-            yield lambda: came
+    for owner, name in points:
+        patch.setattr(owner, name, counted(getattr(owner, name)))
+    return lambda: came
+
+
+@contextmanager
+def killed_after(changes: int) -> Iterator[Callable[[], bool]]:
+    """Let so many changes on disk happen in this block, and end it with the next; gives whether the kill came."""
+    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+        yield die_after(patch, changes)

@@ -43,7 +43,8 @@ def test_rows_of_a_test_are_drawn_with_the_same_words_in_every_run() -> None:
         for test in ("one", "one", "another"):
             chance.begin(test)
             # Words do not depend on how much noise there was.
-            draw_noise(len(found), 1.0)
+            for _ in found:
+                draw_noise(1, 1.0)
             found.append([words(), words()])
     assert found[0] == found[1] != found[2]
     assert found[0][0] != found[0][1]
@@ -131,15 +132,16 @@ _CHANGING = (
 def unseeded(source: str) -> list[str]:
     """Calls of a test that draw other numbers in every run: generators without a seed, and functions that have none."""
     tree = ast.parse(source)
-    imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))]
+    imports = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     by_name = {
         alias.asname or alias.name: (node.module or "", alias.name)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute):

@@ -19,29 +19,15 @@ from funnel.recount.histories import recount_histories
 from funnel.register.register import Register
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
+from tests.flows.test_units import SPEC as ENCOUNTERS
 from tests.sabotage.patching import Patch, patched
 
-SPEC = """
-name = "households"
-title = "Households of a test"
-secret = ["ill"]
-publish = ["ward"]
-record_key = ["household"]
-unit = ["household"]
-guarantee = "lip:1.0"
-
-[source]
-path = "households.parquet"
-
-[metadata]
-licence = "CC-BY-4.0"
-
-[history]
-people = "same"
-
-[frequencies]
-protection = "none"
-"""
+SPEC = (
+    ENCOUNTERS.replace("encounters", "households")
+    .replace("Encounters", "Households")
+    .replace("patient", "household")
+    .replace("lip:0.5", "lip:1.0")
+)
 
 # So few values are common enough to be learned under noise that they have to be listed.
 NOISE = """protection = "noise"

@@ -25,6 +25,7 @@ from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
+from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.ledger.events import Clock, event
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
@@ -134,35 +135,19 @@ def test_a_version_is_announced_and_then_entered(url: str | None, tmp_path: Path
     assert len(entries(described)) == 2
 
 
-class Killed(BaseException):
-    """The end of a process, after which nothing of it runs."""
-
-
 def test_killed_anywhere_ledger_and_folders_agree_after_the_next_start(url: str | None, tmp_path: Path) -> None:
     """Killed before each rename, removal and entry: never a version without entry, nor the reverse."""
     ends = set()
     for moment in itertools.count(step=1 if url is None else 3):
         described = spec(tmp_path / str(moment), url, name=f"people-{moment}")
         folder = tmp_path / str(moment) / "out" / described.name / "1.0.0"
-        left = [moment]
-
-        def dies(real: Any, left: list[int] = left) -> Any:
-            def or_dies(*args: Any, **options: Any) -> Any:
-                if left[0] <= 0:
-                    # All that would follow does not happen either.
-                    raise Killed
-                left[0] -= 1
-                return real(*args, **options)
-
-            return or_dies
-
         with pytest.MonkeyPatch.context() as patch, suppress(Killed), open_series(described) as series:
-            for owner, name in (
-                *((Path, "rename"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree"), (Ledger, "_entered")),
+            points = (
+                *(*RENAMES_AND_REMOVALS, (Ledger, "_entered")),
                 # Between the entry and what comes next, and between the rename and what comes next.
                 *((ledger_room, "write_head"), (series_room, "sync_folder")),
-            ):
-                patch.setattr(owner, name, dies(getattr(owner, name)))
+            )
+            was_killed = die_after(patch, moment, points)
             with accounting(described, series, clock=Clock()) as account:
                 put(described, series, account, "1.0.0")
         there, said = folder.is_dir(), about(described)
@@ -177,7 +162,7 @@ def test_killed_anywhere_ledger_and_folders_agree_after_the_next_start(url: str 
             start(described)
             assert about(described) == [*expected, *(["withdrawn"] if withdrawn else [])], moment
         ends.add(tuple(expected))
-        if left[0] > 0:
+        if not was_killed():
             break
     assert ends == {(), ("publishing", "unfinished"), ("publishing", "published")}
     assert moment > 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections import Counter
@@ -31,6 +32,7 @@ def exp_between(x: Fraction, terms: int = 60) -> tuple[Fraction, Fraction]:
     return total, total + term * x / (2 * terms)
 
 
+@functools.cache
 def power_between(scale: float, k: int) -> tuple[Fraction, Fraction]:
     """Rationals that e^(-k / scale) is between; none of the intervals of the library is used."""
     rate = Fraction(k) / Fraction(scale)

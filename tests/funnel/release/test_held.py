@@ -21,7 +21,8 @@ from funnel.release.record import Record
 from funnel.release.series import Series, open_series
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
-from tests.funnel.release.test_series import Killed, put, record
+from tests.funnel.release.test_series import put, record
+from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.projects import spec_of
 from tests.releases import judged
 
@@ -226,26 +227,8 @@ def test_a_kill_anywhere_leaves_it_held_or_closed_whole(
         with open_series(spec(folder)) as series:
             put(series, "1.0.0")
             hold(series, TWO)
-        left = [moment]
-
-        def dies(real: Any, left: list[int] = left) -> Any:
-            def or_dies(*args: Any, **options: Any) -> Any:
-                if left[0] <= 0:
-                    raise Killed
-                left[0] -= 1
-                return real(*args, **options)
-
-            return or_dies
-
         with pytest.MonkeyPatch.context() as patch, suppress(Killed), open_series(spec(folder)) as series:
-            for owner, name in (
-                (os, "fsync"),
-                (Path, "rename"),
-                (Path, "replace"),
-                (Path, "unlink"),
-                (shutil, "rmtree"),
-            ):
-                patch.setattr(owner, name, dies(getattr(owner, name)))
+            was_killed = die_after(patch, moment, (*RENAMES_AND_REMOVALS, (os, "fsync")))
             act(series)
         found = outcomes(folder)
         assert found in (before, after), moment
@@ -257,7 +240,7 @@ def test_a_kill_anywhere_leaves_it_held_or_closed_whole(
         assert (root / "latest").readlink() == Path("1.1.0" if published else "1.0.0")
         assert not list((folder / "work").rglob(".coming-*"))
         assert not list(root.glob(".incoming-*"))
-        if left[0] > 0:
+        if not was_killed():
             break
     # First nothing of it was done, then all.
     assert seen == sorted(seen)

@@ -7,7 +7,6 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,6 +18,7 @@ from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
 from funnel.spec import ReleaseSpec
+from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
 from tests.releases import judged
@@ -217,10 +217,6 @@ def test_a_damaged_record_of_the_workspace_stops_the_series(tmp_path: Path, cont
     assert counted(tmp_path) == [("1.0.0", False)]
 
 
-class Killed(BaseException):
-    """The end of a process, after which nothing of it runs."""
-
-
 def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_path: Path) -> None:
     """Killed before each of its writes, renames and removals: the record is known if and only if the version was."""
     seen = set()
@@ -228,27 +224,8 @@ def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_pa
         folder = tmp_path / str(moment)
         with open_series(spec(folder)) as series:
             put(series, "1.0.0")
-        left = [moment]
-
-        def dies(real: Any, left: list[int] = left) -> Any:
-            def or_dies(*args: Any, **options: Any) -> Any:
-                if left[0] <= 0:
-                    # All that would follow, such as tidying, does not happen either.
-                    raise Killed
-                left[0] -= 1
-                return real(*args, **options)
-
-            return or_dies
-
         with pytest.MonkeyPatch.context() as patch, suppress(Killed), open_series(spec(folder)) as series:
-            for owner, name in (
-                (os, "fsync"),
-                (Path, "rename"),
-                (Path, "replace"),
-                (Path, "unlink"),
-                (shutil, "rmtree"),
-            ):
-                patch.setattr(owner, name, dies(getattr(owner, name)))
+            was_killed = die_after(patch, moment, (*RENAMES_AND_REMOVALS, (os, "fsync")))
             put(series, "1.1.0")
         published = (folder / "out" / "x" / "1.1.0").is_dir()
         seen.add(published)
@@ -263,7 +240,7 @@ def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_pa
             internal = {path.name for path in (folder / "work" / "internal" / "x").iterdir()}
             assert internal == {mark.name, "1.0.0", *(["1.1.0"] if published else [])}, moment
             assert not list((folder / "out" / "x").glob(f".{INDEX}*"))
-        if left[0] > 0:
+        if not was_killed():
             break
     assert seen == {True, False}
     assert moment > 10

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee, Joint, SolverError
+from funnel.joint import FloatArray
 from funnel.solver.goal import negative_entropy
 from funnel.solver.polish import polish
 from funnel.solver.presolve import merge_equal_posteriors
 from funnel.solver.repair import repaired
-from funnel.solver.split import best_split
+from funnel.solver.split import Split, best_split
 from funnel.solver.vertices import enumerate_vertices
 from tests.strategies import joints
 
@@ -50,15 +51,18 @@ def test_a_law_outside_the_hull_is_an_error() -> None:
         best_split(np.array([[1.0, 0.0]]), np.array([0.5, 0.5]))
 
 
+def split_of(law: Joint, guarantee: Guarantee) -> tuple[Split, FloatArray]:
+    """The best split of a joint law, and the rows of its guarantee for posteriors of inputs."""
+    return best_split(enumerate_vertices(law, guarantee), law.p_input), guarantee.cone(law) / law.p_input
+
+
 @settings(max_examples=60)
 @given(joints(min_inputs=2), st.sampled_from([LIP, LDP]), st.sampled_from([0.1, 1.0, 3.0]))
 def test_repair_goes_inside_and_stays_near(joint: Joint, kind: type[Guarantee], epsilon: float) -> None:
-    law = merge_equal_posteriors(joint).joint
+    law, guarantee = merge_equal_posteriors(joint).joint, kind(epsilon)
     if len(law.secret) == 1:
         return
-    guarantee = kind(epsilon)
-    split = best_split(enumerate_vertices(law, guarantee), law.p_input)
-    rows = guarantee.cone(law) / law.p_input
+    split, rows = split_of(law, guarantee)
     moved = repaired(split, law.p_input, guarantee.tightened(1e-8).cone(law) / law.p_input)
     if moved is None:
         return
@@ -74,7 +78,7 @@ def test_a_plain_split_is_repaired() -> None:
     """Otherwise every protocol would have to be mixed with the marginal, and would lose its zeros."""
     law = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (3, 5)))
     for guarantee in (LIP(0.3), LDP(0.3)):
-        split = best_split(enumerate_vertices(law, guarantee), law.p_input)
+        split, _ = split_of(law, guarantee)
         moved = repaired(split, law.p_input, guarantee.tightened(1e-8).cone(law) / law.p_input)
         assert moved is not None
         assert ((moved.posteriors > 0) == (split.posteriors > 0)).all()
@@ -83,12 +87,10 @@ def test_a_plain_split_is_repaired() -> None:
 @settings(max_examples=60)
 @given(joints(min_inputs=2), st.sampled_from([LIP, LDP]), st.sampled_from([0.1, 1.0, 3.0]))
 def test_polishing_goes_inside_and_stays_near(joint: Joint, kind: type[Guarantee], epsilon: float) -> None:
-    law = merge_equal_posteriors(joint).joint
+    law, guarantee = merge_equal_posteriors(joint).joint, kind(epsilon)
     if len(law.secret) == 1:
         return
-    guarantee = kind(epsilon)
-    split = best_split(enumerate_vertices(law, guarantee), law.p_input)
-    rows = guarantee.cone(law) / law.p_input
+    split, rows = split_of(law, guarantee)
     polished = polish(split, law.p_input, rows, guarantee.tightened(1e-9).cone(law) / law.p_input)
     if polished is None:
         return
@@ -104,6 +106,5 @@ def test_a_plain_corner_is_polished() -> None:
     """Otherwise every protocol would have to be repaired, and would lose its zeros."""
     law = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (3, 5)))
     for guarantee in (LIP(0.3), LDP(0.3)):
-        split = best_split(enumerate_vertices(law, guarantee), law.p_input)
-        rows = guarantee.cone(law) / law.p_input
+        split, rows = split_of(law, guarantee)
         assert polish(split, law.p_input, rows, guarantee.tightened(1e-11).cone(law) / law.p_input) is not None
