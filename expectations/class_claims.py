@@ -14,7 +14,6 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount, count_published
 from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
-from funnel.recount.figures import NOISE
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.stated_unchanged import Rule, observer_complaints
 
@@ -94,13 +93,16 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
     return claim("off", near, "is not how far tables of the secret are off on average")
 
 
-def _known(found: PublishedByClass, stated: Json | None, said: SpecText) -> Claim:
-    """Whether observers of one column conclude what is stated, and those of no other one are beyond more often."""
-    if said.has_noise or stated is None:
-        return Claim("known", None if said.has_noise and stated is None else "is missing or out of place")
+def _known(found: PublishedByClass, stated: list[Json] | None, said: SpecText) -> Claim:
+    """Whether observers of each column conclude what is stated, and the column with most people beyond is first."""
+    if said.has_noise or not stated:
+        return Claim("known", None if said.has_noise and not stated else "is missing or out of place")
     rule = Rule(share_step(sum(found.true.values())), float(said.promise.budget), None)
     columns = found.observed(rule.budget)
-    level, outside = columns.get(stated["column"], (math.inf, math.inf))
-    wrong = [*observer_complaints(stated["column"], stated, level, outside, rule)]
-    worst = max(share for _, share in columns.values()) <= outside + NOISE
-    return claim("known", worst and not wrong, "is not what observers of one column can conclude at most")
+    each = sorted(one["column"] for one in stated) == sorted(columns)
+    right = each and not any(
+        list(observer_complaints(one["column"], one, *columns[one["column"]], rule)) for one in stated
+    )
+    shares = [one["outside"] for one in stated]
+    in_order = shares == sorted(shares, reverse=True)
+    return claim("known", right and in_order, "is not what observers of one column can conclude at most")

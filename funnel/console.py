@@ -87,8 +87,10 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
             some = "" if by_class and len(others) == 1 else f"{one['known']} of "
             who = some + (listed(others) if by_class else "the other columns")
         yield _observer_line(who, one, "")
-    if (known := told["known"]) is not None:
-        yield _observer_line(f"one other column ({known['column']})", known, "at most ")
+    if known := told["known"]:
+        beyond = sum(one["outside"] > 0 for one in known)
+        several = f", the worst of {beyond} that are beyond the bound" if beyond > 1 else ""
+        yield _observer_line(f"one other column ({known[0]['column']}{several})", known[0], "at most ")
 
 
 def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ class Concluded:
     Attributes
     ----------
     column : str
-        With which most people are beyond the budget.
+        Which they know.
     level : float
         The largest change of a belief in a secret with it, nats.
     outside : float
@@ -95,8 +94,8 @@ class Composition:
                     mean[t] += probability * self.people[s, c] * within[k]
         return np.asarray(mean - self.counts.sum(axis=1))
 
-    def concluded(self, protocol: Protocol, budget: float) -> Concluded:
-        """What observers conclude at most who know one other column of a person, whoever the donors are.
+    def concluded(self, protocol: Protocol, budget: float) -> tuple[Concluded, ...]:
+        """What observers of each other column conclude at most, whoever the donors are; most people beyond first.
 
         In the belief P(record) P(s | class). They see all of a published record y of class k with a secret t. If it
         agrees in their column it is the person's own, or a donor's; of the people of class g a share of at most p_y /
@@ -115,7 +114,7 @@ class Composition:
         for (s, c), row in zip(at, weights.T, strict=True):
             rates[:, slice(None) if s is None else s, c] = row[:, np.newaxis] if s is None else row
         inside = self.counts.sum(axis=0)
-        found = Concluded("", 0.0, 0.0)
+        found = []
         for column in dict.fromkeys(name for name, _ in self.cells):
             level, outside = 0.0, 0.0
             for known in (inside[:, j] for j, (name, _) in enumerate(self.cells) if name == column):
@@ -135,9 +134,8 @@ class Composition:
                     beyond = budget * (1 + _HAIR) + _HAIR
                     outside += moved if max(apart, alike) > beyond else 0.0
                     outside += float(own.sum() * known[k]) if alike > beyond else 0.0
-            if outside > found.outside or (outside == found.outside and level > found.level) or not found.column:
-                found = Concluded(column, level, outside)
-        return dataclasses.replace(found, outside=found.outside / float(sizes.sum()))
+            found.append(Concluded(column, level, outside / float(sizes.sum())))
+        return tuple(sorted(found, key=lambda one: (-one.outside, -one.level)))
 
     def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:
         """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""

@@ -148,8 +148,8 @@ def _kept(kept: Json, alone: Json | None, rows: int) -> dict[str, float]:
     if shares:
         found |= {"kept_least": shares[0], "kept_most": shares[-1]}
     observers = {str(one["known"]): one for one in kept["observers"]}
-    if kept["known"] is not None:
-        observers["column"] = kept["known"]
+    if kept["known"]:
+        observers["column"] = kept["known"][0]
     for name, one in observers.items():
         found[f"factor_{name}"] = math.inf if one["level"] == "infinite" else math.exp(one["level"])
         found[f"outside_{name}"] = one["outside"]

@@ -20,6 +20,7 @@ from funnel.release.public import PublicDistributions, public_level, rounded_up
 from funnel.release.report_parts import (
     ColumnUnchanged,
     KnownColumn,
+    Level,
     Observer,
     SecretUnchanged,
     TableOff,
@@ -86,7 +87,7 @@ def public_unchanged(
         unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
         observers=_observers(joint, counted, weights, guarantee, laws),
         off=None if composition is None or not reads_secret(joint) else _off(composition, protocol),
-        known=None if composition is None else _known(composition, protocol, guarantee, laws),
+        known=() if composition is None else _known(composition, protocol, guarantee, laws),
         whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
     )
 
@@ -105,14 +106,13 @@ def _whole(found: WholeStays, share: float, laws: PublicDistributions) -> WholeU
 
 def _known(
     composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicDistributions
-) -> KnownColumn:
-    found = composition.concluded(protocol, guarantee.budget)
-    shown = public_level(found.level, guarantee, True)
-    return KnownColumn(
-        column=found.column,
-        level="infinite" if math.isinf(shown) else shown,
-        outside=min(1.0, laws.share_above(found.outside)),
-    )
+) -> tuple[KnownColumn, ...]:
+    found = []
+    for one in composition.concluded(protocol, guarantee.budget):
+        shown = public_level(one.level, guarantee, True)
+        level: Level = "infinite" if math.isinf(shown) else shown
+        found.append(KnownColumn(column=one.column, level=level, outside=min(1.0, laws.share_above(one.outside))))
+    return tuple(found)
 
 
 def _off(composition: Composition, protocol: Protocol) -> TableOff:

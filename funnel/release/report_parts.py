@@ -117,7 +117,7 @@ class TableOff(Part):
 
 
 class KnownColumn(Part):
-    """What observers of a whole record conclude who know one other column: that with most people beyond the budget."""
+    """What observers of a whole record conclude at most who know this other column of the person."""
 
     column: str
     level: Level
@@ -145,7 +145,8 @@ class Unchanged(Part):
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
     Where whole records are published these are about their classes; ``whole`` is about the records, None where there
-    are too many. ``known`` is there without noise, and ``off`` where the secret is published as well.
+    are too many. ``known`` has every column, that with most people beyond the bound first; it is empty under noise.
+    ``off`` is there where the secret is published as well.
     """
 
     share: Probability
@@ -160,5 +161,5 @@ class Unchanged(Part):
     unique_unchanged: Probability | None
     observers: tuple[Observer, ...]
     off: TableOff | None = None
-    known: KnownColumn | None = None
+    known: tuple[KnownColumn, ...] = ()
     whole: WholeUnchanged | None = None

@@ -201,6 +201,23 @@ def test_columns_of_whole_records_are_told_with_what_stays(folder: ReleaseFolder
     assert f"{told.whole.unique:,} published records are like no other" in " ".join(folder.report.read_text().split())
 
 
+def test_the_report_has_a_line_for_observers_of_each_column(folder: ReleaseFolder) -> None:
+    report = PublicReport.read(folder.numbers)
+    assert report.unchanged is not None
+    known = report.unchanged.known
+    assert sorted(one.column for one in known) == sorted(COLUMNS)
+    page = " ".join(render_public(report).split())
+    shown = page[page.index('id="observers-caption"') :]
+    assert shown.count(" alone</th>") == len(known)
+    beyond = [one for one in known if one.outside]
+    assert shown.count("none</td>") == len(known) - len(beyond) + sum(
+        one.outside == 0 for one in report.unchanged.observers
+    )
+    told = list(unchanged_lines(report.unchanged.model_dump(mode="json")))[-1]
+    assert f"one other column ({known[0].column}" in told
+    assert (f"the worst of {len(beyond)} that are beyond the bound" in told) == (len(beyond) > 1)
+
+
 def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_path: Path) -> None:
     copy = ReleaseFolder(Path(shutil.copytree(folder.root, tmp_path / folder.root.name)))
     report = json.loads(copy.numbers.read_bytes())

@@ -459,6 +459,15 @@ DRAWING = [
         WITH_SECRET,
     ),
     Mutant(
+        "one of the columns that observers may know is not reported",
+        "the report leaves out the column whose observers conclude least",
+        "funnel.release.public_unchanged",
+        "for one in composition.concluded(protocol, guarantee.budget):",
+        "for one in composition.concluded(protocol, guarantee.budget)[:-1]:",
+        "record classes",
+        WITH_SECRET,
+    ),
+    Mutant(
         "known columns left out",
         "classes have people with other values of the columns that observers may know, so that no bound is for these",
         "funnel.pipeline.tasks.classify",

@@ -127,8 +127,8 @@ def _unchanged(kept: Unchanged, rows: int, by_class: bool) -> Figures:
 def _observers(kept: Unchanged) -> Figures:
     figures = {}
     lines = [(str(one.known), one.level, one.outside) for one in kept.observers]
-    if kept.known is not None:
-        lines.append(("column", kept.known.level, kept.known.outside))
+    if kept.known:
+        lines.append(("column", kept.known[0].level, kept.known[0].outside))
     for name, level, outside in lines:
         figures[f"factor_{name}"] = _factor(level)
         figures[f"outside_{name}"] = outside

@@ -110,7 +110,9 @@ def test_what_is_stated_of_observers_of_one_column_is_no_less_than_what_they_con
         assert stated[column][0] >= change - 1e-6
         assert column not in KNOWN or (stated[column][0] <= epsilon + 1e-6 and stated[column][1] == 0)
     found = Composition.of(joint, classes).concluded(protocol, epsilon)
-    assert found.level == pytest.approx(stated[found.column][0], rel=1e-6, abs=1e-9)
+    assert {one.column for one in found} == {*COLUMNS}
+    for one in found:
+        assert one.level == pytest.approx(stated[one.column][0], rel=1e-6, abs=1e-9)
 
 
 @given(joints())
