@@ -18,7 +18,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from funnel import load_release
 _RESULTS = Path(__file__).parent / "results"
 # Shares of values that are held against the truth, and what is lost where published counts are rounded.
 _COUNTED, _ROUNDED = 0.02, 1e-9
+_SINCE = ("unchanged", "kept", "seconds_release", "bytes_documents")
 _TITLES = (
     *("table", "records", "options", "guarantee", "counts", "init", "release", "audits", "unchanged", "kept"),
     *("held", "most off", "seconds", "kB beside the records"),
@@ -61,6 +63,8 @@ class Outcome:
         The largest difference of one of them from the truth.
     said : str
         The last line of the command that failed.
+    before : dict of str to float, or None
+        What was measured the time before: `unchanged`, `kept`, `seconds_release` and `bytes_documents`.
     """
 
     case: str
@@ -82,6 +86,7 @@ class Outcome:
     held: int = 0
     worst: float = 0.0
     said: str = ""
+    before: dict[str, float | None] | None = None
 
 
 def measure(case: Case, folder: Path) -> Outcome:
@@ -147,7 +152,9 @@ def page(outcomes: list[Outcome]) -> str:
         "the information in the published columns, as the groups and bins of the spec make them. *Held* is how many",
         "95 % intervals of `funnel estimate` hold the share among the source's own records, of values of one column",
         "that more than 2 % of them have, and *most off* the largest difference, in percentage points. Seconds are of",
-        "processor time, on a machine that did other things, too.",
+        "processor time, of `funnel init` and of `funnel release`, on a machine that did other things, too. Before an",
+        "arrow is what was measured the time before. The noise of every release is another, and drafts may have other",
+        "groups than before, so a share may change by some points.",
         "`benchmarks/unprepared_tables.py` has the tables.",
         "",
         f"| {' | '.join(_TITLES)} |",
@@ -164,12 +171,12 @@ def page(outcomes: list[Outcome]) -> str:
             "yes" if one.init else f"refused: {one.said}",
             "yes" if one.release else (f"**no**: {one.said}" if one.init else ""),
             audits,
-            "" if one.unchanged is None else f"{one.unchanged:.1%}",
-            "" if one.kept is None else f"{one.kept:.1%}",
+            _since(one, "unchanged", lambda share: f"{share:.1%}"),
+            _since(one, "kept", lambda share: f"{share:.1%}"),
             f"{one.held} of {one.shares}" if one.release else "",
             f"{100 * one.worst:.1f}" if one.release else "",
-            f"{one.seconds_init:.0f} + {one.seconds_release:.0f}",
-            f"{one.bytes_documents / 1000:,.0f}" if one.release else "",
+            f"{one.seconds_init:.0f} + {_since(one, 'seconds_release', lambda seconds: f'{seconds:.0f}')}",
+            _since(one, "bytes_documents", lambda size: f"{size / 1000:,.0f}") if one.release else "",
         )
         lines.append(f"| {' | '.join(cells)} |")
     released = sum(one.release for one in outcomes)
@@ -180,6 +187,14 @@ def page(outcomes: list[Outcome]) -> str:
         f"{written} of {len(outcomes)} specs were written, {released} released, and {passed} passed both audits.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _since(one: Outcome, name: str, written: Callable[[float], str]) -> str:
+    """A figure, after that of the time before."""
+    now, before = getattr(one, name), (one.before or {}).get(name)
+    if now is None:
+        return ""
+    return written(now) if before is None else f"{written(before)} → {written(now)}"
 
 
 def _run(*arguments: str) -> tuple[subprocess.CompletedProcess[str], float]:
@@ -203,8 +218,12 @@ def main() -> None:
     for case in cases:
         if case.name not in sys.argv[1:] if sys.argv[1:] else case.name in known:
             continue
+        last = known.get(case.name)
         with tempfile.TemporaryDirectory() as folder:
-            known[case.name] = measure(case, Path(folder))
+            found = measure(case, Path(folder))
+        known[case.name] = (
+            found if last is None else replace(found, before={name: getattr(last, name) for name in _SINCE})
+        )
         print(known[case.name], flush=True)
         outcomes = [known[one.name] for one in (*CASES, *SHARED) if one.name in known]
         kept.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")

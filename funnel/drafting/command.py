@@ -13,7 +13,7 @@ from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.frequency_table import count_column, frequency_table_message
 from funnel.drafting.look import Look, look_at
-from funnel.drafting.observers import with_all_known, with_known_columns
+from funnel.drafting.observers import has_classes, with_all_known, with_known_columns
 from funnel.drafting.people import RowsOfPeople, rows_of_people
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import DataError, OutputError, SpecError
@@ -22,6 +22,9 @@ from funnel.readers.formats import format_of, names
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
 from funnel.wording import listed
+
+# Of so few records it is tried whether whole records have classes; otherwise so many columns are published.
+_FEW, _COLUMNS = 2_000, 3
 
 
 def draft_file(
@@ -92,11 +95,13 @@ def draft_file(
         if counts is not None:
             raise SpecError(f"{frequency_table_message(counts)}, or publish it if it is a value of one person")
         choice = _chosen(look, roles, answers, file.parent, progress)
+
+        def spec_of(one: Choice) -> ReleaseSpec:
+            return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
+
+        if choice.min_records is not None and look.rows <= _FEW and not has_classes(spec_of(choice), progress):
+            choice = _of_few_columns(choice, look, roles, answers, file.parent, progress)
         if choice.min_records is not None:
-
-            def spec_of(one: Choice) -> ReleaseSpec:
-                return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
-
             choice = with_known_columns(choice, answers.known, look, roles, spec_of, progress)
         elif answers.known:
             choice = with_all_known(choice)
@@ -131,6 +136,21 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
         "bound is about one row"
     )
     return replace(choice, notes=(*choice.notes, note))
+
+
+def _of_few_columns(
+    choice: Choice, look: Look, roles: Roles, answers: Answers, folder: Path, progress: Progress
+) -> Choice:
+    """The same for the first columns that were named, whose combinations have enough records without classes."""
+    others = [name for name in choice.publish if name not in choice.secret]
+    first = tuple(name for name in choice.publish if name in choice.secret or name in others[:_COLUMNS])
+    known = tuple(name for name in answers.known if name in first)
+    fewer = _chosen(look, roles, replace(answers, publish=first, known=known), folder, progress)
+    note = (
+        f"{look.rows:,} records are too few for classes of whole records, so of {len(others)} columns only "
+        f"{listed(others[:_COLUMNS])} are published: name the {_COLUMNS} that matter most"
+    )
+    return replace(fewer, notes=(*fewer.notes, note))
 
 
 def _proposed(look: Look, roles: Roles, title: str) -> Choice:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from funnel.disclosure.threshold import class_rules
+from funnel.donors.growing import grown
 from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, whole_reason
 from funnel.drafting.coarse import coarse
 from funnel.drafting.limits import SHARE, VALUES
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
-from funnel.errors import SpecError
+from funnel.errors import DataError, SpecError
+from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
 from funnel.source import count_joint, recoded
@@ -122,11 +124,24 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     progress("looking which columns observers may know", 0, None)
     # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
     exact = spec.frequencies.model_copy(update={"protection": "none"})
-    counted = spec.model_copy(update={"publish": columns, "frequencies": exact})
-    source = open_source(counted)
-    joint = count_joint(counted, quiet, source, recoded(counted, source, quiet))
+    joint = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
     rules, tables = class_rules(spec), joint.counts
     together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
     refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)
     refused |= rules.dominant(tables, together, of_secret, joint.n).any(axis=0)
     return len(together) <= _COMBINATIONS and not refused.any()
+
+
+def has_classes(spec: ReleaseSpec, progress: Progress) -> bool:
+    """Whether there are records enough for two classes of whole records at least."""
+    progress("looking for classes of records", 0, None)
+    try:
+        grown(_counted(spec), spec.groups.min_records, class_rules(spec))
+    except DataError:
+        return False
+    return True
+
+
+def _counted(spec: ReleaseSpec) -> Joint:
+    source = open_source(spec)
+    return count_joint(spec, quiet, source, recoded(spec, source, quiet))

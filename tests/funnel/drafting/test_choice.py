@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow.parquet as pq
@@ -516,3 +517,36 @@ class TestCommands:
         found = ask(look, roles_of(look))
         assert found == Answers(("smoker",), ("age", "region"), ("interview",), (), "same")
         assert list(answers) == []
+
+
+class TestFewRecords:
+    """Of some hundred records with many columns there may be no classes: then fewer columns are published, and said."""
+
+    def table(self, rows: int) -> pd.DataFrame:
+        rng = np.random.default_rng(5)
+        hidden = rng.normal(size=(rows, 4))
+        found = {f"v{k:02}": np.digitize(hidden[:, k % 4] + rng.normal(size=rows), [-1, 0, 1]) for k in range(12)}
+        ill = np.where(hidden[:, 0] + rng.normal(size=rows) > 1.6, "pos", "neg")
+        return pd.DataFrame({**found, "ill": ill})
+
+    def test_three_columns_are_published_where_there_are_no_classes(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, self.table(80), "ill", None)
+        assert spec.publish == ("v00", "v01", "v02")
+        assert spec.frequencies.protection == "noise"
+        assert count_joint(spec, quiet).n == 80
+        said = draft_file(
+            str(tmp_path / "table.csv"),
+            None,
+            None,
+            tmp_path / "spec.toml",
+            True,
+            quiet,
+            answers=Answers(("ill",), ("v11", "v03", "v05", "v00")),
+        )
+        assert any("80 records are too few" in note and "v11, v03, v05" in note for note in said["notes"])
+        assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("v11", "v03", "v05")
+
+    def test_all_are_where_there_are(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, self.table(1500), "ill", None)
+        assert len(spec.publish) == 12
+        assert spec.groups.min_records == 20
