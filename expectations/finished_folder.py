@@ -22,7 +22,6 @@ from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepare
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount import (
-    PlainInformation,
     Recount,
     ReleasedProtocol,
     recount,
@@ -248,14 +247,14 @@ class FinishedFolder:
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
 
-    @property
-    def alone(self) -> PlainInformation | None:
-        """What the protocol of the version alone would have told, where people have histories."""
+    @cached_property
+    def alone(self) -> Distributions | None:
+        """The same by the protocol of the version alone, which is aimed at, where people have histories."""
         found = self.drawing_document
         if found is None:
             return None
         weights = tuple(tuple(map(int, row)) for row in found.target)
-        return replace(self.laws.released, weights=weights).information(self.public)
+        return replace(self.laws, released=replace(self.laws.released, weights=weights))
 
     @cached_property
     def evidence(self) -> Evidence:

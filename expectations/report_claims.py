@@ -13,7 +13,7 @@ from funnel.audit.files import read_json
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount import PlainInformation, Promise
+from funnel.recount import Promise
 from funnel.recount.balance import is_invariant
 from funnel.recount.figures import NOISE
 from funnel.recount.frequencies import PublicFrequencies
@@ -55,7 +55,7 @@ def report_claims(finished: Finished) -> list[Claim]:
         all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, laws, finished.alone or laws.information)),
+        all_of("comparison", _chosen(numbers, finished.alone or laws)),
         claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
@@ -68,7 +68,7 @@ def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -
         step, observers = share_step(finished.public.rows), finished.observers
         most = max(one.outside for one in observers if one.bounded)
         yield near("outside_at_most", found["outside_at_most"], _share_above(most, step), NOISE)
-        yield near("share_alone", found["share_alone"], _share(finished.alone), step)
+        yield near("share_alone", found["share_alone"], 0.0 if finished.alone is None else finished.alone.share, step)
         budget = float(promise.budget)
         told = found["observers"]
         exact = [(one.observer, one.secret_of, one.bounded) for one in observers]
@@ -161,13 +161,9 @@ def _figures(
     yield same("cells", estimation["cells"], laws.recount.cells)
 
 
-def _share(told: PlainInformation | None) -> float:
-    return told.share if told is not None and told.entropy > 0 else 0.0
-
-
-def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformation) -> Iterator[Claim]:
+def _chosen(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     """What is said of the chosen mechanism: the others are not computed again, so none of them may be there."""
-    step = share_step(laws.recount.rows)
+    step, told = share_step(laws.recount.rows), laws.information
     chosen = numbers["compared"]
     yield same("mechanisms", [row["mechanism"] for row in chosen], [numbers["mechanism"]["name"]])
     for row in chosen:
@@ -175,7 +171,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Distributions, told: PlainInformat
         counted = is_invariant({"mechanism": row["mechanism"]})
         explained = utility_share(laws, counted) if numbers["utility"] == "estimation" else laws.explained
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
-        yield near("share", row["share"], _share(told) if explained is None else explained, step)
+        yield near("share", row["share"], laws.share if explained is None else explained, step)
         if (certificate := row["certificate"]) is not None:
             by_class = laws.recount.published_columns[-1:] == ("record_class",)
             kind = ("classes" if by_class else "unchanged") if counted else "kept"

@@ -14,6 +14,7 @@ from funnel.findings import Audited
 from funnel.findings.population import in_population
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
+from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import (
     certificate_of,
@@ -265,6 +266,7 @@ class _Prepared:
 
     protected: Protected
     optimised: Optimised
+    useful: Utility
 
 
 def _prepare(run: Run) -> _Prepared:
@@ -282,7 +284,7 @@ def _prepare(run: Run) -> _Prepared:
         if rare is not None:
             tell(f"{WARNING}{rare}")
     useful = utility_for(settled, protected.frequencies.joint.over_published(spec.publish))
-    return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
+    return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful), useful)
 
 
 def _doubtful(run: Run, prepared: _Prepared) -> list[str]:
@@ -312,7 +314,7 @@ def _release(
     people = look_up(run, decision)
     protected = protect_changes(run, decision, protected, people)
     frequencies, protection = protected.frequencies, protected.protection
-    followed = follow(run, decision, protected, optimised.protocol, people)
+    followed = follow(run, decision, protected, optimised.protocol, people, prepared.useful)
     if followed.protected is not None:
         protected = followed.protected
         frequencies, protection = protected.frequencies, protected.protection

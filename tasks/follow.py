@@ -20,6 +20,7 @@ from funnel.history.distributions import distributions_before
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.waves import Waves
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
 from funnel.pipeline.tasks.estimate import count_snapshot
@@ -58,6 +59,7 @@ def follow(
     protected: Protected,
     protocol: Protocol,
     people: People | Units | None = None,
+    useful: Utility = INFORMATION,
 ) -> Followed:
     """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
 
@@ -71,6 +73,8 @@ def follow(
         Of this version alone: what is aimed at.
     people : People or Units, optional
         From `look_up`: who has which history.
+    useful : Utility
+        That the protocol was chosen by.
 
     Raises
     ------
@@ -102,9 +106,9 @@ def follow(
     bound = parse_guarantee(spec.guarantee.canonical)
     name = f"{spec.name}/{decision.version}"
     if isinstance(people, Units):
-        decided = _decided_for_units(run, protected, protocol, people, bound, name, key)
+        decided = _decided_for_units(run, protected, protocol, useful, people, bound, name, key)
     elif isinstance(people, People):
-        decided = _decided_for_people(run, protected, protocol, people, bound, name)
+        decided = _decided_for_people(run, protected, protocol, useful, people, bound, name)
     else:
         raise ValueError("those who are followed were looked up")
     found, people, expected = decided.step, decided.people, decided.expected
@@ -155,7 +159,14 @@ class _Decided:
 
 
 def _decided_for_units(
-    run: Run, protected: Protected, protocol: Protocol, units: Units, bound: Guarantee, name: str, key: RecordKey
+    run: Run,
+    protected: Protected,
+    protocol: Protocol,
+    useful: Utility,
+    units: Units,
+    bound: Guarantee,
+    name: str,
+    key: RecordKey,
 ) -> _Decided:
     """For people with several rows."""
     spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
@@ -171,6 +182,7 @@ def _decided_for_units(
         target=protocol,
         reserve=history.budget_fraction,
         secrets=spec.bounded_secrets,
+        utility=useful,
         expected=expected_units(register, frequencies, spec.bounded_secrets),
         progress=tell,
     )
@@ -179,7 +191,13 @@ def _decided_for_units(
 
 
 def _decided_for_people(
-    run: Run, protected: Protected, protocol: Protocol, people: People, bound: Guarantee, name: str
+    run: Run,
+    protected: Protected,
+    protocol: Protocol,
+    useful: Utility,
+    people: People,
+    bound: Guarantee,
+    name: str,
 ) -> _Decided:
     """For people with one row each."""
     spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
@@ -202,6 +220,7 @@ def _decided_for_people(
             # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
             read_alone=True,
             right=frequencies.noise is None,
+            utility=useful,
             progress=tell,
         )
 
@@ -209,7 +228,8 @@ def _decided_for_people(
         asked = replace(people.observed, observers=register.observers(history.observers), secrets=secrets)
         return _Decided(decided(asked), people, drift)
     who, expected_now = predicted_people(register, frequencies, secrets, robust=spec.is_robust_over_versions)
-    expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
+    real = people.observed.known_by(frequencies.joint, expected_now.changes)
+    expected = fitted(decided(expected_now), real, useful)
     put_right = None
     if protocol.is_invariant and register.entries:
         put_right = protect_means(run, protected, means(expected.step))

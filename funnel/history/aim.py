@@ -3,7 +3,7 @@
 Rows are found for gains g(y, x) of their entries (`funnel.history.programme`). Information is convex in the effective
 channel W, so its tangents are such gains, taken again where they have led. A share of unchanged records is linear: its
 gains are known, but W has to be balanced, ``Σ_x p_x W(y|x) = p_y``, so that the table of a version is right on average
-(METHOD section 17).
+(METHOD section 17). Estimates have an aim of their own (`funnel.history.score_aims`).
 """
 
 from __future__ import annotations
@@ -69,33 +69,29 @@ class Aim(Protocol):
         """How much of it an effective channel (b, a) reaches."""
         ...
 
+    def part(self, before: FloatArray, tried: FloatArray) -> float:
+        """How far to go from an effective channel (b, a) to one that is best for gains there, in [0, 1]."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
-class Informing:
-    """I(X;W), in nats.
+class Labelled:
+    """An aim whose outputs are those of a target, with labels that are sets of values.
 
     Parameters
     ----------
     target : ndarray, shape (b, a)
         The channel at which the first tangent is taken.
     p : ndarray, shape (a,)
-    entropy : float
-        H(X), nats.
     """
 
     target: FloatArray
     p: FloatArray
-    entropy: float
 
     @property
     def shares(self) -> FloatArray:
         """P(X)."""
         return self.p
-
-    @property
-    def scale(self) -> float:
-        """H(X)."""
-        return self.entropy
 
     @property
     def balanced(self) -> None:
@@ -111,6 +107,10 @@ class Informing:
         silent = np.zeros_like(self.target)
         silent[int((self.target @ self.p).argmax())] = 1.0
         return silent
+
+    def outputs(self, size: int) -> IntArray:
+        """All."""
+        return np.arange(size)
 
     def starts(self) -> list[FloatArray]:
         """Tangents at the target, at the same with the likely made likelier, and at one output an input.
@@ -130,11 +130,31 @@ class Informing:
         for start in (sharp, alone):
             if not any(np.allclose(start, known, rtol=0, atol=1e-3) for known in starts):
                 starts.append(start)
-        return [gains_at(start, p) for start in starts]
+        return [self.gains(start) for start in starts]
 
-    def outputs(self, size: int) -> IntArray:
-        """All."""
-        return np.arange(size)
+    def gains(self, channel: FloatArray) -> FloatArray:
+        """The tangent at a channel."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Informing(Labelled):
+    """I(X;W), in nats.
+
+    Parameters
+    ----------
+    target : ndarray, shape (b, a)
+    p : ndarray, shape (a,)
+    entropy : float
+        H(X), nats.
+    """
+
+    entropy: float
+
+    @property
+    def scale(self) -> float:
+        """H(X)."""
+        return self.entropy
 
     def gains(self, channel: FloatArray) -> FloatArray:
         """The tangent there."""
@@ -146,6 +166,10 @@ class Informing:
         independent = law.sum(axis=1, keepdims=True) * self.p
         seen = law > 0
         return float((law[seen] * np.log(law[seen] / independent[seen])).sum())
+
+    def part(self, before: FloatArray, tried: FloatArray) -> float:
+        """All the way: what is convex is at least its tangent."""
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +235,10 @@ class Unchanged:
     def reached(self, channel: FloatArray) -> float:
         """The weighted share of records that stay."""
         return float((self.worth[self.p > 0] * channel[:, self.p > 0].diagonal()).sum())
+
+    def part(self, before: FloatArray, tried: FloatArray) -> float:
+        """All the way."""
+        return 1.0
 
 
 def gains_at(channel: FloatArray, p: FloatArray) -> FloatArray:

@@ -27,6 +27,7 @@ from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
+from funnel.measures.utilities import Utility, utility_of
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
@@ -78,6 +79,9 @@ class History:
         What is bounded for them: the secrets that a person had in all versions so far (METHOD section 13), or the
         secret of each version once it is published, and nothing of what later versions tell of it. By default all,
         and under a robust guarantee the current ones, which are all that it can be kept for.
+    utility : str or funnel.measures.Utility
+        What the effective channel of every version is to reach the most of: ``"information"``, ``"variance"`` or
+        ``"estimation"``.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class History:
         read_alone: bool = False,
         observers: Sequence[str] | None = None,
         secrets: Secrets | None = None,
+        utility: str | Utility = "information",
     ) -> None:
         self.guarantee = require_posterior(guarantee)
         if not 0 < budget_fraction <= 1:
@@ -124,6 +129,7 @@ class History:
                 'leaves open; choose secrets="current", or a guarantee that is not robust'
             )
         self.secrets: Secrets = secrets or ("current" if is_robust else "all")
+        self.utility = utility
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
         self._people = PanelPeople()
@@ -224,6 +230,7 @@ class History:
             target,
             self.budget_fraction,
             progress=progress,
+            utility=utility_of(self.utility, joint.inputs),
         )
 
         def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
@@ -263,6 +270,7 @@ class History:
             reserve=asked.reserve,
             read_alone=self.read_alone,
             right=True,
+            utility=asked.utility,
             progress=asked.progress,
         )
         outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)

@@ -109,7 +109,9 @@ class _ExpectedRows:
         there = _those_there(law, since, wave)
         if row <= self.depth and len(self._who.nodes):
             step = self._predicted(past, since, row)
-            self._found.append(Fitted(_no_further(step), step, 0, 0) if there is None else fitted(step, there))
+            self._found.append(
+                Fitted(_no_further(step), step, 0, 0) if there is None else fitted(step, there, self._asked.utility)
+            )
         elif there is not None:
             self._told = _Wave(wave.had[:0], wave.had[:0], np.zeros(0), 0.0)
             self._found.append(_silent(self._decided[-1], past, wave_name(self._asked.version, row), there))

@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from funnel.history.aim import gains_at
 from funnel.history.distributions import BoolArray
 from funnel.history.history_status import Standing, stand
 from funnel.history.observed import Observed
 from funnel.history.prove import described, fitting
+from funnel.history.score_aims import aim_for
 from funnel.history.step import Step
 from funnel.joint import IntArray
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import WORD_BITS, WeightArray
 
 # So many channels of the library are tried for a history that was not predicted, the best by its law first.
@@ -43,7 +44,7 @@ class Fitted:
     unpredicted: int
 
 
-def fitted(predicted: Step, observed: Observed) -> Fitted:
+def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) -> Fitted:
     """The channels of a version that was decided for expected people, for the real ones.
 
     Who has a predicted history gets its channel. All others get the best channel of the library for which the bound
@@ -55,6 +56,8 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     predicted : Step
     observed : Observed
         The real people, with the published frequencies and the law of changes that follows from these.
+    utility : Utility
+        That the version was decided for.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     drawn_from = np.where(known, predicted.drawn_from[at], silence)
     others = np.flatnonzero(~known)
     if len(others):
-        candidates = _candidates(standing, predicted, others)
+        candidates = _candidates(standing, predicted, others, utility)
         found = fitting(standing, predicted.library, candidates, others)
         drawn_from[others] = np.where(found >= 0, found, silence)
     proven = described(standing, library, drawn_from)
@@ -100,11 +103,12 @@ def _with(library: WeightArray, channel: WeightArray) -> tuple[WeightArray, int]
     return (library, int(there[0])) if len(there) else (np.concatenate([library, channel[None]]), len(library))
 
 
-def _candidates(standing: Standing, predicted: Step, places: IntArray) -> IntArray:
+def _candidates(standing: Standing, predicted: Step, places: IntArray, utility: Utility) -> IntArray:
     """The channels of the library to try for some histories, by what their laws expect to be told; (k, tries)."""
     rows = np.ldexp(predicted.library.astype(np.float64), -WORD_BITS)
     inputs = standing.laws.values[places].sum(axis=1)
-    gains = gains_at(predicted.channel.matrix, predicted.joint.p_input)
+    channel = predicted.channel.matrix
+    gains = aim_for(utility, predicted.joint, channel).gains(channel)
     worth = inputs @ (rows * gains).sum(axis=1).T
     worth[~_expected(predicted.library, inputs > 0)] = -np.inf
     order = np.argsort(-worth, axis=1, kind="stable")[:, :_TRIES]

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.aim import Aim, Informing, Unchanged
+from funnel.history.aim import Aim, Unchanged
 from funnel.history.allowed import Kept, require_posterior
 from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
@@ -18,10 +18,12 @@ from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.prove import proven_weights
 from funnel.history.row_choice import INSIDE, RowChoice
+from funnel.history.score_aims import aim_for
 from funnel.history.step import Step
 from funnel.history.whole import Whole
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.solver.budget import Budget
@@ -45,6 +47,7 @@ def follow(
     read_alone: bool = False,
     right: bool = False,
     whole: Whole | None = None,
+    utility: Utility = INFORMATION,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
@@ -54,6 +57,7 @@ def follow(
     P(S | h) is outside it by itself, no worse in any respect than P(S | h). Among them those are chosen for
     which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
     separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is gained.
+    Another utility has tangents too; where it is not convex, only as much of a step is made as it gains by.
 
     Where the target is invariant, those are chosen instead for which most records stay unchanged, with an effective
     channel that is invariant as well: ``Σ_x p_x W(y|x) = p_y``, so that the table of the version is right on average
@@ -94,6 +98,8 @@ def follow(
     whole : Whole, optional
         Where these are only some rows of the version: all of them, for which the target is, and which the effective
         channel has to let meet the guarantee where it is read alone.
+    utility : Utility
+        What the effective channel is to reach the most of, and the target where none is given.
     budget : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
@@ -125,14 +131,15 @@ def follow(
     joint, inner = observed.joint, inner_bound(declared, reserve)
     if target is None:
         progress("optimum of the version alone", 0, None)
-        solution = optimal(joint, inner, time_limit=None if budget is None else Budget.of(budget).part(_SHARE))
+        limit = None if budget is None else Budget.of(budget).part(_SHARE)
+        solution = optimal(joint, inner, utility=utility, time_limit=limit)
         target = solution.protocol
-        if bound is None and reserve == 1:
+        if bound is None and reserve == 1 and utility is INFORMATION:
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint if whole is None else whole.joint, declared, target)
     standing = stand(past, observed, declared)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
-    aim: Aim = Informing(target.matrix, joint.p_input, joint.entropy)
+    aim: Aim = aim_for(utility, joint, target.matrix)
     # Whom W is an average over.
     people = observed
     if target.is_invariant:

@@ -110,10 +110,10 @@ def best_together(
         if most > -np.inf and not begins():
             break
         gains: FloatArray | None = start
-        utility, number = -np.inf, 0
+        utility, number, weights = -np.inf, 0, None
         while gains is not None and number < _TANGENTS:
             number += 1
-            weights = search.at_tangent(gains, solve, broken)
+            weights = search.towards(weights, search.at_tangent(gains, solve, broken))
             channel = search.channel(weights)
             reached = aim.reached(channel)
             progress(f"rows for every history: {reached:.5f}", number, None)
@@ -122,7 +122,7 @@ def best_together(
             if reached <= utility + _AT_TANGENT * aim.scale:
                 break
             utility, gains = reached, aim.gains(channel)
-            search.forget(weights)
+            weights = search.remembered(weights)
     if best is None:
         raise SolverError("no rows were found for the histories of a version; please report it")
     return best
@@ -170,12 +170,21 @@ class _Search:
             library += share[together[0]][:, None, None] * self._pool[place].library[row]
         return library, np.asarray(assigned.reshape(-1))
 
-    def forget(self, weights: FloatArray) -> None:
-        """Leave out what has had no weight for a while; the constants stay."""
+    def towards(self, before: FloatArray | None, tried: FloatArray) -> FloatArray:
+        """Weights between those of an average, if there is one, and others, as far as the aim is reached more."""
+        if before is None:
+            return tried
+        before = np.pad(before, ((0, len(tried) - len(before)), (0, 0)))
+        part = self._aim.part(self.channel(before), self.channel(tried))
+        return tried if part == 1 else before + part * (tried - before)
+
+    def remembered(self, weights: FloatArray) -> FloatArray:
+        """Leave out what has had no weight for a while; the constants stay. The weights of the rest."""
         for found, weight in zip(self._pool, weights.max(axis=1).tolist(), strict=True):
             found.unused = 0 if weight > _LIGHT else found.unused + 1
-        constants, others = self._pool[: self._outputs], self._pool[self._outputs :]
-        self._pool = [*constants, *(found for found in others if found.unused <= _FORGOTTEN)]
+        kept = [i for i, found in enumerate(self._pool) if i < self._outputs or found.unused <= _FORGOTTEN]
+        self._pool = [self._pool[i] for i in kept]
+        return np.asarray(weights[kept])
 
     def _at_conditions(self, gains: FloatArray, solve: Solve, rounds: int) -> FloatArray:
         """The same under the conditions that there are, in so many rounds at most.

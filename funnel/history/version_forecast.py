@@ -18,6 +18,7 @@ from funnel.history.reserve import RESERVES, ReserveCost, cost_of
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
 from funnel.joint import FloatArray, Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.solver.budget import Budget
@@ -146,6 +147,7 @@ def outlook(
     *,
     worth: FloatArray | None = None,
     right: bool = False,
+    utility: Utility = INFORMATION,
     time_limit: float | None = None,
     progress: Progress = quiet,
 ) -> Outlook:
@@ -164,7 +166,7 @@ def outlook(
         That the spec asks for.
     reserves : sequence of float
         To compare with it.
-    worth, right
+    worth, right, utility
         As of `funnel.history.follow`, so that the forecast is of the version that a release makes.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
@@ -192,6 +194,7 @@ def outlook(
             # As it would be released.
             read_alone=True,
             right=right,
+            utility=utility,
             progress=progress,
         )
 

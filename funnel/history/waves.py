@@ -28,6 +28,7 @@ from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import marginal_weights
@@ -58,7 +59,7 @@ class UnitVersion:
         What was published of every unit before; -1 of those that are forgotten.
     guarantee : Guarantee
     version : str
-    target, reserve, budget, progress
+    target, reserve, budget, progress, utility
         As `funnel.history.follow` takes them; the target is one for all rows, read as rows of different people.
     """
 
@@ -73,6 +74,7 @@ class UnitVersion:
     reserve: float = 1.0
     budget: float | Budget | None = None
     progress: Progress = quiet
+    utility: Utility = INFORMATION
 
     @property
     def aim(self) -> Protocol:
@@ -99,6 +101,7 @@ class UnitVersion:
             reserve=self.reserve,
             read_alone=read_alone,
             whole=whole,
+            utility=self.utility,
             budget=budget,
             progress=self.progress,
         )
@@ -278,8 +281,13 @@ class CountedUnits:
         """The plan of a version."""
         if asked.target is None:
             inner = inner_bound(declared, asked.reserve)
-            asked = replace(asked, target=optimal(asked.joint, inner, time_limit=asked.budget).protocol)
+            asked = replace(asked, target=_optimum(asked, inner))
         return _CountedRows(asked, self, declared)
+
+
+def _optimum(asked: UnitVersion, inner: Kept) -> Protocol:
+    """The optimum of all rows, read as rows of different people."""
+    return optimal(asked.joint, inner, utility=asked.utility, time_limit=asked.budget).protocol
 
 
 class _CountedRows:

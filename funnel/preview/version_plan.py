@@ -14,6 +14,8 @@ from funnel.guarantees.base import Guarantee
 from funnel.history import Observed, Past, Step
 from funnel.history.version_forecast import Outlook, first_people, forecast_units, outlook
 from funnel.joint import Joint
+from funnel.measures.utilities import Utility
+from funnel.numbers import utility_for
 from funnel.planning import PlanRow, choose
 from funnel.preview.counted import Preview
 from funnel.progress import Progress
@@ -74,10 +76,11 @@ def plan_version(
     if spec.follows_units:
         return _unit_outlooks(spec, found, compared, progress, read)
     past, observed = _people(spec, found, progress, read)
+    utility = _utility(found)
     outlooks: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows)
+        target = _target(spec, public, bound, rows, utility)
         if target is None:
             outlooks.append(None)
             continue
@@ -91,6 +94,7 @@ def plan_version(
                 reserve,
                 worth=counted(public, spec.mechanism.weights) if target.is_invariant else None,
                 right=found.protected.frequencies.noise is None,
+                utility=utility,
                 time_limit=limit,
                 progress=progress,
             )
@@ -119,12 +123,12 @@ def _unit_outlooks(
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         units = observe_units(register, snapshot, preview.counted, key, spec.one_secret, progress)
     frequencies = _with_changes(preview, register, units)
-    secrets = spec.bounded_secrets
+    secrets, utility = spec.bounded_secrets, _utility(preview)
     public, expected = frequencies.joint, expected_units(register, frequencies, secrets)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows)
+        target = _target(spec, public, bound, rows, utility)
 
         def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
             if target is None:
@@ -138,6 +142,7 @@ def _unit_outlooks(
                 target=target,
                 reserve=reserve,
                 secrets=secrets,
+                utility=utility,
                 expected=expected,
                 progress=progress,
             )
@@ -169,14 +174,21 @@ def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None
     return codings
 
 
-def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...]) -> Protocol | None:
+def _utility(found: Preview) -> Utility:
+    """What a release chooses by."""
+    return utility_for(found.spec if found.settled is None else found.settled, found.protected.frequencies.joint)
+
+
+def _target(
+    spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...], utility: Utility
+) -> Protocol | None:
     """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
     row = _chosen(spec, rows)
     if row is None or row.protocol is None:
         return None
     if row.protocol.inputs.columns != joint.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
-    return coarsened(joint, bound, row.protocol)
+    return coarsened(joint, bound, row.protocol, utility)
 
 
 def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:

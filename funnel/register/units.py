@@ -18,6 +18,7 @@ from funnel.history.observed import Secrets
 from funnel.history.unit_rows import counted_cells
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
+from funnel.measures.utilities import Utility
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.register.entry import PEOPLE, ROWS
@@ -137,6 +138,7 @@ def follow_units(
     target: Protocol,
     reserve: float,
     secrets: Secrets,
+    utility: Utility,
     expected: ExpectedUnits | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
@@ -157,6 +159,7 @@ def follow_units(
         reserve,
         budget,
         progress,
+        utility,
     )
     plan = CountedUnits(units.changes, True, secrets) if expected is None else expected
     return follow_waves(asked, plan, _drawing(units, record_key))

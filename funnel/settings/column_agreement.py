@@ -112,20 +112,10 @@ def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
 
 def utility_agrees(spec: ReleaseSpec) -> Iterator[str]:
     """A utility that does not fit what is published."""
-    if spec.utility == "estimation" and spec.register is not None:
-        yield (
-            'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
-            '[history] people = "different" if no person is in two versions'
-        )
     if spec.utility != "variance":
         return
     if len(spec.publish) != 1:
         yield ('utility = "variance" is for one published column of numbers; publish one column, or take utility out')
-    if spec.register is not None:
-        yield (
-            'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
-            '[history] people = "different" if no person is in two versions'
-        )
     for column in spec.publish:
         if spec.has_bins(column) and (column not in spec.numbers or spec.numbers[column].range is None):
             yield (

@@ -26,9 +26,9 @@ def test_the_page_is_that_of_the_rules() -> None:
 
 
 def test_a_rule_that_is_gone_leaves_nothing_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = Combination("one channel", "same people", "noise", "lip:1.0", "estimation")
+    some = Combination("one channel", "same people", "noise", "attribute:1.0", "estimation")
     assert len(some.refusals) == 1
-    kept = tuple(rule for rule in agreement.RULES if rule.broken.__name__ != "utility_agrees")
+    kept = tuple(rule for rule in agreement.RULES if rule.broken.__name__ != "_over_versions")
     monkeypatch.setattr(agreement, "RULES", kept)
     assert some.refusals == ()
 

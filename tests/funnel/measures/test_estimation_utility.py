@@ -41,10 +41,10 @@ def test_of_too_many_values_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         Estimation().told(JOINT, fit("grr", JOINT, LDP(1.0)))
 
 
-def test_a_spec_may_ask_for_it_but_not_for_versions_about_the_same_people() -> None:
+def test_a_spec_may_ask_for_it_for_versions_about_the_same_people_too() -> None:
     joint = Joint(JOINT.counts, JOINT.secret, JOINT.inputs)
     assert utility_for(spec_of("t.csv", ".", utility="estimation"), joint) == Estimation()
     assert utility_of("estimation", joint.inputs) == Estimation()
-    with pytest.raises(SpecError, match="versions about the same people"):
-        spec_of("t.csv", ".", utility="estimation", record_key=["id"], history={"people": "same"})
+    followed = spec_of("t.csv", ".", utility="estimation", record_key=["id"], history={"people": "same"})
+    assert utility_for(followed, joint) == Estimation()
     assert np.isfinite(Estimation().whole(joint))

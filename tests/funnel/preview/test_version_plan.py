@@ -14,6 +14,7 @@ from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
 from funnel.history import follow
 from funnel.history.version_forecast import Outlook
+from funnel.measures import Estimation, Information
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.register.look_up import observe
@@ -105,6 +106,29 @@ def test_values_as_they_are_are_forecast_as_a_release_makes_them(tmp_path: Path,
     there = joint.counts.sum(axis=0).astype(object)
     off = step.channel.weights.astype(object) @ there - there * made.channel.denominator
     assert (np.abs(off) <= made.channel.denominator).all()
+
+
+def test_versions_for_estimates_are_forecast_as_a_release_makes_them(tmp_path: Path) -> None:
+    register = with_first_version(tmp_path)
+    found = planned(spec_in(tmp_path, utility="estimation"))
+    assert found is not None
+    step = found.asked.step
+    made, informative = (
+        follow(
+            register.past,
+            step.observed,
+            LIP(2.0),
+            "made",
+            target=step.target,
+            utility=utility,
+            reserve=0.9,
+            read_alone=True,
+            right=True,
+        )
+        for utility in (Estimation(), Information())
+    )
+    assert (step.channel.weights == made.channel.weights).all()
+    assert (step.channel.weights != informative.channel.weights).any()
 
 
 def test_a_first_version_needs_no_register_and_no_secret(tmp_path: Path) -> None:
