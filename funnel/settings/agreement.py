@@ -148,7 +148,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     if spec.unit is not None and spec.guarantee.kind in ROBUST_OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: how rows '
-            "follow one another has no limits that hold in a population; write guarantee = "
+            "follow one another is counted without limits for a population; write guarantee = "
             f'"{_kept(spec)}", or take unit out'
         )
     elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
@@ -158,8 +158,8 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
         )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
-            f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people, nor over '
-            "rows of one person: it is no bound on the posterior of the secret alone; write guarantee = "
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for versions about the same people, nor for '
+            "rows of one person: what follows a person bounds the posterior of the secret alone; write guarantee = "
             f'"{_kept(spec)}", or {_DIFFERENT}'
         )
     if spec.mechanism.reads_secret:
