@@ -46,7 +46,10 @@ SCOPES = {
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
 }
-_TOGETHER = "everything published about a person, in this version and in all versions before it about the same people"
+_TOGETHER = (
+    "everything published about a person, in this version and in all versions before it about the same people, for the "
+    "observers that the report names"
+)
 SECRETS = {
     "all": f"{_TOGETHER}: of the secret of every version",
     "current": f"{_TOGETHER}: of the secret of each as it is when it is published, not of what later ones tell of it",

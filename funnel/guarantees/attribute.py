@@ -93,10 +93,10 @@ class Attribute(SRLIP):
     def meaning(self) -> str:
         """What an observer can conclude, whatever the observer knows of the rest."""
         return (
-            "An observer who sees a published record, and already knows any of the other columns it was drawn by, "
-            "changes the belief in any value of the secret by at most a factor "
-            f"{at_most(capped_exp(self.epsilon))}; for an observer who knows all of them the odds between any two "
-            "values change by at most this factor, whatever the observer believed before."
+            "An observer who knows the frequencies, and any of the other columns of a person, changes the belief in "
+            f"any value of the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published record "
+            "of the person; for an observer who knows all of them the odds between any two values change by at most "
+            "this factor, whatever the observer believed before."
         )
 
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

@@ -110,8 +110,10 @@ class LDP(OneBudget, Sided):
     def meaning(self) -> str:
         """How far odds can change."""
         return (
-            "Whoever sees a published record changes the odds they give to one value of the secret against another by "
-            f"at most a factor {at_most(capped_exp(self.epsilon))}."
+            "An observer who knows the frequencies of the published columns for each value of the secret, and nothing "
+            "else about a person, changes the odds of one value of the secret against another by at most a factor "
+            f"{at_most(capped_exp(self.epsilon))} after a published record of the person, however likely the observer "
+            "held these values before."
         )
 
     @property

@@ -76,8 +76,9 @@ class LiftBound(TwoSided, OutputGuarantee):
     def meaning(self) -> str:
         """An average over the values of the secret."""
         return (
-            "For every published value, how far beliefs in the values of the secret change is bounded on average only, "
-            "each value weighted by how common it is; the belief in a rare value may change far more."
+            "For every published value, how far an observer who knows the frequencies alone changes the beliefs in the "
+            "values of the secret is bounded on average only, each value weighted by how common it is; the belief in a "
+            "rare value may change far more."
         )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

@@ -79,8 +79,8 @@ class LiftGuarantee(Sided):
         rise = "" if math.isinf(up) else f"rises by more than a factor {at_most(capped_exp(up))}"
         fall = "" if math.isinf(down) else f"falls by more than a factor {at_most(capped_exp(down))}"
         return (
-            "Whoever sees a published record, and knows how common each value of the secret is, has no belief in any "
-            f"of them that {' or '.join(filter(None, (rise, fall)))}."
+            f"No belief in a value of the secret {' or '.join(filter(None, (rise, fall)))} after a published record of "
+            "a person, for an observer who knows the frequencies, and nothing else about the person."
         )
 
     @property

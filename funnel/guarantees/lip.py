@@ -52,8 +52,9 @@ class LIP(OneBudget, LiftGuarantee):
     def meaning(self) -> str:
         """How far a belief can change."""
         return (
-            "Whoever sees a published record, and knows how common each value of the secret is, changes their belief "
-            f"in any of them by at most a factor {at_most(capped_exp(self.epsilon))}."
+            "An observer who knows the frequencies, and nothing else about a person, changes the belief in any value "
+            f"of the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published record of the "
+            "person."
         )
 
 

@@ -90,8 +90,9 @@ class MutualInformation(Guarantee):
     def meaning(self) -> str:
         """An average over records."""
         return (
-            f"On average over all records, a published record tells at most {at_most(self.bound)} nats about the "
-            "secret. That is an average: a rare published value may tell far more about the records that have it."
+            "On average over all records, a published record tells an observer who knows the frequencies alone at "
+            f"most {at_most(self.bound)} nats about the secret. That is an average: a rare published value may tell "
+            "far more about the records that have it."
         )
 
     def _witness(self, joint: Joint, law: np.ndarray[tuple[int, ...], np.dtype[np.object_]], y: int) -> Witness:

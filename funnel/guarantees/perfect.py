@@ -65,7 +65,10 @@ class PerfectPrivacy(PosteriorGuarantee):
     @property
     def meaning(self) -> str:
         """Nothing."""
-        return "A published record tells nothing at all about the secret: every belief stays exactly what it was."
+        return (
+            "To an observer who knows the frequencies, and nothing else about a person, a published record of the "
+            "person tells nothing at all about the secret: every belief stays exactly what it was."
+        )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """max(ln Λ, |ln Ψ|) of each row; floats see zero only up to rounding."""

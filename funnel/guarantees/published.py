@@ -75,6 +75,6 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     known = [column for column in read[:-1] if column not in secret]
     who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (
-        f"{guarantee.meaning} That holds for observers who know {who}, or all columns of a person; an observer who "
-        "knows others learns from the record what these tell, as the report states."
+        f"{guarantee.meaning} That holds only for observers who know {who}, or all columns of a person; for an "
+        "observer who knows others nothing is proven but what the report states."
     )

@@ -86,9 +86,9 @@ class RSRLIP(Robust, SideChannels, ByEvent):
     def meaning(self) -> str:
         """The promise of SRLIP, whatever the true frequencies are within what the data allow."""
         return (
-            "An observer who sees a published record changes the belief in any value of the secret by at most a factor "
-            f"{at_most(capped_exp(self.epsilon))}, also if the observer already knows some of the published columns of "
-            f"that person, {self.under}."
+            "An observer who knows the frequencies, and any of the published columns of a person, changes the belief "
+            f"in any value of the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published "
+            f"record of the person, {self.under}."
         )
 
 
@@ -137,9 +137,10 @@ class RAttribute(RSRLIP):
         """The promise of attribute protection, the first part for every distribution that the data allow."""
         factor = at_most(capped_exp(self.epsilon))
         return (
-            "An observer who sees a published record, and already knows some of its other columns, changes the belief "
-            f"in any value of the secret by at most a factor {factor}, {self.under}; for an observer who knows all of "
-            "them the odds between any two values change by at most this factor, whatever the observer believed before."
+            "An observer who knows the frequencies, and some of the other columns of a person, changes the belief in "
+            f"any value of the secret by at most a factor {factor} after a published record of the person, "
+            f"{self.under}; for an observer who knows all of them the odds between any two values change by at most "
+            "this factor, whatever the observer believed before."
         )
 
 

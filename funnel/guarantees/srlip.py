@@ -103,9 +103,9 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
     def meaning(self) -> str:
         """The promise of LIP, also to those who know more."""
         return (
-            "Whoever sees a published record changes their belief in any value of the secret by at most a "
-            f"factor {at_most(capped_exp(self.epsilon))}, also if they already know some of the published columns of "
-            "that person."
+            "An observer who knows the frequencies, and any of the published columns of a person, changes the belief "
+            f"in any value of the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published "
+            "record of the person."
         )
 
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

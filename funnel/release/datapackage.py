@@ -37,7 +37,10 @@ DRAWN = (
     "a number drawn within what the published value stands for, every one alike: it is a function of the published "
     "values alone, made without the true number, and is not that number."
 )
-_EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
+_EVERYTHING = (
+    "everything published about a person, in this version and in all versions before it about the same people, for the "
+    "observers that the report names"
+)
 _OF_SECRETS = {
     "all": f"{_EVERYTHING}: of the secret of every version",
     "current": f"{_EVERYTHING}: of the secret of each as it is when it is published, not of what later ones tell of it",

@@ -233,7 +233,10 @@ def test_the_level_of_the_worst_law_is_rounded_up(
 ) -> None:
     content = make_content(JOINT, protocol, declared(text, protocol))
     told = read_page(render_public(public_report(content))).sections["limits"]
-    found = re.search(r"With confidence 95 % it is at most ([0-9.]*[0-9]) nats", told.replace("\u00a0", " "))
+    said = told.replace("\u00a0", " ")
+    found = re.search(
+        r"With confidence 95 %, over random samples of these people, it is at most ([0-9.]*[0-9]) nats", said
+    )
     assert found is not None
     robust = content.findings.robust_lift_level
     assert robust is not None

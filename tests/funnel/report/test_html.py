@@ -177,7 +177,8 @@ def test_what_local_information_privacy_means_for_one_person(lip_page: Any) -> N
 
 def test_what_local_differential_privacy_means_for_one_person(ldp_page: Any) -> None:
     text = ldp_page.sections["person"]
-    assert "against any other by at most a factor 1.65 (e0.5), whatever they believed about that person before" in text
+    assert "who knows how common the published columns are for each value of status, and nothing else" in text
+    assert "at most a factor 1.65 (e0.5) after the published record of the person, however likely they held" in text
     even = number_texts.percent_at_most(math.exp(0.5) / (1 + math.exp(0.5)))
     assert f"with at most {_plain(even)} against the other" in text
     limits = ldp_page.sections["limits"]
@@ -195,14 +196,14 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
         "What an observer knows besides.",
         "Other attributes.",
         "Errors of estimation.",
-        "With confidence 95 % it is at most",
+        "With confidence 95 %, over random samples of these people, it is at most",
     ):
         assert words in text
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
     # The limit is over boxes, which hold the true law with their confidence however few the records are.
     said = read_page(render_public(public_report(audited_again(lip, confidence=rare)))).sections["limits"]
-    assert "With confidence 95 % it is at most" in said
+    assert "With confidence 95 %, over random samples of these people, it is at most" in said
     assert "doubtful" not in said
 
 

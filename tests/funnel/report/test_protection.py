@@ -114,7 +114,7 @@ def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
         ),
         # It does not cover the noise, and does not claim to.
         ("rldp:1.0,0.05,chi2", None, "(with confidence 95 %), not about"),
-        ("lip:1.0", None, "With confidence 94 % it is at most"),
+        ("lip:1.0", None, "With confidence 94 %, over random samples of these people, it is at most"),
     ],
 )
 def test_what_the_noise_may_do_is_taken_off_the_confidence(
