@@ -159,8 +159,8 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be asked for over versions about the same people, nor '
-            "over rows of one person: what follows a person bounds the posterior of the secret alone; write guarantee = "
-            f'"{_kept(spec)}", or {_DIFFERENT}'
+            "over rows of one person: what follows a person bounds the posterior of the secret alone; write "
+            f'guarantee = "{_kept(spec)}", or {_DIFFERENT}'
         )
     if spec.mechanism.reads_secret:
         yield (
