@@ -115,7 +115,6 @@ class TestSettings:
         [
             ({"publish": ["x", "y"], "utility": "variance"}, "for one published column"),
             ({"utility": "variance", "recode": {"x": {"bins": [1]}}}, r"range = \[least, largest\]"),
-            ({"utility": "variance", "record_key": ["id"], "history": {"people": "same"}}, "versions about the same"),
             ({"utility": "varaince"}, "utility must be"),
             ({"numbers": {"z": {"unit": "m"}}}, "neither secret nor published"),
             ({"numbers": {"x": {}}}, "says nothing"),

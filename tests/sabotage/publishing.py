@@ -253,8 +253,8 @@ PUBLISHING = [
         "a question that is said to be met",
         "officers read that access to the source is taken care of",
         "funnel.report.page",
-        "return _environment().get_template(template).render(**values)",
-        "return _environment().get_template(template).render(**values)"
+        "return smaller(_environment().get_template(template).render(**values))",
+        "return smaller(_environment().get_template(template).render(**values))"
         """.replace('"nist-access" value="left to the publisher"', '"nist-access" value="met"')""",
         "annex",
     ),
