@@ -306,6 +306,11 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
     help="Check only what the public files tell, as their readers can.",
 )
 @click.option(
+    "--evidence",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The folder of the internal evidence, where it is not in the workspace near RELEASE.",
+)
+@click.option(
     "--register",
     type=click.Path(path_type=Path),
     help="The folder of the register of the people, where it is not in the workspace near RELEASE.",
@@ -317,14 +322,20 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
 )
 @json_option
 def audit_command(
-    release: str, key: str | None, public: bool, register: Path | None, index: str | None, as_json: bool
+    release: str,
+    key: str | None,
+    public: bool,
+    evidence: Path | None,
+    register: Path | None,
+    index: str | None,
+    as_json: bool,
 ) -> None:
     """Check a published RELEASE again, from its files alone.
 
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
     public file is checked: that it is signed, written to the byte as funnel writes it, and says what follows from the
     others; and that the released counts can have been drawn from the public shares. Where its internal evidence is,
-    in the workspace near RELEASE or beside it as VERSION.internal, the level under the estimated joint law and the
+    in the workspace near RELEASE or where --evidence says, the level under the estimated joint law and the
     draws are checked too, and, of versions about the same people, from their register, the level of everything
     published about them. At a URL it is not looked for: the publisher keeps it.
 
@@ -345,7 +356,7 @@ def audit_command(
     known = None if key is None else parse_public_key(key)
     with Console(as_json) as console:
         told = Told(known, public, render=page_renderer(), figures=figures_again(), register=register)
-        root, checks = recheck_address(release, index, told, console.progress)
+        root, checks = recheck_address(release, index, told, console.progress, evidence)
     console.print_checks(root, checks)
     if (complaint := error_of(root, checks)) is not None:
         raise complaint

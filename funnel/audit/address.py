@@ -16,7 +16,9 @@ from funnel.release.layout import find_release, last_part, led_by_latest
 from funnel.storage import base_name, check_address, local_path
 
 
-def recheck_address(address: str, index: str | None, told: Told, progress: Progress) -> tuple[str, list[Result]]:
+def recheck_address(
+    address: str, index: str | None, told: Told, progress: Progress, evidence: Path | None = None
+) -> tuple[str, list[Result]]:
     """Check the release at an address, and say which folder or URL it was found at.
 
     Parameters
@@ -28,6 +30,8 @@ def recheck_address(address: str, index: str | None, told: Told, progress: Progr
     told : Told
         What else is known.
     progress : Progress
+    evidence : Path, optional
+        The folder of the internal evidence, where it is not near the release.
 
     Raises
     ------
@@ -57,6 +61,8 @@ def recheck_address(address: str, index: str | None, told: Told, progress: Progr
             found = find_release(place)
             root = str(found.root)
             told = replace(told, asked=last_part(place), by_latest=led_by_latest(place, found))
+        if evidence is not None:
+            found = replace(found, evidence=evidence.resolve())
         progress("checking the release", 0, None)
         return root, recheck(found, told)
 

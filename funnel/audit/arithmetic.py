@@ -214,6 +214,31 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
+# The finest grid that weights are rounded to, and the share of the law of the output that may be mixed in.
+_FINEST_GRID, _MIXED_IN = WHOLE >> 28, 2.0**-10
+
+
+def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
+    """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
+    if document.rounded is None:
+        return
+    grid, off = grid_of(document), Fraction(document.rounded) * WHOLE
+    if people != "same":
+        yield "its probabilities are said to be off, and nothing follows its people through versions or rows"
+    if off and (grid < _FINEST_GRID or off % grid):
+        yield "its probabilities are said to be off by what is no whole number of steps of their grid"
+
+
+def is_usual(document: ProtocolDocument) -> bool:
+    """Whether probabilities are said to be off by no more than rounding to their grid makes them, as a rule.
+
+    The largest of a column has what all others leave. Where no usual rounding keeps the bound they may be further off,
+    and public files do not tell whether they are.
+    """
+    most = (len(document.entries) + 1) * grid_of(document) / WHOLE + _MIXED_IN
+    return (document.rounded or 0.0) <= most
+
+
 @check("utility", "table counted")
 def check_utility(known: AuditContext) -> Result:
     """Entropy and mutual information follow from the weights and the public shares."""

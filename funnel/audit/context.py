@@ -91,7 +91,9 @@ class AuditContext:
         """The workspace that the release was made in, where it is known or near."""
         if self.coming is not None:
             return self.coming.workspace
-        return None if self.told.fetched else find_workspace(self.folder.root, self.name)
+        near = (self.folder.root, *([] if self.folder.evidence is None else [self.folder.evidence]))
+        found = (find_workspace(folder, self.name) for folder in near)
+        return None if self.told.fetched else next((place for place in found if place is not None), None)
 
     @property
     def own_key(self) -> str | None:

@@ -212,16 +212,25 @@ def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
     return {**told, **({"versions": versions} if counted else {})}
 
 
+# Of a limit of disclosure control.
+_DECIMALS = 6
+
+
 def rules_of(said: Any) -> dict[str, Any]:
     """The rules of disclosure control as they may be; which they are is the publisher's word."""
     told = said if isinstance(said, dict) else {}
     least, share, alone = told.get("minimumCell"), told.get("dominance"), told.get("uniqueShare")
     return {
         "minimumCell": least if type(least) is int and least >= 1 else 1,
-        "dominance": share if isinstance(share, float) and 0 < share <= 1 else 1.0,
-        "uniqueShare": alone if isinstance(alone, float) and 0 <= alone <= 1 else 1.0,
+        "dominance": share if _is_limit(share) and share > 0 else 1.0,
+        "uniqueShare": alone if _is_limit(alone) else 1.0,
         "onBreach": told.get("onBreach") if told.get("onBreach") in ("refuse", "report") else "report",
     }
+
+
+def _is_limit(share: Any) -> bool:
+    """Whether it is a share of no more digits than a spec may have."""
+    return isinstance(share, float) and 0 <= share <= 1 and round(share, _DECIMALS) == share
 
 
 def report_of(facts: Facts) -> dict[str, str]:

@@ -39,8 +39,8 @@ _RANDOM = {
     False: ("AES-256 in counter mode, keyed by the operating system for this run alone", _OF_RECORD),
 }
 _WORDS = (
-    "what the source is and how it was recoded, how good the search for the protocol was, what judged the release, who "
-    "approved it, how many versions came before, and whose people these are"
+    "what the source is and how it was recoded, how good the search for the protocol was, what judged the release, the "
+    "limits of disclosure control, who approved it, how many versions came before, and whose people these are"
 )
 
 # Elements and attributes by which a page loads, runs or sends something.
@@ -179,7 +179,7 @@ def check_numbers(known: AuditContext) -> Result:
         "holds": (figures.holds, True),
         **{
             # All their digits are in the protocol.
-            f"frequencies.{key}": (_short(getattr(told.frequencies, key)), _short(value))
+            f"frequencies.{key}": (getattr(told.frequencies, key) in (value, _short(value)), True)
             for key, value in document.frequencies
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
@@ -313,4 +313,4 @@ def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object,
 
 
 def _short(value: object) -> object:
-    return f"{value:.9g}" if isinstance(value, float) else value
+    return float(f"{value:.9g}") if isinstance(value, float) else value

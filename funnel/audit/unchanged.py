@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, prior_limits, share_step
-from funnel.audit.check import Result, check, judged
+from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, is_usual, prior_limits, share_step
+from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.evidence import counted_of
+from funnel.audit.frequencies import TOO_FAR_OFF
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.classes import moves_of, published_by_class
@@ -127,6 +128,8 @@ def check_balance(known: AuditContext) -> Result:
         complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
         said = f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
         return judged("balance", complaints, said)
+    if not is_usual(document):
+        return unchecked("balance", TOO_FAR_OFF)
     told = "the public shares" if not document.rounded else "the public shares and the rounding of the weights"
     said = f"outputs are the inputs and have their distribution, as far as {told} tell it"
     slack = TOLERANCE + of_rounding(document.rounded, rows)

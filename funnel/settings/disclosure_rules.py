@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StrictFloat, StrictInt
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt
 
 from funnel.errors import SpecError
 from funnel.settings.count_protection import PROTECTIONS, ProtectionName
@@ -98,7 +98,17 @@ class Rules:
 
 # Of classes of records whose secret is published, where a spec does not say it.
 DOMINANCE_OF_PUBLISHED = 0.995
-Share = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
+# All of them are published.
+_DECIMALS = 6
+
+
+def _short(share: float) -> float:
+    if round(share, _DECIMALS) != share:
+        raise ValueError(f"must have at most {_DECIMALS} decimals")
+    return share
+
+
+Share = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False), AfterValidator(_short)]
 
 
 class DisclosureSettings(Section):

@@ -42,6 +42,10 @@ def half(value: float) -> float:
     return round(value / 2, 12)
 
 
+def hidden(value: float) -> float:
+    return value * (1 + 1e-9)
+
+
 def more(value: int) -> int:
     return value + 1
 
@@ -78,6 +82,8 @@ REPORT: dict[str, tuple[Path_, Change]] = {
     "the level under all laws": (("estimation", "robust_level"), half),
     "whether the estimate is doubtful": (("estimation", "doubtful"), other),
     "alpha": (("estimation", "alpha"), half),
+    "digits hidden in beta": (("frequencies", "beta"), hidden),
+    "digits hidden in epsilon": (("frequencies", "epsilon"), hidden),
     "records of the estimate": (("estimation", "records"), more),
     "rare values": (("rarity", "inputs"), more),
     "values of the secret": (("secret", "values"), more),
@@ -227,6 +233,12 @@ FILES: dict[str, Callable[[Forger], Any]] = {
     "more spent than this version": partial(everywhere, "spent", 7.5),
     "less epsilon": partial(everywhere, "epsilon", 0.5),
     "less beta": partial(everywhere, "beta", 0.001),
+    "probabilities off by 1": lambda f: f.protocol(lambda said: said.update(rounded=1.0)),
+    "probabilities off by very little": lambda f: f.protocol(lambda said: said.update(rounded=1e-9)),
+    "probabilities off by nothing": lambda f: f.protocol(lambda said: said.update(rounded=0.0)),
+    "digits hidden in a limit": lambda f: f.privacy(
+        disclosureControl={**f.read(f.folder.package)["funnel:privacy"]["disclosureControl"], "dominance": 0.95 + 1e-9}
+    ),
     "people are the same": lambda f: f.privacy(people="same", versions=1),
     "versions": lambda f: f.privacy(versions=2),
     "order of rows": lambda f: f.privacy(rowOrder="as in the source"),

@@ -20,6 +20,7 @@ from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import find_register
 from funnel.audit.recheck import Told
 from funnel.cli import main
+from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_workspace
 from tests.audits import recheck
@@ -82,6 +83,20 @@ def test_without_the_register_that_check_could_not_be_made(project: Path, regist
     assert "--register" in check.detail
     assert judged(copy, register).passed
     assert "histories" not in {one.name for one in recheck(copy, Told(public=True))}
+
+
+def test_what_probabilities_are_off_by_is_no_excuse_for_any_counts(project: Path, tmp_path: Path) -> None:
+    """The publisher says that they are off by much, and publishes one value for all: not told, and never passed."""
+    copy = copied(newest(project), tmp_path / "1.1.0")
+    document = json.loads(copy.protocol.read_bytes())
+    found = {}
+    for off in (document["rounded"], 1.0, 0.3):
+        copy.protocol.write_bytes(dump({**document, "rounded": off}))
+        (found[off],) = (one for one in recheck(copy, Told(public=True)) if one.name == "frequencies")
+    assert found[document["rounded"]].passed
+    assert found[1.0].state is State.UNCHECKED
+    assert found[0.3].failed
+    assert "no whole number of steps" in found[0.3].detail
 
 
 def test_the_command_takes_the_folder_of_the_register(project: Path, register: Path, tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def test_a_public_copy_with_internal_files_fails(honest: ReleaseFolder, tmp_path
     assert "internal is a link, a pipe, a device or a folder of no release" in shown.stdout
 
 
+def test_the_command_takes_the_folder_of_the_evidence(project: ReleaseFolder, tmp_path: Path) -> None:
+    """Of a copy, or where the workspace is on another disk; with its workspace all is known."""
+    shutil.copytree(project.root, tmp_path / "elsewhere" / "1.0.0")
+    assert funnel_audit(tmp_path / "elsewhere" / "1.0.0").exit_code == 13
+    shown = funnel_audit(tmp_path / "elsewhere" / "1.0.0", "--evidence", str(project.internal))
+    assert shown.exit_code == 0, shown.stdout
+    assert "pass kept record: the workspace keeps the same record" in shown.stdout
+    assert funnel_audit(project.root, "--evidence", str(tmp_path / "gone")).exit_code == 2
+
+
 def test_a_copy_has_no_internal_file(project: ReleaseFolder, tmp_path: Path) -> None:
     """Whatever of the folder of releases is copied, all of it or one version: nothing internal is in it."""
     inside = {path.name for path in project.root.parents[1].rglob("*") if path.is_file()}
