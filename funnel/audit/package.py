@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from scipy.special import gammaincinv
 
@@ -228,7 +228,7 @@ def rules_of(said: Any) -> dict[str, Any]:
     }
 
 
-def _is_limit(share: Any) -> bool:
+def _is_limit(share: object) -> TypeGuard[float]:
     """Whether it is a share of no more digits than a spec may have."""
     return isinstance(share, float) and 0 <= share <= 1 and round(share, _DECIMALS) == share
 
