@@ -60,7 +60,7 @@ def test_what_is_published_is_worth_most_for_estimates(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("people", "protection", "guarantee"),
-    [("same people", "noise", "lip:0.3"), ("same people", "none", "rlip:1.0,0.05"), ("units", "none", "ldp:0.5")],
+    [("same people", "noise", "pml:1.0"), ("same people", "none", "rlip:1.0,0.05"), ("units", "none", "ldp:0.5")],
 )
 def test_versions_of_the_same_people_are_for_estimates_too(
     people: str, protection: str, guarantee: str, tmp_path: Path
