@@ -214,8 +214,9 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-# The finest grid that weights are rounded to, and the share of the law of the output that may be mixed in.
-_FINEST_GRID, _MIXED_IN = WHOLE >> 28, 2.0**-10
+# The finest and the coarsest grid that weights are rounded to, and the share of the law of the output that may be mixed
+# in.
+_FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
 
 
 def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
@@ -235,7 +236,8 @@ def is_usual(document: ProtocolDocument) -> bool:
     The largest of a column has what all others leave. Where no usual rounding keeps the bound they may be further off,
     and public files do not tell whether they are.
     """
-    most = (len(document.entries) + 1) * grid_of(document) / WHOLE + _MIXED_IN
+    grid = min(grid_of(document), _COARSEST_GRID)
+    most = (len(document.entries) + 1) * grid / WHOLE + _MIXED_IN
     return (document.rounded or 0.0) <= most
 
 

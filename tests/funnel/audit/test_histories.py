@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from funnel.audit import recheck as rechecking
+from funnel.audit.arithmetic import is_usual
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import find_register
@@ -97,6 +98,13 @@ def test_what_probabilities_are_off_by_is_no_excuse_for_any_counts(project: Path
     assert found[1.0].state is State.UNCHECKED
     assert found[0.3].failed
     assert "no whole number of steps" in found[0.3].detail
+
+
+def test_weights_in_coarse_steps_excuse_no_more_than_a_rounding_does() -> None:
+    """Of weights of a half each any count would fit, were probabilities off by a step of theirs."""
+    entries = (((0, 1 << 62), (1, 1 << 62)),) * 2
+    for off, usual in ((None, True), (0.0, True), (2.0**-8, True), (0.5, False), (0.125, False)):
+        assert is_usual(SimpleNamespace(entries=entries, rounded=off)) is usual
 
 
 def test_the_command_takes_the_folder_of_the_register(project: Path, register: Path, tmp_path: Path) -> None:
