@@ -214,8 +214,8 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-# The finest and the coarsest grid that weights are rounded to, and the share of the law of the output that may be mixed
-# in.
+# The finest and the coarsest grid that weights are rounded to (they are on a coarser one by chance), and the share of
+# the law of the output that may be mixed in.
 _FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
 
 
@@ -223,7 +223,7 @@ def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
     """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
     if document.rounded is None:
         return
-    grid, off = grid_of(document), Fraction(document.rounded) * WHOLE
+    grid, off = min(grid_of(document), _COARSEST_GRID), Fraction(document.rounded) * WHOLE
     if people != "same":
         yield "its probabilities are said to be off, and nothing follows its people through versions or rows"
     if off and (grid < _FINEST_GRID or off % grid):

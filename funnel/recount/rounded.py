@@ -79,7 +79,7 @@ def rounding_complaints(
     first = max(_COARSEST, math.ceil(-math.log2(step)))
     both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))
     furthest = max(abs(one - other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True))
-    unit = math.gcd(*(weight for row in told for weight in row))
+    unit = math.gcd(1 << (_BITS - _COARSEST), *(weight for row in told for weight in row))
     true = plain_information(counts, exact)
     slack = max(_COST * true.utility, step * true.entropy) + _NOISE
     finer = [bits for bits in range(first, _FINEST + 1) if not unit % (1 << (_BITS - bits))]

@@ -19,11 +19,11 @@ from funnel.measures import mutual_information
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
-from funnel.release.inside import far_inside, moved_inside
+from funnel.release.inside import COARSEST_BITS, far_inside, is_near, moved_inside
 from funnel.release.public import public_shares, share_step
 
 # The grids that are tried, coarsest first.
-BITS = (8, 10, 12, 14, 16, 18, 20, 24, 28)
+BITS = (COARSEST_BITS, 10, 12, 14, 16, 18, 20, 24, 28)
 # What a grid may cost, as a share of I(X;Y).
 LARGEST_COST = 1e-3
 # By how much less of I(X;Y) may be said to be kept than is, as a share of it, for a grid that tells less of people.
@@ -116,8 +116,9 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     nearest would, they are rounded up, which mixes. What is possible stays possible, and zero weights stay zero. An
     output at the bound is within it or not by the way its weights happen to be rounded, so where all of these ways
     fail the channel is moved inside (`funnel.release.inside`), where every rounding keeps the bound: to the nearest
-    channel of the same support, or, where no such support is deep enough, towards a constant one, which always ends.
-    `funnel.recount.rounded` holds what is published to this.
+    channel of the same support, on the first grid on which it is as near as a rounding would be, or, where no such
+    support is deep enough, towards a constant one, which always ends. `funnel.recount.rounded` holds what is published
+    to this.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     if guarantee.is_perfect or not isinstance(guarantee, ConeGuarantee):
         return channel
     for bits in range(first, BITS[-1] + 1):
-        if (found := published(moved_inside(joint, guarantee, exact, bits), bits)) is not None:
+        found = published(moved_inside(joint, guarantee, exact, bits), bits)
+        if found is not None and is_near(found.weights, exact):
             return found
     for doublings in range(BITS[-1]):
         far = far_inside(joint, guarantee, exact, BITS[-1], 2**doublings)

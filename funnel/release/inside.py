@@ -23,6 +23,8 @@ _LARGEST = 4_000_000
 _ROUNDS = 20
 # Of a programme whose rows are at most 1: below a step of the finest grid.
 _PRECISE = 1e-10
+# The coarsest grid that weights are told on, and what of the law of the output may be mixed in beside its steps.
+COARSEST_BITS, _MIXED_IN = 8, 2.0**-10
 
 
 def moved_inside(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, bits: int) -> WeightArray | None:
@@ -172,11 +174,20 @@ def far_inside(
 def steps_off(told: WeightArray, exact: WeightArray) -> float:
     """By how much weights differ at most, as a share: in whole steps of the grid that they are told on, rounded up.
 
-    More of it would tell of the exact weights what the grid keeps back.
+    More of it would tell of the exact weights what the grid keeps back. Weights of fewer bits than the coarsest grid
+    are so by chance, and no coarser ones.
     """
-    furthest = int(np.abs(told.astype(object) - exact.astype(object)).max())
-    unit = math.gcd(*told.ravel().tolist())
+    furthest, unit = int(np.abs(told.astype(object) - exact.astype(object)).max()), _unit(told)
     return float(-(-furthest // unit) * unit / DENOMINATOR)
+
+
+def is_near(told: WeightArray, exact: WeightArray) -> bool:
+    """Whether weights are as near as a rounding to their grid would be, so that public counts can be held to them."""
+    return bool(steps_off(told, exact) <= (len(told) + 1) * _unit(told) / DENOMINATOR + _MIXED_IN)
+
+
+def _unit(told: WeightArray) -> int:
+    return math.gcd(1 << (WORD_BITS - COARSEST_BITS), *told.ravel().tolist())
 
 
 def _by_entries(of: IntArray, spaces: FloatArray, ys: IntArray, xs: IntArray) -> csr_array:
