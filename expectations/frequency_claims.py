@@ -16,7 +16,7 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.keyed_noise import NoiseMaterial, TableOf
+from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.noisy_moves import split_complaints
 from funnel.recount.selection import (
     declared_values,
@@ -161,9 +161,10 @@ def _selected(
     yield same("learned columns", {*columns} <= {*learned_columns(spec)}, True)
 
 
-def table_of(public: PublicFrequencies, since: Sequence[str] = ()) -> TableOf:
+def table_of(public: PublicFrequencies, since: Sequence[str] = ()) -> list[object]:
     """What the tables of a version are of."""
-    return TableOf(public.secret_columns, public.secret, public.published_columns, public.inputs, since)
+    alphabets = ((public.secret_columns, public.secret), (public.published_columns, public.inputs))
+    return [alphabets, list(since)]
 
 
 def _derived(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
@@ -98,47 +98,42 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
 
 
 @check("guarantee", "public")
-def check_guarantee(known: AuditContext) -> Result:
+def check_guarantee(known: AuditContext) -> Found:
     """Kind, title, text and level of the guarantee are those of one guarantee."""
     said = known.document.guarantee
     try:
         guarantee = parse_guarantee(said.declared)
     except FunnelError as error:
-        return judged("guarantee", [f"the declared bound cannot be read: {error}"], "")
-
-    def complaints() -> Iterator[str]:
-        if (said.kind, said.title, said.declared) != (guarantee.name, guarantee.title, str(guarantee)):
-            yield "its kind, title and text are not those of one guarantee"
-        if not 0 <= said.level <= guarantee.budget:
-            yield f"the level {said.level:.12g} is above the budget of {said.declared}"
-        if said.level not in (guarantee.budget, 0.0):
-            yield "the level is neither the bound nor zero"
-
-    return judged("guarantee", complaints(), f"{said.declared}, level {said.level:.12g} nats")
+        yield f"the declared bound cannot be read: {error}"
+        return ""
+    if (said.kind, said.title, said.declared) != (guarantee.name, guarantee.title, str(guarantee)):
+        yield "its kind, title and text are not those of one guarantee"
+    if not 0 <= said.level <= guarantee.budget:
+        yield f"the level {said.level:.12g} is above the budget of {said.declared}"
+    if said.level not in (guarantee.budget, 0.0):
+        yield "the level is neither the bound nor zero"
+    return f"{said.declared}, level {said.level:.12g} nats"
 
 
 @check("prior", "table counted")
-def check_prior(known: AuditContext) -> Result:
+def check_prior(known: AuditContext) -> Found:
     """Public shares are multiples of their step and add up to one."""
     document, rows = known.document, known.public_rows
     step = share_step(rows)
     shares = [Fraction(repr(share)) for share in document.prior.probabilities]
     published = document.outputs.columns
-
-    def complaints() -> Iterator[str]:
-        if document.prior.columns != published or document.utility.columns != published:
-            yield "its columns are not the published ones"
-        if len(set(document.prior.symbols)) < len(document.prior.symbols):
-            yield "a value is there twice"
-        if any(share % step for share in shares):
-            yield f"a share is no multiple of {float(step):g}, the step for {rows:,} records"
-        slack = step / 2 * len(shares) + step * sum(share == step for share in shares)
-        if abs(sum(shares, Fraction()) - 1) > slack:
-            yield f"its shares add up to {float(sum(shares, Fraction())):.6g}"
-        if set(document.inputs.columns) == set(published) and document.prior.symbols != document.inputs.symbols:
-            yield "its values are not those that the protocol reads"
-
-    return judged("prior", complaints(), f"{len(shares):,} shares in steps of {float(step):g} that add up to one")
+    if document.prior.columns != published or document.utility.columns != published:
+        yield "its columns are not the published ones"
+    if len(set(document.prior.symbols)) < len(document.prior.symbols):
+        yield "a value is there twice"
+    if any(share % step for share in shares):
+        yield f"a share is no multiple of {float(step):g}, the step for {rows:,} records"
+    slack = step / 2 * len(shares) + step * sum(share == step for share in shares)
+    if abs(sum(shares, Fraction()) - 1) > slack:
+        yield f"its shares add up to {float(sum(shares, Fraction())):.6g}"
+    if set(document.inputs.columns) == set(published) and document.prior.symbols != document.inputs.symbols:
+        yield "its values are not those that the protocol reads"
+    return f"{len(shares):,} shares in steps of {float(step):g} that add up to one"
 
 
 def reads_published_only(document: ProtocolDocument) -> bool:
@@ -147,7 +142,7 @@ def reads_published_only(document: ProtocolDocument) -> bool:
 
 
 @check("marginal", "table counted")
-def check_marginal(known: AuditContext) -> Result:
+def check_marginal(known: AuditContext) -> Found:
     """The marginal is the distribution of the output, as far as public shares tell it."""
     document, rows = known.document, known.public_rows
     if not reads_published_only(document):
@@ -167,8 +162,9 @@ def check_marginal(known: AuditContext) -> Result:
         law = prior_distribution(shares, float(share_step(rows)), document.format == SPARSE_FORMAT)
         prior = [*map(Fraction, law.values())] if grid_of(document) >= _COARSE else middles
         far = far_from_marginal(document, prior, widths)
-    said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
-    return judged("marginal", said, "the law of the output, as far as the public shares tell it")
+    if far:
+        yield f"the marginal weight of output {far[0]} is not the law of the output"
+    return "the law of the output, as far as the public shares tell it"
 
 
 def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths: list[Fraction]) -> list[int]:
@@ -242,37 +238,34 @@ def is_usual(document: ProtocolDocument) -> bool:
 
 
 @check("utility", "table counted")
-def check_utility(known: AuditContext) -> Result:
+def check_utility(known: AuditContext) -> Found:
     """Entropy and mutual information follow from the weights and the public shares."""
     document, rows = known.document, known.public_rows
     said, step = document.utility, float(share_step(rows))
     limits = prior_limits(document, rows)
     entropy = Interval(sum(_least(p) for p in limits), sum(_most(p) for p in limits))
-
-    def complaints() -> Iterator[str]:
-        for value in (said.entropy_nats, said.mutual_information_nats, said.share):
-            if Fraction(repr(value)) % share_step(rows):
-                yield f"a figure is no multiple of {step:g}"
-        if not entropy.meets(said.entropy_nats, _step_of(said.entropy_nats, step) / 2):
-            yield "H(X) is not the entropy of the prior"
-        if said.mutual_information_nats > said.entropy_nats + step:
-            yield "I(X;Y) is larger than H(X)"
-        if reads_published_only(document) and not _information(document, limits).meets(
-            said.mutual_information_nats, _step_of(said.mutual_information_nats, step) / 2
-        ):
-            yield "I(X;Y) is not what these weights keep of this prior"
-        if not _quotient(said.mutual_information_nats, said.entropy_nats, _step_of(said.entropy_nats, step)).meets(
-            said.share, step / 2
-        ):
-            yield "the share is not I(X;Y) / H(X)"
-        if said.explained is not None:
-            share = said.explained.variance_share
-            if Fraction(repr(share)) % share_step(rows):
-                yield f"the share of the variance is no multiple of {step:g}"
-            if reads_published_only(document) and not _explained(document, limits).meets(share, step / 2):
-                yield "the share of the variance is not what these weights explain of this prior and these numbers"
-
-    return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")
+    for value in (said.entropy_nats, said.mutual_information_nats, said.share):
+        if Fraction(repr(value)) % share_step(rows):
+            yield f"a figure is no multiple of {step:g}"
+    if not entropy.meets(said.entropy_nats, _step_of(said.entropy_nats, step) / 2):
+        yield "H(X) is not the entropy of the prior"
+    if said.mutual_information_nats > said.entropy_nats + step:
+        yield "I(X;Y) is larger than H(X)"
+    if reads_published_only(document) and not _information(document, limits).meets(
+        said.mutual_information_nats, _step_of(said.mutual_information_nats, step) / 2
+    ):
+        yield "I(X;Y) is not what these weights keep of this prior"
+    if not _quotient(said.mutual_information_nats, said.entropy_nats, _step_of(said.entropy_nats, step)).meets(
+        said.share, step / 2
+    ):
+        yield "the share is not I(X;Y) / H(X)"
+    if said.explained is not None:
+        share = said.explained.variance_share
+        if Fraction(repr(share)) % share_step(rows):
+            yield f"the share of the variance is no multiple of {step:g}"
+        if reads_published_only(document) and not _explained(document, limits).meets(share, step / 2):
+            yield "the share of the variance is not what these weights explain of this prior and these numbers"
+    return f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats"
 
 
 def _step_of(nats: float, step: float) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import wraps
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
@@ -14,7 +15,8 @@ from funnel.release.document import Document, Part
 from funnel.wording import printable
 
 Known = TypeVar("Known")
-Verify = TypeVar("Verify", bound=Callable[[Any], "Result | None"])
+Found = Generator[str, None, str | None]
+"""What a check finds: it yields what does not hold, and returns what holds; None where another check says enough."""
 
 
 class State(StrEnum):
@@ -95,14 +97,39 @@ NOTED: list[Check[Any]] = []
 """The checks of an audit, in no order: each is noted beside the function that makes it."""
 
 
-def check(name: str, needs: str, says: str | None = None, contained: bool = False) -> Callable[[Verify], Verify]:
+def check(name: str, needs: str, says: str | None = None, contained: bool = False) -> Callable[..., Any]:
     """Note a check of an audit: what holds where it passes is what its docstring says first, or another sentence."""
 
-    def noted(verify: Verify) -> Verify:
-        NOTED.append(Check(name, needs, says or sentence_of(verify), verify, contained))
+    def noted(find: Callable[[Any], Found | Result | None]) -> Callable[[Any], Result | None]:
+        @wraps(find)
+        def verify(known: Any) -> Result | None:
+            found = find(known)
+            return concluded(name, found) if isinstance(found, Generator) else found
+
+        NOTED.append(Check(name, needs, says or sentence_of(find), verify, contained))
         return verify
 
     return noted
+
+
+class Unchecked(str):
+    """Why a check could not be made, in place of what holds."""
+
+    __slots__ = ()
+
+
+def concluded(name: str, found: Found) -> Result | None:
+    """The result of a check by all that it finds."""
+    complaints: list[str] = []
+    while True:
+        try:
+            complaints.append(next(found))
+        except StopIteration as end:
+            if end.value is None and not complaints:
+                return None
+            if isinstance(end.value, Unchecked) and not complaints:
+                return unchecked(name, end.value)
+            return judged(name, complaints, str(end.value))
 
 
 def judged(name: str, complaints: Iterable[str], holds: str) -> Result:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
 from funnel.audit.package import FREE
 from funnel.recount.balance import is_invariant
@@ -23,12 +23,8 @@ _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 
 
 @check("handouts", "public")
-def check_documentation(known: AuditContext) -> Result:
+def check_documentation(known: AuditContext) -> Found:
     """README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol."""
-    return judged("handouts", _complaints(known), "what the two documents make of them")
-
-
-def _complaints(known: AuditContext) -> Iterator[str]:
     folder, document, package, facts = known.folder, known.document, known.package, known.facts
     tables = [folder.channel.name, *([] if is_invariant(document.content()) else [folder.estimator.name])]
     needed = (*HANDOUTS, *(tables if "data/records.csv" in facts else ()))
@@ -39,13 +35,14 @@ def _complaints(known: AuditContext) -> Iterator[str]:
         again = documentation_again(package, document.content(), previous)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
-        return
+        return ""
     if folder.estimator.name in facts:
         for complaint in estimator_complaints(read_document(folder.estimator), document.content()):
             yield f"{folder.estimator.name}: {complaint}"
     for name in sorted(set(again) - set(missing)):
         if read_document(folder.root / name) != again[name]:
             yield f"{name} is not what the two documents make"
+    return "what the two documents make of them"
 
 
 def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Container[str]) -> str | None:
@@ -58,12 +55,12 @@ def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Cont
 
 
 @check("texts", "internal")
-def check_texts(known: AuditContext) -> Result:
+def check_texts(known: AuditContext) -> Found:
     """Title, licence, contact and sources are those of the spec."""
     package, said = known.package, declared_texts(known.evidence.spec.text)
     keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
-    wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
-    return judged("texts", wrong, "title, licence, contact and sources as in the spec")
+    yield from (f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key))
+    return "title, licence, contact and sources as in the spec"
 
 
 def declared_texts(text: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from funnel.audit.arithmetic import (
     guarantee_of,
 )
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, Result, check, judged
 from funnel.audit.files import canonical_difference, list_folder, read_document, read_text
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
@@ -139,7 +139,7 @@ def _document(kind: type[T], path: Path) -> T:
     "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly.",
     contained=True,
 )
-def check_leakage(known: AuditContext) -> Result:
+def check_leakage(known: AuditContext) -> Found:
     """The bound holds under the counts, and no other level is public than the bound."""
     level, counted, document = known.level, known.counts, known.document
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
@@ -147,16 +147,13 @@ def check_leakage(known: AuditContext) -> Result:
     # Within the bound it is told as the bound, or zero of a protocol that says nothing: how far below it is would tell
     # those who know everybody else what the last one has.
     public = (budget, 0.0) if level.nats == 0 else (budget,)
-
-    def complaints() -> Iterator[str]:
-        if not level.holds:
-            yield said
-        elif document.guarantee.level not in public:
-            yield f"the public level {document.guarantee.level:.12g} is not the bound"
-        if document.guarantee.secret != counted.secret_columns:
-            yield "the secret is not that of the joint law"
-
-    return judged("leakage", complaints(), said)
+    if not level.holds:
+        yield said
+    elif document.guarantee.level not in public:
+        yield f"the public level {document.guarantee.level:.12g} is not the bound"
+    if document.guarantee.secret != counted.secret_columns:
+        yield "the secret is not that of the joint law"
+    return said
 
 
 def counts_of(joint: Joint) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
@@ -199,28 +196,21 @@ def _distributions(known: AuditContext, counted: Recount) -> Distributions:
 
 @check("law", "internal exact", contained=True)
 @check("law", "noise", contained=True)
-def check_figures(known: AuditContext) -> Result:
+def check_figures(known: AuditContext) -> Found:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
-    return judged("law", _figure_complaints(known), "prior, posterior, utility and marginal follow from it")
-
-
-def _figure_complaints(known: AuditContext) -> Iterator[str]:
     document, laws = known.document, _distributions(known, known.counts)
     counted = laws.recount
     if document.prior.columns != counted.published_columns or document.prior.symbols != counted.inputs:
         yield "the published values are not those of the counts"
-        return
+        return ""
     for part, where, why in figure_complaints(document.content(), laws):
         yield f"{part}: {where} {why}"
+    return "prior, posterior, utility and marginal follow from it"
 
 
 @check("findings", "internal", contained=True)
-def check_findings(known: AuditContext) -> Result:
+def check_findings(known: AuditContext) -> Found:
     """What was found of the bound is found again."""
-    return judged("findings", _finding_complaints(known), "what was found then is found again")
-
-
-def _finding_complaints(known: AuditContext) -> Iterator[str]:
     evidence, found = known.evidence, known.evidence.findings
     # Under the exact counts, and over all that noise leaves possible where there is noise.
     level, proven = known.counted_level, known.level if known.public else None
@@ -239,6 +229,7 @@ def _finding_complaints(known: AuditContext) -> Iterator[str]:
     # Where a release is made that level is bounded from above; here it is exact.
     if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven, 0.01):
         yield "their level over all counts that the noise leaves possible is not the one that is found now"
+    return "what was found then is found again"
 
 
 def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE) -> bool:
@@ -249,48 +240,45 @@ def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE)
 
 
 @check("verdict", "internal record")
-def check_verdict(known: AuditContext) -> Result:
+def check_verdict(known: AuditContext) -> Found:
     """The version was published because all that was expected of it is met."""
     verdict = known.verdict
-
-    def complaints() -> Iterator[str]:
-        if not verdict.passed:
-            yield f"validation refused it: {verdict.sentence()}"
-        if not verdict.results:
-            yield "nothing was judged"
-
-    return judged("verdict", complaints(), f"{len(verdict.results)} expectations, all met")
+    if not verdict.passed:
+        yield f"validation refused it: {verdict.sentence()}"
+    if not verdict.results:
+        yield "nothing was judged"
+    return f"{len(verdict.results)} expectations, all met"
 
 
 @check("records", "internal table")
-def check_records(known: AuditContext) -> Result:
+def check_records(known: AuditContext) -> Found:
     """As many records are released as were counted."""
     evidence, table = known.evidence, known.table
     said = f"{table.rows:,} released, {evidence.joint.n:,} in the source"
-    return judged("records", [said] if table.rows != evidence.joint.n else [], said)
+    if table.rows != evidence.joint.n:
+        yield said
+    return said
 
 
 @check("counts", "internal table")
-def check_counts(known: AuditContext) -> Result:
+def check_counts(known: AuditContext) -> Found:
     """Every output is released as often as it was drawn."""
-    same = bool(np.array_equal(known.evidence.pairs.by_output, known.table.counts))
-    return judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
+    if not np.array_equal(known.evidence.pairs.by_output, known.table.counts):
+        yield "the released counts are not those that were drawn"
+    return "as drawn"
 
 
 @check("drawing", "internal record drawing")
-def check_drawing(known: AuditContext) -> Result:
+def check_drawing(known: AuditContext) -> Found:
     """What rows were drawn with, given each history, fits the records.
 
     Whether it is what the register says of all histories is another check, as is the channel that it comes to.
     """
-    return judged("drawing", _drawing_complaints(known.evidence, known.document), "by the history of every record")
-
-
-def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+    evidence, document = known.evidence, known.document
     drawing, record = evidence.drawing, evidence.record
     if drawing is None or record is None or not evidence.is_followed:
         yield "rows are drawn given histories, or they are not: the record and the files do not say the same"
-        return
+        return ""
     if record.history is not None and record.history.drawing != drawing.digest:
         yield "it is not the one that the record names"
     if drawing.outputs != document.outputs:
@@ -303,7 +291,7 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         drawing.secret.symbols
     ):
         yield "its records have other values than the joint law"
-        return
+        return ""
     rows = [secrets[symbol] for symbol in drawing.secret.symbols]
     for symbol, counts in zip(drawing.drawn_by.symbols, zip(*drawing.counts, strict=True), strict=True):
         found[rows, place[symbol[1:]]] += np.array(counts)
@@ -313,25 +301,23 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]
     if [*expected, sum(drawn.values())] != evidence.pairs.by_input.tolist():
         yield "its records did not draw once each"
+    return "by the history of every record"
 
 
 @check("draws", "internal")
-def check_draws(known: AuditContext) -> Result:
+def check_draws(known: AuditContext) -> Found:
     """The records can have been drawn by the protocol, input by input."""
     evidence, document = known.evidence, known.document
     consistency = draw_consistency(
         evidence.pairs, document.protocol if evidence.drawing is None else evidence.drawing.protocol
     )
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
-
-    def complaints() -> Iterator[str]:
-        if evidence.drawing is None:
-            laws = _distributions(known, counted_of(evidence.joint))
-            read = [laws.reads.get(symbol, 0) for symbol in document.inputs.symbols]
-            # The last ones have none of the symbols that the protocol reads.
-            if evidence.pairs.by_input.tolist() != [*read, laws.outside]:
-                yield "the records of the joint law did not draw once each"
-        if not consistency.p_value >= SIGNIFICANCE:
-            yield said
-
-    return judged("draws", complaints(), said)
+    if evidence.drawing is None:
+        laws = _distributions(known, counted_of(evidence.joint))
+        read = [laws.reads.get(symbol, 0) for symbol in document.inputs.symbols]
+        # The last ones have none of the symbols that the protocol reads.
+        if evidence.pairs.by_input.tolist() != [*read, laws.outside]:
+            yield "the records of the joint law did not draw once each"
+    if not consistency.p_value >= SIGNIFICANCE:
+        yield said
+    return said

@@ -19,7 +19,7 @@ from funnel.audit.arithmetic import (
     prior_limits,
     reads_published_only,
 )
-from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.check import Found, Result, check, judged, unchecked
 from funnel.audit.protected import mean_limits
 from funnel.release.documents import ProtocolDocument
 
@@ -87,7 +87,7 @@ def check_frequencies(
 
 
 @check("order", "table counted shuffled")
-def check_order(known: AuditContext) -> Result:
+def check_order(known: AuditContext) -> Found:
     """Rows are not sorted.
 
     By how many repeat the row before, where they are said to be in random order.
@@ -104,7 +104,9 @@ def check_order(known: AuditContext) -> Result:
     expected = sum(int(count) * (int(count) - 1) for count in counts) / n
     p = min(1.0, 2 * math.exp(-((repeats - expected) ** 2) / (32 * n)))
     said = f"{repeats:,} records repeat the one before, {expected:,.0f} would by chance"
-    return judged("order", [said] if p < FALSE_ALARM else [], said)
+    if p < FALSE_ALARM:
+        yield said
+    return said
 
 
 def _limits(document: ProtocolDocument, n: int) -> list[Interval]:

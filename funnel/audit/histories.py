@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
 from funnel.audit.told import Told
@@ -24,8 +24,6 @@ from funnel.release.record import History, Record
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
 
-NAME = "histories"
-
 
 def find_register(record: Record, workspace: Path | None, told: Told) -> Path | None:
     """The folder of the register of the people, as it is known or in the workspace; None where it is not near."""
@@ -38,7 +36,7 @@ def find_register(record: Record, workspace: Path | None, told: Told) -> Path | 
 
 
 @check("histories", "internal record register", contained=True)
-def check_histories(known: AuditContext) -> Result:
+def check_histories(known: AuditContext) -> Found:
     """All versions about the same people keep the bound together.
 
     Of a version that is not in its place yet this one alone is judged: those before it were, by this check.
@@ -50,35 +48,33 @@ def check_histories(known: AuditContext) -> Result:
     """
     history, register, coming = known.record.history, known.register, known.coming
     if history is None or register is None:
-        why = (
+        return Unchecked(
             f"the register {history and history.register_name} is not near this folder, so what all versions about the "
             "same people tell together cannot be computed; name its folder with --register"
         )
-        return unchecked(NAME, why)
     try:
         found = recount_histories(register, None if coming is None else coming.entry)
     except PipelineError as error:
-        return unchecked(NAME, str(error))
-    return judged(NAME, _complaints(found, history, known), _holds(found, history))
+        return Unchecked(error)
+    yield from _complaints(found, history, known)
+    return _holds(found, history)
 
 
 @check("spent", "internal record register noise")
-def check_spent(known: AuditContext) -> Result | None:
+def check_spent(known: AuditContext) -> Found:
     """No series of the register has spent anything that the version leaves out."""
     register, workspace = known.register, known.workspace
     if register is None:
         return None
     if workspace is None:
-        return unchecked(
-            "spent", "the workspace with the records of all series of the register is not near this folder"
-        )
+        return Unchecked("the workspace with the records of all series of the register is not near this folder")
     content = read_json(known.folder.frequencies)
     until = known.record.created if known.coming is None else None
     try:
-        found = list(spent_complaints(content, register, workspace, until))
+        yield from spent_complaints(content, register, workspace, until)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
-        return judged("spent", ["the records of the series of the register cannot be read"], "")
-    return judged("spent", found, f"{content['spent']!r} nats on these people, by the records of all their series")
+        yield "the records of the series of the register cannot be read"
+    return f"{content['spent']!r} nats on these people, by the records of all their series"
 
 
 def _complaints(found: RegisterHistories, history: History, known: AuditContext) -> Iterator[str]:

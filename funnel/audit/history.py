@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.check import Found, Result, Unchecked, check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
 from funnel.release.layout import INDEX, LATEST, Version, versions
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @check("versions", "record")
-def check_versions(known: AuditContext) -> Result:
+def check_versions(known: AuditContext) -> Found:
     """The version is said alike everywhere, and is the newest one.
 
     A copy that was fetched has no place of its own. A version that is coming is to be the newest one, and in nobody's
@@ -24,64 +24,53 @@ def check_versions(known: AuditContext) -> Result:
     """
     coming, said = known.coming, str(known.package.get("version"))
     place = known.folder.root if coming is None else coming.place
-
-    def complaints() -> Iterator[str]:
-        if known.told.fetched or (number := Version.parse(place.name)) is None:
-            return
+    number = None if known.told.fetched else Version.parse(place.name)
+    if number is not None:
         if place.name != said:
             yield f"the folder is named {place.name}, and datapackage.json says another version"
-        latest = place.parent / LATEST
-        there = versions(place.parent)
-        if coming is not None:
-            # Its link is switched once it is there.
-            if number in there:
-                yield f"version {number} is there already"
-            if latest.exists() and not latest.is_symlink():
-                yield f"{LATEST} is no link"
-        elif latest.is_symlink():
-            if str(latest.readlink()) != str(there[-1]):
-                yield f"{LATEST} does not name the newest version, {there[-1]}"
-        elif latest.exists():
+        latest, there = place.parent / LATEST, versions(place.parent)
+        # The link of a version that is coming is switched once it is there.
+        if coming is not None and number in there:
+            yield f"version {number} is there already"
+        if latest.exists() and not latest.is_symlink():
             yield f"{LATEST} is no link"
-
-    open_ = (
-        ""
-        if known.index is not None or coming is not None
-        else (f"; whether it is the newest could not be checked without the publisher's {INDEX} (give it with --index)")
+        elif coming is None and latest.is_symlink() and str(latest.readlink()) != str(there[-1]):
+            yield f"{LATEST} does not name the newest version, {there[-1]}"
+    if known.index is not None or coming is not None:
+        return f"version {said}"
+    return (
+        f"version {said}; whether it is the newest could not be checked without the publisher's {INDEX} (give it with "
+        "--index)"
     )
-    return judged("versions", complaints(), f"version {said}{open_}")
 
 
 @check("record", "internal record")
-def check_record(known: AuditContext) -> Result:
+def check_record(known: AuditContext) -> Found:
     """The record of the version is of the files that are there, and of this spec."""
     record, evidence, package, facts = known.record, known.evidence, known.package, known.facts
     document, judged_files, spec = known.document, known.verdict.files, evidence.spec
-
-    def complaints() -> Iterator[str]:
-        if (record.version, record.created) != (package.get("version"), package.get("created")):
-            yield "its version or time is not that of datapackage.json"
-        yield from file_complaints(record.files, facts, "recorded")
-        yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
-        origin = record.origin
-        # Rows of people with histories are drawn by another channel than the one that is told of.
-        aimed_at = None if record.history is None else record.history.target
-        if origin.protocol != (aimed_at or document.digest):
-            yield "it is of another protocol"
-        if (origin.fields, origin.guarantee) != (known.columns.names, document.guarantee.declared):
-            yield "it is of other columns or another guarantee"
-        if origin.spec != spec.digest:
-            yield "it is of another spec than the one in its internal evidence"
-        order = "random" if origin.shuffle else "as in the source"
-        privacy = package.get("funnel:privacy")
-        if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
-            yield "datapackage.json says another order of rows"
-        if record.rows != evidence.joint.n:
-            yield "its number of records is not that of the counted ones"
-        if package.get("name") != spec.name:
-            yield "the release has another name than its spec"
-
-    return judged("record", complaints(), f"{len(record.files)} files as they were published")
+    if (record.version, record.created) != (package.get("version"), package.get("created")):
+        yield "its version or time is not that of datapackage.json"
+    yield from file_complaints(record.files, facts, "recorded")
+    yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
+    origin = record.origin
+    # Rows of people with histories are drawn by another channel than the one that is told of.
+    aimed_at = None if record.history is None else record.history.target
+    if origin.protocol != (aimed_at or document.digest):
+        yield "it is of another protocol"
+    if (origin.fields, origin.guarantee) != (known.columns.names, document.guarantee.declared):
+        yield "it is of other columns or another guarantee"
+    if origin.spec != spec.digest:
+        yield "it is of another spec than the one in its internal evidence"
+    order = "random" if origin.shuffle else "as in the source"
+    privacy = package.get("funnel:privacy")
+    if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
+        yield "datapackage.json says another order of rows"
+    if record.rows != evidence.joint.n:
+        yield "its number of records is not that of the counted ones"
+    if package.get("name") != spec.name:
+        yield "the release has another name than its spec"
+    return f"{len(record.files)} files as they were published"
 
 
 @check("evidence", "asked")
@@ -111,16 +100,17 @@ def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
 
 
 @check("kept record", "asked folder record", contained=True)
-def check_kept(known: AuditContext) -> Result:
+def check_kept(known: AuditContext) -> Found:
     """The workspace keeps the same record."""
     workspace, coming, version = known.workspace, known.coming, known.version
     if workspace is None:
-        return unchecked("kept record", "the workspace .funnel is not near this folder, so its records are not known")
+        return Unchecked("the workspace .funnel is not near this folder, so its records are not known")
     found = sorted((workspace / known.name / "records").glob(f"*/{version}.json"))
     if not found and coming is None:
-        return judged("kept record", [f"the workspace knows of no version {version}"], "")
+        yield f"the workspace knows of no version {version}"
+        return ""
     kept = [Record.from_json(read_document(path), str(path)) for path in found]
     record = known.record if "internal" in known.has else None
-    same = record in kept if coming is None else record == coming.record
-    said = "the record in its internal evidence is not the one that the workspace keeps of this version"
-    return judged("kept record", [] if same else [said], "the workspace keeps the same record")
+    if not (record in kept if coming is None else record == coming.record):
+        yield "the record in its internal evidence is not the one that the workspace keeps of this version"
+    return "the workspace keeps the same record"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from funnel.audit.arithmetic import WHOLE
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import alphabet_complaints, is_invariant
 from funnel.release.documents import ProtocolDocument
@@ -28,12 +28,14 @@ _SHOWN = 3
 
 
 @check("labels", "public")
-def check_labels(known: AuditContext) -> Result:
+def check_labels(known: AuditContext) -> Found:
     """The name of every output lists the values that it comes from."""
     document, content = known.document, known.document.content()
     if is_invariant(content):
-        return judged("labels", alphabet_complaints(content), "every output is an input, and has its name")
-    return judged("labels", _complaints(document), "every name lists the values that its output comes from")
+        yield from alphabet_complaints(content)
+        return "every output is an input, and has its name"
+    yield from _complaints(document)
+    return "every name lists the values that its output comes from"
 
 
 def _complaints(document: ProtocolDocument) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from scipy.special import gammaincinv
 
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.published import meaning_for
@@ -87,21 +87,18 @@ _MOST_SECRETS = 1 << 20
 
 
 @check("package", "public")
-def check_package(known: AuditContext) -> Result:
+def check_package(known: AuditContext) -> Found:
     """Every key of the data package follows from the other files."""
-    return judged("package", _complaints(known), "every key follows from the other files")
-
-
-def _complaints(known: AuditContext) -> Iterator[str]:
     package, told_of = known.package, known.public_rows
     name, privacy = package.get("name"), package.get("funnel:privacy")
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
-        return
+        return ""
     yield from differences(package, _expected(name, known), "")
     yield from unfit(package, privacy)
     if told_of and not _is_radius(privacy.get("confidence"), len(known.document.prior.symbols), told_of):
         yield "funnel:privacy.confidence does not follow from the number of records"
+    return "every key follows from the other files"
 
 
 def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
 from funnel.recount.annex import annex_complaints
@@ -42,6 +42,8 @@ _WORDS = (
     "what the source is and how it was recoded, how good the search for the protocol was, what judged the release, the "
     "limits of disclosure control, who approved it, how many versions came before, and whose people these are"
 )
+
+_NOT_INSTALLED = 'to make this again install the extra: pip install "funnel[pipeline]"'
 
 # Elements and attributes by which a page loads, runs or sends something.
 _ACTIVE = frozenset(
@@ -106,26 +108,23 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
 
 
 @check("report", "public", contained=True)
-def check_report(known: AuditContext) -> Result:
+def check_report(known: AuditContext) -> Found:
     """The report stands by itself and is about this version."""
     folder, package, promise, rows = known.folder, known.package, known.document.guarantee, known.rows
     named = [promise.declared, known.document.mechanism, *([] if rows is None else [f"{rows:,}"])]
     columns = promise.secret + known.columns.names
     page, annex = read_text(folder.report), read_text(folder.annex)
     shown = html.unescape(page.replace("<wbr>", ""))
-
-    def complaints() -> Iterator[str]:
-        for name, text in ((folder.report.name, page), (folder.annex.name, annex)):
-            if active_parts(text):
-                yield f"{name} runs or fetches something, or does not forbid that"
-        if any(text not in shown for text in (*named, str(package.get("version")))):
-            yield "report.html is about another guarantee, version, mechanism or number of records"
-        if any(value not in shown for value in columns):
-            yield "report.html is about other columns"
-        if any(text not in shown for text in _texts(package)):
-            yield "report.html has another title, description, licence or contact than datapackage.json"
-
-    return judged("report", complaints(), "stands by itself, about this version")
+    for name, text in ((folder.report.name, page), (folder.annex.name, annex)):
+        if active_parts(text):
+            yield f"{name} runs or fetches something, or does not forbid that"
+    if any(text not in shown for text in (*named, str(package.get("version")))):
+        yield "report.html is about another guarantee, version, mechanism or number of records"
+    if any(value not in shown for value in columns):
+        yield "report.html is about other columns"
+    if any(text not in shown for text in _texts(package)):
+        yield "report.html has another title, description, licence or contact than datapackage.json"
+    return "stands by itself, about this version"
 
 
 def _chosen_by(told: PublicReport, explains: bool) -> str:
@@ -134,7 +133,7 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
 
 
 @check("report figures", "figures", contained=True)
-def check_numbers(known: AuditContext) -> Result:
+def check_numbers(known: AuditContext) -> Found:
     """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
     told, utility = known.report, document.utility
@@ -184,59 +183,50 @@ def check_numbers(known: AuditContext) -> Result:
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
-    wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
-    holds = f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
-    return judged("report figures", wrong, holds)
+    for key, (one, other) in pairs.items():
+        if one != other:
+            yield f"{folder.numbers.name}: {key} is not that of the other files"
+    return f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
 
 
 # Of a coming version the figures were computed a second time before.
 @check("followed figures", "figures noise published", contained=True)
-def check_followed(known: AuditContext) -> Result:
+def check_followed(known: AuditContext) -> Found:
     """All figures of the report follow from the public counts."""
     folder, compare = known.folder, known.told.figures
-
-    def complaints(numbers: bytes) -> Iterator[str]:
-        if compare is not None:
-            for key in compare(numbers, read_document(folder.frequencies), read_document(folder.protocol)):
-                yield f"{folder.numbers.name}: {key} does not follow from the public counts"
-
-    holds = "lifts, beliefs, errors and tables of the report follow from the public counts"
-    return _made_again("followed figures", known, compare is not None, complaints, holds)
+    if compare is None or (why := _made_elsewhere(known)):
+        return Unchecked(_NOT_INSTALLED if compare is None else why)
+    for key in compare(*(read_document(path) for path in (folder.numbers, folder.frequencies, folder.protocol))):
+        yield f"{folder.numbers.name}: {key} does not follow from the public counts"
+    return "lifts, beliefs, errors and tables of the report follow from the public counts"
 
 
 @check("report page", "figures", contained=True)
-def check_rendered(known: AuditContext) -> Result:
+def check_rendered(known: AuditContext) -> Found:
     """The page of the report is to the byte what its figures make."""
     folder, render = known.folder, known.told.render
+    if render is None or (why := _made_elsewhere(known)):
+        return Unchecked(_NOT_INSTALLED if render is None else why)
+    for page, text in render(read_document(folder.numbers), read_document(folder.protocol)).items():
+        if read_document(folder.root / page) != text.encode():
+            yield f"{page} is not what its figures make"
+    return "to the byte what their figures make"
 
-    def complaints(numbers: bytes) -> Iterator[str]:
-        for page, text in () if render is None else render(numbers, read_document(folder.protocol)).items():
-            if read_document(folder.root / page) != text.encode():
-                yield f"{page} is not what its figures make"
 
-    return _made_again("report page", known, render is not None, complaints, "to the byte what their figures make")
-
-
-def _made_again(
-    name: str, known: AuditContext, can: bool, complaints: Callable[[bytes], Iterator[str]], holds: str
-) -> Result:
-    """A check of what can be made again where that is installed, by the version of funnel that made it."""
-    if not can:
-        return unchecked(name, 'to make this again install the extra: pip install "funnel[pipeline]"')
+def _made_elsewhere(known: AuditContext) -> str:
+    """Why a report cannot be made again here: another version of funnel made it; empty if this one did."""
     made_by = known.report.software
-    if made_by != software_name():
-        return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
-    return judged(name, complaints(read_document(known.folder.numbers)), holds)
+    return "" if made_by == software_name() else f"it was made by {made_by}, and this is {software_name()}"
 
 
 @check("annex", "figures", contained=True)
-def check_annex(known: AuditContext) -> Result:
+def check_annex(known: AuditContext) -> Found:
     """Every figure and answer of the annex follows from the report and the protocol."""
     folder, table = known.folder, known.read_table[2]
     alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
     page, report, protocol = read_text(folder.annex), read_json(folder.numbers), read_json(folder.protocol)
-    complaints = (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, alone))
-    return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
+    yield from (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, alone))
+    return "its figures and answers follow from the report and the protocol"
 
 
 def _object(value: object) -> dict[str, Any]:

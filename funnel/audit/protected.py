@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.audit.arithmetic import WHOLE, Interval, ShareLimits
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import read_document
 from funnel.errors import DataError
-from funnel.recount.agreeing import disagreement
 from funnel.recount.channel import Symbols
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
-from funnel.recount.plausible import plausible_noise
+from funnel.recount.plausible import disagreement, plausible_noise
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 
@@ -57,40 +56,37 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
 
 
 @check("protected frequencies", "noise")
-def check_protected(known: AuditContext) -> Result:
+def check_protected(known: AuditContext) -> Found:
     """What the public counts say of their noise fits together, and is said alike everywhere."""
     public, said, classes = known.noisy, known.document.frequencies, known.columns.classes
     privacy = known.package.get("funnel:privacy")
     told = privacy.get("frequencies") if isinstance(privacy, dict) else None
-
-    def complaints() -> Iterator[str]:
-        parts = [Fraction(part) for part in public.parts]
-        if not 0 < sum(parts) <= Fraction(public.epsilon) <= Fraction(public.spent):
-            yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
-        if public.delta > 0 and sum(parts) == Fraction(public.epsilon):
-            yield "it has a delta for learning values, which cost nothing"
-        yield from _split_complaints(public)
-        wrong = list(public.moves_complaints())
-        yield from wrong
-        if not wrong:
-            p = disagreement(public.noisy, public.scale, public.changes, public.rows)
-            if p < FALSE_ALARM:
-                yield f"its tables of changes and rows are not of the same people as its counts: p = {p:.3g}"
-        if public.scale != scale_of(public.epsilon_counts):
-            yield "its scale costs another epsilon"
-        cells, totals = public.least_limits
-        if public.cells_within != cells or not totals <= public.totals_within <= totals + 1:
-            yield "its limits are not those that the scale and beta prove"
-        # Of every class the values of known columns are public.
-        if not public.is_whole(None if classes is None else classes.symbols.values()):
-            yield "it lacks combinations of values, and so tells which of them occur"
-        if any(getattr(said, name) != getattr(public, name) for name in _NUMBERS):
-            yield "the protocol says other numbers of its noise"
-        if not isinstance(told, dict) or any(told.get(name) != getattr(public, name) for name in _NUMBERS):
-            yield "the data package says other numbers of its noise"
-
+    parts = [Fraction(part) for part in public.parts]
+    if not 0 < sum(parts) <= Fraction(public.epsilon) <= Fraction(public.spent):
+        yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
+    if public.delta > 0 and sum(parts) == Fraction(public.epsilon):
+        yield "it has a delta for learning values, which cost nothing"
+    yield from _split_complaints(public)
+    wrong = list(public.moves_complaints())
+    yield from wrong
+    if not wrong:
+        p = disagreement(public.noisy, public.scale, public.changes, public.rows)
+        if p < FALSE_ALARM:
+            yield f"its tables of changes and rows are not of the same people as its counts: p = {p:.3g}"
+    if public.scale != scale_of(public.epsilon_counts):
+        yield "its scale costs another epsilon"
+    cells, totals = public.least_limits
+    if public.cells_within != cells or not totals <= public.totals_within <= totals + 1:
+        yield "its limits are not those that the scale and beta prove"
+    # Of every class the values of known columns are public.
+    if not public.is_whole(None if classes is None else classes.symbols.values()):
+        yield "it lacks combinations of values, and so tells which of them occur"
+    if any(getattr(said, name) != getattr(public, name) for name in _NUMBERS):
+        yield "the protocol says other numbers of its noise"
+    if not isinstance(told, dict) or any(told.get(name) != getattr(public, name) for name in _NUMBERS):
+        yield "the data package says other numbers of its noise"
     words = f"{public.epsilon:.12g} nats for this version, {public.spent:.12g} for all about these people"
-    return judged("protected frequencies", complaints(), words)
+    return words
 
 
 def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
@@ -106,19 +102,22 @@ def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
 
 
 @check("noise", "internal noise")
-def check_noise(known: AuditContext) -> Result:
+def check_noise(known: AuditContext) -> Found:
     """Public and exact counts differ by noise as it is said to have been drawn."""
     public, exact = known.noisy, counts_of(known.evidence.first_rows or known.evidence.joint)
     places = [[(s, x) for x in public.inputs] for s in public.secret]
     if set(exact) - {cell for row in places for cell in row}:
-        return judged("noise", ["the source has combinations of values that no public count is of"], "")
+        yield "the source has combinations of values that no public count is of"
+        return ""
     noise = [
         [noisy - exact.get(cell, 0) for noisy, cell in zip(*rows, strict=True)]
         for rows in zip(public.noisy, places, strict=True)
     ]
     found = plausible_noise(noise, public.scale, [[exact.get(cell, 0) for cell in row] for row in places])
     said = f"p = {found.p_value:.3g} over {len(public.secret) * len(public.inputs):,} counts"
-    return judged("noise", [] if found.p_value >= FALSE_ALARM else [f"{said}, by {found.what}"], said)
+    if not found.p_value >= FALSE_ALARM:
+        yield f"{said}, by {found.what}"
+    return said
 
 
 def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int) -> list[Interval]:

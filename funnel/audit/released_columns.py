@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from funnel.alphabet import Alphabet
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
@@ -85,31 +85,27 @@ class ReleasedColumns:
 
 
 @check("classes", "classes")
-def check_classes(known: AuditContext) -> Result | None:
+def check_classes(known: AuditContext) -> Found:
     """The classes of whole records are those of the protocol."""
     classes, document = known.columns.classes, known.document
     if classes is None:
         return None
-
-    def complaints() -> list[str]:
-        symbols = document.inputs.symbols
-        named = tuple(dict.fromkeys(symbol[-1] for symbol in symbols))
-        found = [] if named == classes.names else ["its names are not the inputs of protocol.json"]
-        if document.inputs.columns[-1 - len(classes.known) :] != (*classes.known, classes.column):
-            found.append("it is about other columns than protocol.json")
-        elif any(symbol[-1 - len(classes.known) : -1] != classes.known_values.get(symbol[-1]) for symbol in symbols):
-            found.append("its classes have other values of known columns than in protocol.json")
-        asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
-        if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
-            found.append("its points are for columns that are not published, or secret")
-        noisy = document.content()["frequencies"]["protection"] == "noise"
-        if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
-            found.append("its questions are chosen by the same people, under noise or for a population")
-        if classes.content["source"] is not None:
-            found.append("it has the digest of a source, which tells of the people in it")
-        return found
-
-    return judged("classes", complaints(), f"{len(classes.names)} classes of records, by their published columns")
+    symbols = document.inputs.symbols
+    if tuple(dict.fromkeys(symbol[-1] for symbol in symbols)) != classes.names:
+        yield "its names are not the inputs of protocol.json"
+    if document.inputs.columns[-1 - len(classes.known) :] != (*classes.known, classes.column):
+        yield "it is about other columns than protocol.json"
+    elif any(symbol[-1 - len(classes.known) : -1] != classes.known_values.get(symbol[-1]) for symbol in symbols):
+        yield "its classes have other values of known columns than in protocol.json"
+    asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
+    if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
+        yield "its points are for columns that are not published, or secret"
+    noisy = document.content()["frequencies"]["protection"] == "noise"
+    if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
+        yield "its questions are chosen by the same people, under noise or for a population"
+    if classes.content["source"] is not None:
+        yield "it has the digest of a source, which tells of the people in it"
+    return f"{len(classes.names)} classes of records, by their published columns"
 
 
 def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:

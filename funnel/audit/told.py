@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.audit.check import Result, check, judged
+from funnel.audit.check import Found, check
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.page import Compare, Render
 from funnel.release.record import Record
@@ -91,21 +91,24 @@ class Told:
 
 
 @check("files", "public")
-def check_listing(known: AuditContext) -> Result:
+def check_listing(known: AuditContext) -> Found:
     """All files are there that a release has, and no others."""
     listing, told = known.listing, known.told
     public = set(listing.files)
-    said = [f"{path} is missing" for path in known.needed if path not in public]
-    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    strange = sorted(public - known.possible) + sorted(told.unlisted)
-    said += [f"{path} is no file of a release" for path in strange]
-    return judged("files", said, f"{len(public)} public files, and nothing else")
+    yield from (f"{path} is missing" for path in known.needed if path not in public)
+    yield from (f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange)
+    yield from (
+        f"{path} is no file of a release" for path in (*sorted(public - known.possible), *sorted(told.unlisted))
+    )
+    return f"{len(public)} public files, and nothing else"
 
 
 @check("documents", "public")
-def check_documents(known: AuditContext) -> Result:
+def check_documents(known: AuditContext) -> Found:
     """Every JSON document is to the byte what funnel writes, with nothing else in it."""
-    mine = (path for path in known.listing.files if path in known.possible and path.endswith(".json"))
-    paths = [known.folder.root / path for path in mine]
-    differences = (canonical_difference(read_document(path), path) for path in paths)
-    return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")
+    for name in known.listing.files:
+        if name in known.possible and name.endswith(".json"):
+            path = known.folder.root / name
+            if (difference := canonical_difference(read_document(path), path)) is not None:
+                yield difference
+    return "to the byte what funnel writes"

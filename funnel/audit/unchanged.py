@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, is_usual, prior_limits, share_step
-from funnel.audit.check import Result, check, judged, unchecked
+from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
 from funnel.audit.frequencies import TOO_FAR_OFF
 from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
 
 Json = dict[str, Any]
-_FOLLOWS = "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
+_SILENT = "report.json does not state how many records are unchanged"
 _EXACTLY = "outputs are the inputs and have their distribution, to 1e-12 of all records"
 _ROUNDED = (
     "outputs are the inputs and have their distribution in the source, to a record and the rounding of the weights"
@@ -33,74 +33,61 @@ _CORRECTED = "outputs are the inputs, and have the distribution that the public 
 
 
 @check("unchanged", "invariant table counted", contained=True)
-def check_unchanged(known: AuditContext) -> Result:
+def check_unchanged(known: AuditContext) -> Found:
     """Shares of records unchanged follow from the protocol and the public shares or counts.
 
     Exactly from noisy counts, otherwise within what rounded shares leave open.
     """
     if known.public is not None:
-        return _check_counted("unchanged", known, known.public.as_counts())
+        return (yield from _counted(known, known.public.as_counts()))
     document, rows = known.document, known.public_rows
-    shares = RoundedShares(document, rows)
-    return _checked(
-        "unchanged",
-        known,
-        lambda stated: limit_complaints(stated, shares, _rule(document, rows), _published(known)),
-        "shares unchanged follow from the protocol, as far as the public shares tell it",
-    )
+    stated = yield from _stated(known)
+    if stated is not None:
+        yield from limit_complaints(stated, RoundedShares(document, rows), _rule(document, rows), _published(known))
+    return "shares unchanged follow from the protocol, as far as the public shares tell it"
 
 
 @check("whole records", "invariant table counted classes", contained=True)
-def check_whole(known: AuditContext) -> Result:
+def check_whole(known: AuditContext) -> Found:
     """Shares of whole records unchanged, by column, follow from the records and the protocol."""
-    columns = known.columns
-
-    def complaints() -> Iterator[str]:
-        stated, names = known.report.unchanged, columns.names
-        width = 0 if columns.classes is None else len(columns.classes.known)
-        secrets = len(known.document.outputs.columns) - width - 1
-        published = published_by_class(count_published(known.folder.data, names), secrets)
-        moves = moves_of(known.released, width)
-        if stated is None:
-            yield "report.json does not state how many records are unchanged"
-            return
-        whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
-        found = PlainDonors(names[:-1], published, moves, columns.texts)
-        yield from whole_complaints(whole, found, stated.share, float(share_step(known.public_rows)))
-
-    holds = "shares of whole records unchanged, by column, follow from the records and the protocol"
-    return judged("whole records", complaints(), holds)
+    stated, names, columns = known.report.unchanged, known.columns.names, known.columns
+    width = 0 if columns.classes is None else len(columns.classes.known)
+    secrets = len(known.document.outputs.columns) - width - 1
+    published = published_by_class(count_published(known.folder.data, names), secrets)
+    if stated is None:
+        yield _SILENT
+        return ""
+    whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
+    found = PlainDonors(names[:-1], published, moves_of(known.released, width), columns.texts)
+    yield from whole_complaints(whole, found, stated.share, float(share_step(known.public_rows)))
+    return "shares of whole records unchanged, by column, follow from the records and the protocol"
 
 
 @check("exact unchanged", "internal exact invariant table", contained=True)
-def check_exact_unchanged(known: AuditContext) -> Result:
+def check_exact_unchanged(known: AuditContext) -> Found:
     """Shares of records unchanged follow from the protocol and the exact counts."""
-    return _check_counted("exact unchanged", known, counted_of(known.evidence.joint))
+    return (yield from _counted(known, counted_of(known.evidence.joint)))
 
 
-def _check_counted(name: str, known: AuditContext, counted: Recount) -> Result:
+def _counted(known: AuditContext, counted: Recount) -> Found:
     """The figures from counts of the secret and of what is published, public ones or exact ones."""
     document = known.document
     if document.inputs.columns != counted.published_columns:
         counted = counted.with_secret()
-    exact = PlainUnchanged(document.content(), counted)
-
-    def complaints(stated: Json) -> Iterator[str]:
-        if not exact.records.keys() <= set(exact.symbols):
-            yield "a value has a count, and the protocol does not read it"
-            return
+    exact, stated = PlainUnchanged(document.content(), counted), (yield from _stated(known))
+    if stated is not None and not exact.records.keys() <= set(exact.symbols):
+        yield "a value has a count, and the protocol does not read it"
+    elif stated is not None:
         yield from unchanged_complaints(stated, exact, _rule(document, counted.rows), _published(known))
+    return "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
-    return _checked(name, known, complaints, _FOLLOWS)
 
-
-def _checked(name: str, known: AuditContext, complaints: Callable[[Json], Iterator[str]], holds: str) -> Result:
-    """The check of what the report states, where it can be read and outputs are inputs at all."""
+def _stated(known: AuditContext) -> Generator[str, None, Json | None]:
+    """What the report states, where it can be read and outputs are inputs at all; else that they are not."""
     stated = known.report.unchanged
-    if stated is None:
-        return judged(name, ["report.json does not state how many records are unchanged"], "")
-    wrong = list(alphabet_complaints(known.document.content()))
-    return judged(name, wrong or complaints(stated.model_dump(mode="json")), holds)
+    wrong = [_SILENT] if stated is None else list(alphabet_complaints(known.document.content()))
+    yield from wrong
+    return None if wrong or stated is None else stated.model_dump(mode="json")
 
 
 def _rule(document: ProtocolDocument, rows: int) -> Rule:
@@ -114,7 +101,7 @@ def _published(known: AuditContext) -> dict[tuple[str, ...], int]:
 
 
 @check("balance", "invariant counted")
-def check_balance(known: AuditContext) -> Result:
+def check_balance(known: AuditContext) -> Found:
     """Outputs are the inputs, and have their distribution, as far as public files tell it.
 
     For the public counts; without noise, for shares that are rounded to the public ones.
@@ -125,26 +112,24 @@ def check_balance(known: AuditContext) -> Result:
         shares = {(*s, *x) if document.prior.columns != public.published_columns else x: 0 for s, x in counted.counts}
         for (s, x), count in counted.counts.items():
             shares[(*s, *x) if (*s, *x) in shares else x] += count
-        complaints = balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
-        said = f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
-        return judged("balance", complaints, said)
+        yield from balance_complaints(document.content(), tuple(shares), list(shares.values()), public.mean_of)
+        return f"{_EXACTLY} of the public counts" if public.means is None else _CORRECTED
     if not is_usual(document):
-        return unchecked("balance", TOO_FAR_OFF)
+        return Unchecked(TOO_FAR_OFF)
     told = "the public shares" if not document.rounded else "the public shares and the rounding of the weights"
-    said = f"outputs are the inputs and have their distribution, as far as {told} tell it"
     slack = TOLERANCE + of_rounding(document.rounded, rows)
-    return judged("balance", _rounded_complaints(document, prior_limits(document, rows), slack), said)
+    yield from _rounded_complaints(document, prior_limits(document, rows), slack)
+    return f"outputs are the inputs and have their distribution, as far as {told} tell it"
 
 
 @check("exact balance", "internal exact invariant")
-def check_exact_balance(known: AuditContext) -> Result:
+def check_exact_balance(known: AuditContext) -> Found:
     """Outputs have the distribution of the inputs, by the exact counts."""
     document, joint = known.document, known.evidence.joint
     read = joint.read_by(document.inputs.columns)
     counts = read.counts.sum(axis=0).tolist()
-    complaints = balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
-    said = f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
-    return judged("exact balance", complaints, said)
+    yield from balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
+    return f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
 
 
 def _rounded_complaints(document: ProtocolDocument, limits: list[Interval], slack: Fraction) -> Iterator[str]:

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from funnel.recount.portal_entries import catalogue_again, citation_again, contact_of
@@ -16,159 +17,25 @@ from funnel.recount.published import in_csv
 
 Json = Mapping[str, Any]
 
-_README = """# {title}
+# The sentences of a README by their names, each after a line with an @; a backslash at the end of a line joins it.
+_WRITTEN = Path(__file__).with_name("readme.txt").read_text(encoding="utf-8").replace("\\\n", "").removesuffix("\n")
+_TEXTS = dict(part.split("\n", 1) for part in re.split(r"(?:^|\n)@ ", _WRITTEN)[1:])
 
-{description}Version {version}, made on {day}, {records:,} records. Licence: {licence}.{contact}
-
-## What this is
-
-Records about people, one a line. {drawn}
-
-**What is promised.** {meaning} That is meant {scope}.
-
-**How near to the best.** {best}
-
-{frequencies}
-
-{work}
-
-## Files
-
-| file | what it holds |
-| --- | --- |
-| data/records.parquet | the records |
-{csv}{numbers}{files}| report.json | the figures of the report |
-| datapackage.json | columns, values, digests and the promise, as a Data Package |
-| dcat.jsonld | the entry of a data catalogue, in DCAT-AP |
-| CITATION.cff | how to cite this release |
-| signature.json | the digests of all these files, signed by the publisher |
-"""
-_DRAWN = """What stands under {published} need not be true: every record was drawn at random, with known \
-probabilities that can leave it as it is, to protect the secret: {secret}."""
-_NOT_DRAWN = """What stands under {published} was not changed at random: the same true values are always published \
-alike, which is enough to protect the secret: {secret}."""
-_BEST_KEPT = """Of {what} the protocol keeps {share}%: under the same promise, no protocol that reads the same keeps \
-more than {most}%, {gap} points more."""
-_BEST_UNCHANGED = """Under the same promise, no protocol that {reads} \
-leaves more than {gap} points more of the records unchanged, with the weights that it was asked for."""
 _BEST_READS = {
     "unchanged": "keeps values as they are and tables right on average",
     "classes": "moves whole records by their class alone and keeps tables right on average",
 }
-_BEST_UNKNOWN = "By how much another protocol could be better is not known."
 _BEST_OF = {
     "information": "the information in the published columns",
     "variance": "the variance of the numbers that published values stand for",
     "estimation": "what the unchanged records would tell estimates",
 }
-_OF_SETS = """## How to read a value
-
-{reading}
-
-Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not share it \
-out. Estimate.
-
-## How to estimate from it
-
-{estimating}"""
-_AS_USUAL = """## How to work with it
-
-Count, tabulate and regress as usual. Every value is one of the source, and tables are right on average{up_to}.
-{changing}
-Standard errors for the population are the usual ones times √(1 + r){most}, and a chi-square statistic is \
-divided by 1 + r. r is the variance that the random changes add, as a part of the usual one{in_r}. `funnel estimate` \
-prints it for shares, means, odds ratios and tests of independence; for any other statistic, such as a regression, \
-`funnel.load_release(…).variance_ratio` gives it. About these records alone usual errors are long enough{few}.
-
-Analyses within records that are selected by something not published, such as records of a register that you link, \
-are not right on average: {instead}"""
 _R_ALONE = {"most": ", at most 1.41", "in_r": "", "few": ""}
 _R_WITH_NOISE = {
     "most": "",
     "in_r": "; what is left of the noise is in it, so that it can be above 1 for values of few records",
     "few": " where r is not above 1",
 }
-_INSTEAD = "use `funnel.estimate(table, protocol, by=…)` in Python, or the probabilities in `protocol.json`."
-_DONORS = """some of them are records of others, as often as `protocol.json` says for their classes.
-
-A record that was changed is, in all columns, that of somebody else{secret}. The last column is its class, which \
-follows from the others as `classes.json` says; `protocol.json` has how often records of one class were published as \
-one of another."""
-_OR_SECRET = """, or its secret is another one, drawn alike for all records of a class: the report says how far \
-tables of the secret with another column may be off"""
-_CHANGING = """
-That is so for the people there are, however they changed since the versions before: how many records each value would \
-be published for on average was counted, with noise, as `means` in `frequencies.json`, and answers were changed until \
-these agree with the counts.
-"""
-_CHANGING_EXACTLY = """
-That is so for the people there are, however they changed since the versions before: how many records each value would \
-be published for on average was counted, and answers were changed until these agree with the counts, to within a \
-record each; the probabilities in `protocol.json` are rounded.
-"""
-_UP_TO_LATER = """ up to the noise of `frequencies.json`: about {mean:g} records for a published value by its mean, \
-and about {count:g} by each count of it, and √m times as many for m of these"""
-_UP_TO = """ up to what is left of the noise: about {records:g} records for a count of `frequencies.json`, and about \
-√m times as many for the sum of m counts"""
-_READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
-further ones if it ends in "or others"."""
-_STEPS = """2. Give every true value the same share to begin with.
-3. For every published value add up, over the true values, share times probability: its expected share.
-4. For every true value add up, over the published values, published share times probability divided by expected \
-share; multiply its share by that.
-5. Repeat 3 and 4 until the shares stand still in the digits that you need."""
-_AS_LINES = """`protocol.csv` has one line for every true value and every published value that it can become, with \
-the probability of that."""
-_AS_WEIGHTS = """`protocol.json` has a weight for every published value and every true value that can become it; \
-divided by the `denominator` it is the probability of that."""
-_ESTIMATING = """{where} Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
-
-The shares of true values follow by arithmetic that any spreadsheet can do:
-
-1. Count every published value, and divide by the number of records: its published share.
-{steps}
-
-These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
-records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
-same probabilities, only what both have together can be told. `report.html` says how far estimates are off."""
-_IN_ONE_STEP = """
-
-Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
-its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
-come out below zero. In Python:
-
-```python
-import pandas as pd
-
-records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
-weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
-seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
-lines = weights.merge(seen)
-true = [name for name in weights if name.startswith("true ")]
-print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
-```
-
-In R:
-
-```r
-read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
-records <- read("data/records.csv")
-weights <- read("estimator.csv")
-seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
-published <- weights[startsWith(names(weights), "published ")]
-share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
-share[is.na(share)] <- 0
-print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
-```"""
-_FILES = """{tables}{classes}| protocol.json | probabilities of published values as whole numbers, the bound, and \
-what a published value tells |
-{noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
-| annex.html | what anonymisation opinions and standards ask, answered for this release: for officers |
-"""
-_CSV_LINE = (
-    "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
-    "them |\n"
-)
 _NUMBER_LINES = {
     "data/numbers.parquet": (
         "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
@@ -176,10 +43,6 @@ _NUMBER_LINES = {
     ),
     "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
 }
-_CHANNEL_LINE = "| protocol.csv | the probability of every published value for every true one |\n"
-_ESTIMATOR_LINE = "| estimator.csv | weights by which published shares add up to true ones |\n"
-_CLASSES_LINE = "| classes.json | the points of values that say which class a record is of |\n"
-_NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 
 
 def documentation_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
@@ -256,7 +119,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
     who = f"{name} ({email})" if name and email else name or email
     link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
     paths = [resource["path"] for resource in package["resources"]]
-    return _README.format(
+    return _TEXTS["readme"].format(
         title=_shown_text(package["title"]),
         description=_shown_text(package["description"]) + "\n\n" if package.get("description") else "",
         version=package["version"],
@@ -264,7 +127,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         records=block["records"],
         licence=_shown_text(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
-        drawn=(_DRAWN if drawn else _NOT_DRAWN).format(
+        drawn=(_TEXTS["drawn"] if drawn else _TEXTS["not_drawn"]).format(
             published=_quoted_names(block["published"]), secret=_quoted_names(block["secret"])
         ),
         meaning=_shown_text(block["meaning"]),
@@ -276,7 +139,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
             else f"The frequencies behind it are {block['frequencies']['meaning']}."
         ),
         work=work,
-        csv=_CSV_LINE if "data/records.csv" in paths else "",
+        csv=_TEXTS["csv_line"] if "data/records.csv" in paths else "",
         numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         files=files,
     )
@@ -284,12 +147,12 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
 
 def _near_best(found: Json | None) -> str:
     if found is None:
-        return _BEST_UNKNOWN
+        return _TEXTS["best_unknown"]
     share, gap = (100 * Fraction(str(found[part])) for part in ("share", "gap"))
     if found["of"] in _BEST_READS:
-        return _BEST_UNCHANGED.format(reads=_BEST_READS[found["of"]], gap=_decimals_above(gap, 2))
+        return _TEXTS["best_unchanged"].format(reads=_BEST_READS[found["of"]], gap=_decimals_above(gap, 2))
     most, more = _decimals_above(share + gap, 1), _decimals_above(gap, 1)
-    return _BEST_KEPT.format(what=_BEST_OF[found["utility"]], share=f"{float(share):.1f}", most=most, gap=more)
+    return _TEXTS["best_kept"].format(what=_BEST_OF[found["utility"]], share=f"{float(share):.1f}", most=most, gap=more)
 
 
 def _decimals_above(value: Fraction, digits: int) -> str:
@@ -300,38 +163,44 @@ def _decimals_above(value: Fraction, digits: int) -> str:
 def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:
     """What is special to a release: chapters on its use, and lines about files."""
     behind = package["funnel:privacy"]["frequencies"]
-    noisy = _NOISY_LINE if behind["protection"] == "noise" else ""
+    noisy = _TEXTS["noisy_line"] if behind["protection"] == "noise" else ""
     if protocol["mechanism"] == "invariant":
         later = (package["funnel:privacy"]["versions"] or 1) > 1
         if noisy and later:
             # A quarter of what learning values leaves is for changes, a quarter for means, and half for counts.
             left = behind["epsilon"] * (3 / 4 if behind["delta"] else 1)
-            up_to = _UP_TO_LATER.format(mean=_two_digits(math.sqrt(32) / left), count=_two_digits(_spread(left / 2)))
+            up_to = _TEXTS["up_to_later"].format(
+                mean=_two_digits(math.sqrt(32) / left), count=_two_digits(_spread(left / 2))
+            )
         else:
-            up_to = _UP_TO.format(records=_left(behind, cells)) if noisy else ""
+            up_to = _TEXTS["up_to"].format(records=_left(behind, cells)) if noisy else ""
         by_class = (
             package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
         )
-        tables = _CHANNEL_LINE if _is_in_csv(package) else ""
-        files = _FILES.format(noisy=noisy, tables=tables, classes=_CLASSES_LINE if by_class else "")
-        secret = _OR_SECRET if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
-        donors = _DONORS.format(secret=secret) if by_class else _INSTEAD
-        changing = (_CHANGING if noisy else _CHANGING_EXACTLY) if later else ""
+        tables = _TEXTS["channel_line"] if _is_in_csv(package) else ""
+        files = _TEXTS["files"].format(noisy=noisy, tables=tables, classes=_TEXTS["classes_line"] if by_class else "")
+        secret = _TEXTS["or_secret"] if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
+        donors = _TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"]
+        changing = (_TEXTS["changing"] if noisy else _TEXTS["changing_exactly"]) if later else ""
         ratio = _R_WITH_NOISE if noisy else _R_ALONE
-        work = _AS_USUAL.format(up_to=up_to, changing=changing, instead=donors, **ratio)
+        work = _TEXTS["as_usual"].format(up_to=up_to, changing=changing, instead=donors, **ratio)
         return work, files
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     csv = _is_in_csv(package)
-    estimating = _ESTIMATING.format(
-        where=_AS_LINES if csv else _AS_WEIGHTS,
+    estimating = _TEXTS["estimating"].format(
+        where=_TEXTS["as_lines"] if csv else _TEXTS["as_weights"],
         true=", ".join(f'"{_shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
         shown=", ".join(f'"{_shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
         about=round(float(probability) * 10_000),
-        steps=_STEPS,
+        steps=_TEXTS["steps"],
     )
-    files = _FILES.format(noisy=noisy, tables=_CHANNEL_LINE + _ESTIMATOR_LINE if csv else "", classes="")
-    return _OF_SETS.format(reading=_READING, estimating=estimating + (_IN_ONE_STEP if csv else "")), files
+    files = _TEXTS["files"].format(
+        noisy=noisy, tables=_TEXTS["channel_line"] + _TEXTS["estimator_line"] if csv else "", classes=""
+    )
+    return _TEXTS["of_sets"].format(
+        reading=_TEXTS["reading"], estimating=estimating + (_TEXTS["in_one_step"] if csv else "")
+    ), files
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:

@@ -12,7 +12,6 @@ from fractions import Fraction
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from flint import arb
 
-from funnel.recount.channel import Symbols
 from funnel.recount.intervals import ball, below
 
 # So many blocks of AES of a count are read: they leave two values open once in 2^240 counts.
@@ -55,7 +54,7 @@ class NoiseMaterial:
         return derived(bytes.fromhex(self.secret.strip()), b"funnel record words 2", b"word", scope, b"noise")[:32]
 
     def wrong(
-        self, kind: str, epsilon: float, scale: float, of: TableOf, noise: Sequence[int], exact: Sequence[int]
+        self, kind: str, epsilon: float, scale: float, of: Sequence[object], noise: Sequence[int], exact: Sequence[int]
     ) -> int:
         """How many counts of a table have other noise than the secret gives them.
 
@@ -65,7 +64,8 @@ class NoiseMaterial:
             "counts", "changes" or "rows".
         epsilon, scale : float
             Of the noise.
-        of : TableOf
+        of : sequence
+            What the table is of: its alphabets with their columns, and the versions that it tells changes since.
         noise, exact : sequence of int
             In the order of the table.
 
@@ -75,28 +75,9 @@ class NoiseMaterial:
         discrete Laplace law and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared with
         that definition; no noise is drawn.
         """
-        said = json.dumps([kind, self.source, epsilon, *of.parts, list(exact)], separators=(",", ":"))
+        said = json.dumps([kind, self.source, epsilon, *of, list(exact)], separators=(",", ":"))
         key = hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest()
         return sum(not _is_noise(k, u, scale) for k, u in zip(noise, _digits(key, len(noise)), strict=True))
-
-
-@dataclass(frozen=True)
-class TableOf:
-    """What a table is of: the columns of a version with their values, and the versions that it tells changes since."""
-
-    secret_columns: Sequence[str]
-    secret: Symbols
-    published_columns: Sequence[str]
-    inputs: Symbols
-    since: Sequence[str] = ()
-
-    @property
-    def parts(self) -> list[list[object]]:
-        """The same in the order in which it is a part of a name."""
-        return [
-            [[list(self.secret_columns), list(self.secret)], [list(self.published_columns), list(self.inputs)]],
-            list(self.since),
-        ]
 
 
 def _digits(key: bytes, size: int) -> Iterator[int]:

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Annotated
 
 from funnel.recount.noise import scale_of
-from funnel.recount.reading import read
 
 
 def _is_positive(number: float) -> bool:
@@ -111,24 +110,6 @@ class NoisyMeans:
     epsilon: Positive
     scale: Positive
     counts: Row
-
-
-def read_changes(said: object) -> NoisyChanges | None:
-    """The content of a block ``changes``; None of none, and a ValueError of anything else."""
-    found: NoisyChanges | None = read(NoisyChanges | None, said)
-    return found
-
-
-def read_rows(said: object) -> NoisyRows | None:
-    """The same of a block ``rows``."""
-    found: NoisyRows | None = read(NoisyRows | None, said)
-    return found
-
-
-def read_means(said: object) -> NoisyMeans | None:
-    """The same of a block ``means``."""
-    found: NoisyMeans | None = read(NoisyMeans | None, said)
-    return found
 
 
 def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:

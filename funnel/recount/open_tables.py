@@ -34,7 +34,7 @@ from funnel.recount.share_limits import (
     ONE,
     Limits,
     extreme,
-    largest_signed,
+    largest_sum,
     sampled_shares,
     shares_of,
 )
@@ -170,7 +170,7 @@ class _Step:
             shares = [weight * self.secrets[before][s][weight > 0] for s, weight in enumerate(weights)]
             stay, going = sum(shares), sum(share * ends[share > 0][s] for s, share in enumerate(shares))
             total += max(
-                largest_signed(
+                largest_sum(
                     [ONE * going if k is None else rho * k * stay + (ONE - rho) * going for k in kept], cells, sums
                 )
                 for rho in self.stays[before]

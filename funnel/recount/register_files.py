@@ -17,8 +17,9 @@ from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
-from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows, read_changes, read_means, read_rows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
 from funnel.recount.open_tables import OpenTables
+from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,
     ENTRY,
@@ -199,7 +200,8 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
     changes, classes = _changes(tables["changes.parquet"])
     nodes = tables["nodes.parquet"]
     followed = {row[0]: row[1] for row in tables["followed.parquet"]}
-    moves, row_moves = read_changes(_floats(said.get("changes"))), read_rows(_floats(said.get("rows")))
+    moves: NoisyChanges | None = _block(NoisyChanges, said.get("changes"))
+    row_moves: NoisyRows | None = _block(NoisyRows, said.get("rows"))
     units = said["counts"] if row_moves is not None else said.get("units")
     if len(followed) != len(tables["followed.parquet"]) or any(
         len(row) != a for row in [*said["counts"], *(units or ())]
@@ -239,7 +241,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         noise=None if said.get("noise") is None else _positive(said["noise"]),
         moves=moves,
         row_moves=row_moves,
-        means=read_means(_floats(said.get("means"))),
+        means=_block(NoisyMeans, said.get("means")),
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         left_open=_left_open(said, moves),
     )
@@ -300,9 +302,11 @@ def _left_open(said: dict[str, Any], moves: NoisyChanges | None) -> OpenTables |
     return OpenTables(Fraction(beta), noisy, _positive(said["noise"]), moves)
 
 
-def _floats(said: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A block of noisy tables with its fractions as floats, which an entry is read without."""
-    return None if said is None else {**said, "epsilon": float(said["epsilon"]), "scale": float(said["scale"])}
+def _block(kind: type, said: dict[str, Any] | None) -> Any:
+    """A block of noisy tables, whose fractions an entry is read without; None of none."""
+    if said is None:
+        return None
+    return read(kind, {**said, "epsilon": float(said["epsilon"]), "scale": float(said["scale"])})
 
 
 def _channels(rows: Sequence[tuple[int, ...]], b: int) -> dict[int, Rows]:

@@ -58,41 +58,23 @@ def sampled_shares(counts: Sequence[Limits], tail: Fraction) -> list[Limits]:
     return found
 
 
-def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign: int) -> int:
-    """Never below the largest ``Σ n w`` (sign 1), or above the smallest one (-1), of w >= 0 and n within limits."""
-    order = sorted(range(len(weights)), key=lambda place: -sign * weights[place])
-    room = sums[sign > 0] - sum(low for low, _ in limits)
-    price = 0
-    for place in order:
-        low, high = limits[place]
-        if room <= high - low:
-            price = weights[place]
-            break
-        room -= high - low
-    total = price * sums[sign > 0]
-    for weight, (low, high) in zip(weights, limits, strict=True):
-        more = weight - price
-        total += more * (high if (more > 0) == (sign > 0) else low)
-    return total
+def largest_sum(weights: Sequence[int], limits: Sequence[Limits], sums: Limits) -> int:
+    """Never below the largest ``Σ n w`` of n within limits, for w of either sign, whatever the price is.
 
-
-def largest_signed(weights: Sequence[int], limits: Sequence[Limits], sums: Limits) -> int:
-    """Never below the largest ``Σ n w`` of n within limits, for w of either sign.
-
-    A price above 0 is paid for the largest sum, one below for the least: that of the cell where one of these is
-    reached, or none.
+    It is that of the cell where the best sum within its limits is reached: above 0 it is paid for the largest sum,
+    below for the least, and there is none where the sum is free.
     """
-    order = sorted(range(len(weights)), key=lambda place: -weights[place])
-    prices = {0}
-    for goal in sums:
-        left = goal - sum(low for low, _ in limits)
-        for place in order:
-            left -= limits[place][1] - limits[place][0]
-            if left <= 0:
-                prices.add(weights[place])
-                break
     pairs = list(zip(weights, limits, strict=True))
-    return min(
-        price * sums[price > 0] + sum(max(low * (w - price), high * (w - price)) for w, (low, high) in pairs)
-        for price in prices
-    )
+    free = sum(high if weight > 0 else low for weight, (low, high) in pairs)
+    goal = min(max(free, sums[0]), sums[1])
+    price, room = 0, goal - sum(low for low, _ in limits)
+    for weight, (low, high) in sorted(pairs, reverse=True) if goal != free else ():
+        price, room = weight, room - (high - low)
+        if room <= 0:
+            break
+    return price * sums[price > 0] + sum(max(low * (w - price), high * (w - price)) for w, (low, high) in pairs)
+
+
+def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign: int) -> int:
+    """Never below the largest such sum (sign 1), or above the smallest one (-1)."""
+    return sign * largest_sum([sign * weight for weight in weights], limits, sums)

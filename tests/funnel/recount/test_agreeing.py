@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from funnel.recount.agreeing import disagreement, tail
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, Since
-from funnel.recount.plausible import plausible_tables
+from funnel.recount.plausible import disagreement, plausible_tables, tail
 
 RARE = 1e-12
 SCALE, OTHER = 4.0, 1.0

@@ -10,7 +10,7 @@ import pytest
 
 from funnel import Joint
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.recount.keyed_noise import NoiseMaterial, TableOf
+from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.plausible import plausible_noise
 from funnel.release.secret import noise_root
 from tests.funnel.recount.test_noise import RARE, SPOILT
@@ -49,7 +49,7 @@ def test_what_was_drawn_is_found_and_anything_else_is_not(
     key = NoiseSecret(root, SOURCE).key(kind, epsilon, joint, [joint.counts], since)
     noise = draw_noise(joint.counts.size, epsilon, sensitivity, key).tolist()
     material, exact = NoiseMaterial(text, "panel", SOURCE), joint.counts.ravel().tolist()
-    of = TableOf(joint.secret.columns, joint.secret.symbols, joint.inputs.columns, joint.inputs.symbols, since)
+    of = [[[part.columns, part.symbols] for part in (joint.secret, joint.inputs)], list(since)]
     scale = scale_of(epsilon, sensitivity)
     assert material.root == root
     assert material.wrong(kind, epsilon, scale, of, noise, exact) == 0
@@ -82,7 +82,7 @@ def test_noise_that_depends_on_anything_is_found_in_a_table_of_twelve_cells(how:
         w = draw_noise(12, 0.25, key=hashlib.sha256(b"%d" % seed).digest()).reshape(3, 4)
         spoilt = np.asarray(CLASSES[how](z, w, counts, 4.0)).astype(np.int64)
         battery += plausible_noise(spoilt.tolist(), 4.0, counts.tolist()).p_value < RARE
-        of = TableOf(joint.secret.columns, joint.secret.symbols, joint.inputs.columns, joint.inputs.symbols)
+        of = [[[part.columns, part.symbols] for part in (joint.secret, joint.inputs)], []]
         assert MATERIAL.wrong("counts", 0.25, 4.0, of, z.ravel().tolist(), counts.ravel().tolist()) == 0
         assert MATERIAL.wrong("counts", 0.25, 4.0, of, spoilt.ravel().tolist(), counts.ravel().tolist()) > 0, seed
     assert battery == (10 if how == "absent" else 0), battery

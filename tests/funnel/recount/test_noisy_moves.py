@@ -16,13 +16,14 @@ from funnel.recount.noise import scale_of
 from funnel.recount.noisy_moves import (
     MOST_ROWS,
     SENSITIVITY,
+    NoisyChanges,
+    NoisyRows,
     change_complaints,
-    read_changes,
-    read_rows,
     row_complaints,
     since_complaints,
     split_complaints,
 )
+from funnel.recount.reading import read
 
 CHANGES: dict[str, Any] = {
     "epsilon": 0.25,
@@ -53,10 +54,9 @@ def test_the_scale_is_the_least_that_costs_no_more(epsilon: float) -> None:
 
 
 def test_tables_as_they_should_be_are_read() -> None:
-    changes, rows = read_changes(CHANGES), read_rows(ROWS)
+    changes, rows = read(NoisyChanges, CHANGES), read(NoisyRows, ROWS)
     assert changes is not None
     assert rows is not None
-    assert read_changes(None) is read_rows(None) is None
     assert list(change_complaints(changes, 2)) == []
     assert list(row_complaints(rows, 2, 2)) == []
     assert changes.arrived == (5 - 1 + 7, 5 - 1)
@@ -90,7 +90,7 @@ def spoilt(said: dict[str, Any], change: Callable[[dict[str, Any]], object]) -> 
 )
 def test_changes_of_another_form_are_none(change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        read_changes(spoilt(CHANGES, change))
+        read(NoisyChanges, spoilt(CHANGES, change))
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_changes_of_another_form_are_none(change: Callable[[dict[str, Any]], obj
     ],
 )
 def test_changes_that_do_not_fit_are_told(change: Callable[[dict[str, Any]], object], said: str) -> None:
-    changes = read_changes(spoilt(CHANGES, change))
+    changes = read(NoisyChanges, spoilt(CHANGES, change))
     assert changes is not None
     assert any(said in one for one in change_complaints(changes, 2))
 
 
 def test_changes_since_a_version_fit_its_values() -> None:
-    changes = read_changes(CHANGES)
+    changes = read(NoisyChanges, CHANGES)
     assert changes is not None
     first = changes.since[0]
     (fit,) = since_complaints(first, (["no", "yes"], ["a", "b", "c"]), ["a"])
@@ -132,7 +132,7 @@ def test_changes_since_a_version_fit_its_values() -> None:
     ],
 )
 def test_rows_that_do_not_fit_are_told(change: Callable[[dict[str, Any]], object], said: str) -> None:
-    rows = read_rows(spoilt(ROWS, change))
+    rows = read(NoisyRows, spoilt(ROWS, change))
     assert rows is not None
     assert any(said in one for one in row_complaints(rows, 2, 2))
 

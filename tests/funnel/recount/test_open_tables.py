@@ -27,7 +27,7 @@ from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.recount.open_tables import OpenTables, _Begun, _Reach, _Step, _tail_of_changes
 from funnel.recount.promise import read_promise
-from funnel.recount.share_limits import ONE, extreme, largest_signed, sampled_shares, shares_of
+from funnel.recount.share_limits import ONE, extreme, largest_sum, sampled_shares, shares_of
 from tests.funnel.history.test_possible import alphabets
 
 NUMBERS = st.integers(0, 30)
@@ -47,7 +47,7 @@ def test_weights_of_either_sign_have_a_price_too(cells: list[tuple[int, int, int
         b_ub=[most, -least],
         bounds=limits,
     )
-    assert largest_signed(weights, limits, (least, most)) == pytest.approx(-best.fun, abs=1e-6)
+    assert largest_sum(weights, limits, (least, most)) == pytest.approx(-best.fun, abs=1e-6)
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5), st.integers(0, 100), st.integers(0, 60))
