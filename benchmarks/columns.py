@@ -22,8 +22,8 @@ import funnel
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.wide_tables import ADULT, CENSUS, table_of
 from funnel import Guarantee, Joint
-from funnel.recount import ReleasedProtocol
 from funnel.recount.classes import PlainClasses
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.classes_document import classes_document
 from tests.whole_records import largest_imbalance, levels_by_prefix

@@ -18,13 +18,20 @@ from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.class_claims import class_claims
 from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
+from funnel.pipeline.expectations.drawing_claims import (
+    drawn_by_input,
+    in_source_order,
+    random_order,
+    random_words,
+    sampler,
+)
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.frequency_claims import frequency_claims
+from funnel.pipeline.expectations.history_claims import register_claims
 from funnel.pipeline.expectations.keyed_answers import answer_claims
 from funnel.pipeline.expectations.package_claims import files_claims, package_claims
-from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
-from funnel.pipeline.expectations.source_claims import count_claims, source_claims
+from funnel.pipeline.expectations.spec_claims import count_claims, protocol_claims, source_claims
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.rendering import page_renderer
@@ -37,58 +44,22 @@ _JUDGING = "judging the release"
 _ALWAYS = {"public", "table", "counted", "figures", "asked", "folder", "internal"}
 
 
-def _disclosure(finished: FinishedFolder) -> list[Claim]:
-    """The frequencies keep the rules of disclosure control, unless the spec asks to report only."""
-    return disclosure_claims(finished.public.counts, finished.spec_text)
-
-
-def _register(finished: FinishedFolder) -> list[Claim]:
-    """Everything published about a person, in all versions together, keeps the bound, by the register."""
-    evidence = finished.history_evidence
-    return [Claim("register", "cannot be judged: no register is handed on")] if evidence is None else evidence.claims()
-
-
-def _drawn_by_input(finished: FinishedFolder) -> list[Claim]:
-    """Every record drew once; among those with the same input, outputs look drawn without regard to the secret."""
-    return finished.drawing.independence()
-
-
-def _random_order(finished: FinishedFolder) -> list[Claim]:
-    """The order of the rows looks random: it follows neither the source nor inputs or secrets."""
-    return finished.drawing.random_order()
-
-
-def _source_order(finished: FinishedFolder) -> list[Claim]:
-    """Rows are not shuffled, as the spec asks: they stand in the order of the source."""
-    return finished.drawing.source_order()
-
-
-def _random_words(finished: FinishedFolder) -> list[Claim]:
-    """The random words that rows were drawn with and ordered by look uniform, and none was ever used twice."""
-    return finished.drawing.random_words()
-
-
-def _sampler(finished: FinishedFolder) -> list[Claim]:
-    """The sampler gives every output exactly the share of words that its weight says."""
-    return finished.drawing.sampler()
-
-
 CLAIMS: Mapping[str, tuple[str, Callable[[Any], list[Claim]]]] = {
     "declared files": ("public", files_claims),
     "record classes": ("classes", class_claims),
     "answers by key": ("keyed", answer_claims),
-    "drawn by input": ("public", _drawn_by_input),
-    "random order": ("shuffled", _random_order),
-    "order of the source": ("unshuffled", _source_order),
-    "random words": ("public", _random_words),
-    "sampler": ("public", _sampler),
+    "drawn by input": ("public", drawn_by_input),
+    "random order": ("shuffled", random_order),
+    "order of the source": ("unshuffled", in_source_order),
+    "random words": ("public", random_words),
+    "sampler": ("public", sampler),
     "source": ("public", source_claims),
     "counted again": ("public", count_claims),
     "noisy counts": ("noise", frequency_claims),
-    "disclosure rules": ("public", _disclosure),
+    "disclosure rules": ("public", disclosure_claims),
     "protocol and spec": ("public", protocol_claims),
     "package and spec": ("public", package_claims),
-    "register": ("followed", _register),
+    "register": ("followed", register_claims),
     "report and counts": ("public", report_claims),
 }
 """What a version states that is held against its source, its spec, keys and the register; with what that needs."""
@@ -128,30 +99,25 @@ def traits(protocol: Protocol, asked: Collection[str]) -> frozenset[str]:
 
 def made_checks(finished: Finished, has: Collection[str], context: AuditContext) -> Iterator[Result]:
     """What the checks of a version find, those of its source first; each fails alone where it cannot be made."""
-    number = len(declared_checks(has))
-    made = count()
-    for source_check in SOURCE_CHECKS:
-        if source_check.applies(has):
+    number, made = len(declared_checks(has)), count()
+
+    def results(checks: Iterable[Check[Any]], about: object) -> Iterator[Result]:
+        for check in checks:
             finished.progress(_JUDGING, next(made), number)
-            yield from _made(source_check, finished)
+            try:
+                found = check.verify(about)
+            except Exception as error:
+                found = Result(check.name, State.FAILED, reason_of(error))
+            if found is not None:
+                yield found
+
+    yield from results((one for one in SOURCE_CHECKS if one.applies(has)), finished)
     try:
         known = context.has
     except Exception as error:
         yield from (Result(one.name, State.FAILED, reason_of(error)) for one in CHECKS if one.applies(has))
-        return
-    for check in CHECKS:
-        if check.applies(known):
-            finished.progress(_JUDGING, next(made), number)
-            yield from _made(check, context)
-
-
-def _made(check: Check[Any], known: object) -> Iterator[Result]:
-    try:
-        found = check.verify(known)
-    except Exception as error:
-        found = Result(check.name, State.FAILED, reason_of(error))
-    if found is not None:
-        yield found
+    else:
+        yield from results((one for one in CHECKS if one.applies(known)), context)
 
 
 def result_of(name: str, claims: Iterable[Claim]) -> Result:

@@ -7,15 +7,23 @@ from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.pipeline.expectations.spec_text import SpecText
 
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
+
 Symbol = tuple[str, ...]
 
 
-def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecText) -> list[Claim]:
+def disclosure_claims(finished: FinishedFolder) -> list[Claim]:
+    """The frequencies keep the rules of disclosure control, unless the spec asks to report only."""
+    return rule_claims(finished.public.counts, finished.spec_text)
+
+
+def rule_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecText) -> list[Claim]:
     """Whether counts by (secret, published combination) keep the rules; where they are only told of, they hold.
 
     Parameters

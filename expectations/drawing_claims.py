@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,10 @@ from funnel.joint import IntArray, Joint
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.ordering import FAILURES, Placed, order_tables, source_order
 from funnel.protocol import Protocol
-from funnel.release.documents import DrawsDocument
-from funnel.word_statistics import WordStatistics
 
-Words = Mapping[str, WordStatistics]
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.finished_folder import FinishedFolder
+
 _USES = {"draw": "rows were drawn with", "donors": "donors were drawn with", "order": "rows were ordered by"}
 
 
@@ -54,152 +53,123 @@ class Channel:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """What the drawing of the rows of a version left.
+def drawn_by_input(finished: FinishedFolder) -> list[Claim]:
+    """Every record drew once; among those with the same input, outputs look drawn without regard to the secret.
 
-    Parameters
-    ----------
-    released : Path
-        The parquet file about to be published.
-    published : Protocol
-    joint : Joint
-        Counts of (secret, input), counted again.
-    drawn_with : Channel
-        Of the published protocol, or of one that reads histories too, where that is what rows were drawn with.
-    draws : DrawsDocument
-    words : mapping of str to WordStatistics
-        By purpose: ``draw``, ``donors`` of whole records, ``order``.
-    snapshot : Path
-        Parquet of the records in the order of the source.
-    shuffled, taken_over, by_class : bool
-        Whether the spec asks for random order; whether rows were drawn for an earlier version; whether whole records
-        are published, with donors of their classes.
-    earlier : tuple of mappings
-        The words of earlier versions of the series, for rows that were drawn for this one.
+    That is Y ⫫ S given X. Inputs and outputs alone would fit a protocol although records of one secret draw
+    differently, if others make up for it. What was drawn is by the records that there are, of every (secret, input).
     """
+    counts, secret, protocol = finished.draws.counts, finished.draws.secret.alphabet(), finished.drawn_with
+    known = finished.channel.records
+    # Values that the spec lists come in its order, and are counted again in another.
+    joint = finished.channel.joint
+    places = [secret.get(symbol) for symbol in joint.secret.symbols]
+    alike = secret.columns == joint.secret.columns and sorted(places) == list(range(len(secret)))
+    if not alike or counts.shape != (len(places) + 1, known.shape[1], len(protocol.outputs)):
+        return [Claim("draws", "were counted by other secrets, inputs or outputs than those of the snapshot")]
+    expected = np.zeros((len(places) + 1, known.shape[1]), dtype=np.int64)
+    expected[places] = known
+    wrong = int(np.count_nonzero(counts.inputs != expected))
+    found = independence(counts, protocol)
+    labels = [*protocol.inputs.labels, "outside the alphabet"]
+    worst = f"secret {secret.labels[found.worst_secret]!r} and input {labels[found.worst_input]!r}"
+    return [
+        claim("draws", not wrong, f"are not one a record for {wrong:,} combinations of secret and input"),
+        claim(
+            "outputs",
+            not found.impossible,
+            f"of {found.impossible:,} records are never given for their input, most of them with {worst}",
+        ),
+        _likely(
+            "outputs",
+            found.p_value,
+            SHARES["independence"],
+            f"depend on the secret beyond the input, over {found.groups:,} combinations, most with {worst}",
+        ),
+    ]
 
-    released: Path
-    published: Protocol
-    joint: Joint
-    drawn_with: Channel
-    draws: DrawsDocument
-    words: Words
-    snapshot: Path
-    shuffled: bool
-    taken_over: bool = False
-    earlier: tuple[Words, ...] = ()
-    by_class: bool = False
 
-    def independence(self) -> list[Claim]:
-        """That outputs are draws from the law of their input for every value of the secret: Y ⫫ S given X.
+def random_order(finished: FinishedFolder) -> list[Claim]:
+    """The order of the rows looks random: it follows neither the source nor inputs or secrets."""
+    channel, joint, snapshot = in_snapshot(finished), finished.joint, Path(finished.drawn_snapshot.data.path)
+    secret = Placed(snapshot, joint.secret, np.append(joint.counts.sum(axis=1), 0))
+    inputs = Placed(snapshot, channel.protocol.inputs, channel.records.sum(axis=0))
+    released = Placed(finished.folder.data, finished.document.protocol.outputs, np.append(channel.drawn.by_output, 0))
+    tables = order_tables(released, inputs, secret)
+    p_values = {labels: association(table).p_value for labels, table in tables.items()}
+    worst = min(p_values, key=lambda labels: p_values[labels])
+    p_value = min(1.0, len(p_values) * p_values[worst])
+    return [_likely("order", p_value, SHARES["order"], f"tells something: {FAILURES[worst]}")]
 
-        Inputs and outputs alone would fit a protocol although records of one secret draw differently, if others make
-        up for it. What was drawn is by the records that there are, of every (secret, input).
-        """
-        counts, secret, protocol = self.draws.counts, self.draws.secret.alphabet(), self.drawn_with.protocol
-        known = self.drawn_with.records
-        # Values that the spec lists come in its order, and are counted again in another.
-        joint = self.drawn_with.joint
-        places = [secret.get(symbol) for symbol in joint.secret.symbols]
-        alike = secret.columns == joint.secret.columns and sorted(places) == list(range(len(secret)))
-        if not alike or counts.shape != (len(places) + 1, known.shape[1], len(protocol.outputs)):
-            return [Claim("draws", "were counted by other secrets, inputs or outputs than those of the snapshot")]
-        expected = np.zeros((len(places) + 1, known.shape[1]), dtype=np.int64)
-        expected[places] = known
-        wrong = int(np.count_nonzero(counts.inputs != expected))
-        found = independence(counts, protocol)
-        labels = [*protocol.inputs.labels, "outside the alphabet"]
-        worst = f"secret {secret.labels[found.worst_secret]!r} and input {labels[found.worst_input]!r}"
-        return [
-            claim("draws", not wrong, f"are not one a record for {wrong:,} combinations of secret and input"),
-            claim(
-                "outputs",
-                not found.impossible,
-                f"of {found.impossible:,} records are never given for their input, most of them with {worst}",
-            ),
-            _likely(
-                "outputs",
-                found.p_value,
-                SHARES["independence"],
-                f"depend on the secret beyond the input, over {found.groups:,} combinations, most with {worst}",
-            ),
-        ]
 
-    def random_order(self) -> list[Claim]:
-        """That the order of the rows looks like one that was drawn at random, whatever the source."""
-        channel = self._in_snapshot
-        secret = Placed(self.snapshot, self.joint.secret, np.append(self.joint.counts.sum(axis=1), 0))
-        inputs = Placed(self.snapshot, channel.protocol.inputs, channel.records.sum(axis=0))
-        released = Placed(self.released, self.published.outputs, np.append(channel.drawn.by_output, 0))
-        tables = order_tables(released, inputs, secret)
-        p_values = {labels: association(table).p_value for labels, table in tables.items()}
-        worst = min(p_values, key=lambda labels: p_values[labels])
-        p_value = min(1.0, len(p_values) * p_values[worst])
-        return [_likely("order", p_value, SHARES["order"], f"tells something: {FAILURES[worst]}")]
+def in_source_order(finished: FinishedFolder) -> list[Claim]:
+    """Rows are not shuffled, as the spec asks: they stand in the order of the source."""
+    channel, outputs = in_snapshot(finished), finished.document.protocol.outputs
+    snapshot = Path(finished.drawn_snapshot.data.path)
+    stands = source_order(finished.folder.data, outputs, snapshot, channel.protocol.inputs)
+    b = channel.drawn.shape[2]
+    # What stands there has one more column, of rows that hold no output.
+    cells = channel.drawn.cells // b * (b + 1) + channel.drawn.cells % b
+    expected = dict(zip(cells.tolist(), channel.drawn.records.tolist(), strict=True))
+    found = dict(zip(stands.cells.tolist(), stands.records.tolist(), strict=True))
+    wrong = sum(found.get(cell, 0) != expected.get(cell, 0) for cell in {*found, *expected})
+    return [claim("order", not wrong, f"is not that of the source: inputs and outputs differ in {wrong:,} counts")]
 
-    def source_order(self) -> list[Claim]:
-        """That every row is at the place of its record in the source, by the inputs and outputs at the same place."""
-        channel = self._in_snapshot
-        stands = source_order(self.released, self.published.outputs, self.snapshot, channel.protocol.inputs)
-        b = channel.drawn.shape[2]
-        # What stands there has one more column, of rows that hold no output.
-        cells = channel.drawn.cells // b * (b + 1) + channel.drawn.cells % b
-        expected = dict(zip(cells.tolist(), channel.drawn.records.tolist(), strict=True))
-        found = dict(zip(stands.cells.tolist(), stands.records.tolist(), strict=True))
-        wrong = sum(found.get(cell, 0) != expected.get(cell, 0) for cell in {*found, *expected})
-        return [claim("order", not wrong, f"is not that of the source: inputs and outputs differ in {wrong:,} counts")]
 
-    def random_words(self) -> list[Claim]:
-        """That there is a word for every record and purpose, that words look uniform, and that none was used before."""
-        found = {purpose: check_randomness(stream) for purpose, stream in self.words.items()}
-        worst = min(found, key=lambda one: found[one].p_value)
-        what = f"{found[worst].repeated_words:,} of those compared had been there before"
-        if found[worst].bit is not None:
-            what = f"bit {found[worst].bit} of them is one in {100 * found[worst].ones:.3g} % of cases"
-        p_value = min(1.0, len(found) * found[worst].p_value)
-        again = {
-            "are there twice in this release": {purpose: one.repeated_runs for purpose, one in found.items()},
-            "were used in an earlier version": {
-                purpose: runs_of_before(stream, self.earlier) for purpose, stream in self.words.items()
-            },
-        }
-        purposes = ["draw", *(["donors"] if self.by_class else []), *(["order"] if self.shuffled else [])]
-        return [
-            *(same(f"words that {_USES[one]}", self._words_of(one), int(self.joint.n)) for one in purposes),
-            _likely("words", p_value, SHARES["words"], f"that {_USES[worst]} are not random: {what}"),
-            *(
-                claim("words", not runs, f"that {_USES[purpose]} {when}: {runs:,} runs of them")
-                for when, by_purpose in again.items()
-                for purpose, runs in by_purpose.items()
-            ),
-            claim("words", not runs_in_common(self.words), "are used for two purposes"),
-        ]
+def random_words(finished: FinishedFolder) -> list[Claim]:
+    """The random words that rows were drawn with and ordered by look uniform, and none was ever used twice."""
+    found = {purpose: check_randomness(stream) for purpose, stream in finished.words.items()}
+    worst = min(found, key=lambda one: found[one].p_value)
+    what = f"{found[worst].repeated_words:,} of those compared had been there before"
+    if found[worst].bit is not None:
+        what = f"bit {found[worst].bit} of them is one in {100 * found[worst].ones:.3g} % of cases"
+    p_value = min(1.0, len(found) * found[worst].p_value)
+    again = {
+        "are there twice in this release": {purpose: one.repeated_runs for purpose, one in found.items()},
+        "were used in an earlier version": {
+            purpose: runs_of_before(stream, finished.earlier_words) for purpose, stream in finished.words.items()
+        },
+    }
+    used = {"draw": True, "donors": finished.classes is not None, "order": finished.spec_text.shuffled}
+    number = {
+        one: finished.words[one].words if one in finished.words else 0 for one, is_used in used.items() if is_used
+    }
+    return [
+        *(same(f"words that {_USES[one]}", words, int(finished.joint.n)) for one, words in number.items()),
+        _likely("words", p_value, SHARES["words"], f"that {_USES[worst]} are not random: {what}"),
+        *(
+            claim("words", not runs, f"that {_USES[purpose]} {when}: {runs:,} runs of them")
+            for when, by_purpose in again.items()
+            for purpose, runs in by_purpose.items()
+        ),
+        claim("words", not runs_in_common(finished.words), "are used for two purposes"),
+    ]
 
-    def sampler(self) -> list[Claim]:
-        """That it gives the right output on both sides of every threshold; draws show none that is off by 2^-63."""
-        right = self.draws.probe == expected_probe(self.drawn_with.protocol)
-        return [claim("sampler", right, "does not give way from one output to the next where the weights say")]
 
-    def _words_of(self, purpose: str) -> int:
-        return self.words[purpose].words if purpose in self.words else 0
+def sampler(finished: FinishedFolder) -> list[Claim]:
+    """The sampler gives every output exactly the share of words that its weight says.
 
-    @cached_property
-    def _in_snapshot(self) -> Channel:
-        """The channel by what the snapshot at hand has of every record.
+    It has to on both sides of every threshold: draws show none that is off by 2^-63.
+    """
+    right = finished.draws.probe == expected_probe(finished.drawn_with)
+    return [claim("sampler", right, "does not give way from one output to the next where the weights say")]
 
-        Which history the records of rows that are taken over had is no longer there: it is added up.
-        """
-        of_histories, inputs = self.drawn_with.protocol.inputs, self.published.inputs
-        if not self.taken_over or of_histories.columns == inputs.columns:
-            return self.drawn_with
-        kept = [of_histories.columns.index(name) for name in inputs.columns]
-        table = self.drawn_with.drawn.pairs
-        drawn = np.zeros((len(inputs) + 1, table.shape[1]), dtype=np.int64)
-        for symbol, counts in zip(of_histories.symbols, table, strict=False):
-            drawn[inputs.get(tuple(symbol[j] for j in kept))] += counts
-        drawn[-1] += table[-1]
-        return Channel(self.published, self.joint, DrawnCounts.of_pairs(drawn))
+
+def in_snapshot(finished: FinishedFolder) -> Channel:
+    """The channel by what the snapshot at hand has of every record.
+
+    Which history the records of rows that are taken over had is no longer there: it is added up.
+    """
+    of_histories, inputs = finished.drawn_with.inputs, finished.document.protocol.inputs
+    if not finished.taken_over or of_histories.columns == inputs.columns:
+        return finished.channel
+    kept = [of_histories.columns.index(name) for name in inputs.columns]
+    table = finished.channel.drawn.pairs
+    drawn = np.zeros((len(inputs) + 1, table.shape[1]), dtype=np.int64)
+    for symbol, counts in zip(of_histories.symbols, table, strict=False):
+        drawn[inputs.get(tuple(symbol[j] for j in kept))] += counts
+    drawn[-1] += table[-1]
+    return Channel(finished.document.protocol, finished.joint, DrawnCounts.of_pairs(drawn))
 
 
 def _likely(name: str, p_value: float, significance: float, failure: str) -> Claim:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from funnel.protocol import Protocol
-from funnel.recount import count_published
+from funnel.recount.published import count_published
 from funnel.recount.rows import ParquetReader, connect
 
 ROWS = "rows_in_file"

@@ -16,23 +16,21 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.findings.followed import ExpectedObserver, FoundHistory
 from funnel.joint import Joint
-from funnel.pipeline.expectations.drawing_claims import Channel, Drawing
+from funnel.pipeline.expectations.drawing_claims import Channel
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
-from funnel.recount import (
-    Recount,
-    ReleasedProtocol,
-    recount,
-)
 from funnel.recount.classes import PlainClasses, values_of
 from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
+from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.histories import recount_histories
 from funnel.recount.keyed_noise import NoiseMaterial
 from funnel.recount.plain_distributions import Distributions
+from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts
-from funnel.recount.source import source_columns
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount, recount, source_columns
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
@@ -42,6 +40,23 @@ from funnel.release.snapshot import Snapshot
 from funnel.release.words_document import WordsDocument
 from funnel.sampling import RecordKey
 from funnel.spec import ReleaseSpec
+from funnel.word_statistics import WordStatistics
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The entry of a coming version, whole on disk and not yet one of the register.
+
+    Attributes
+    ----------
+    register : Path
+        The folder of the register.
+    coming : Path
+        The folder of the entry.
+    """
+
+    register: Path
+    coming: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +216,14 @@ class FinishedFolder:
         return self.document.content()
 
     @cached_property
+    def released(self) -> ReleasedProtocol:
+        """The same as another reader finds it."""
+        return ReleasedProtocol.parse(self.folder.protocol.read_bytes())
+
+    @cached_property
     def laws(self) -> Distributions:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Distributions(
-            self.over_published(self.public), ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers
-        )
+        return Distributions(self.over_published(self.public), self.released, self._numbers)
 
     def over_published(self, counted: Recount) -> Recount:
         """Counts over what is published of a record: of the secret too, where that is."""
@@ -225,6 +243,11 @@ class FinishedFolder:
     def drawing_document(self) -> DrawingDocument | None:
         """What the rows were drawn with, where that is not the published protocol."""
         return DrawingDocument.read(self.folder.drawing) if self.folder.drawing.exists() else None
+
+    @cached_property
+    def drawn_from(self) -> Mapping[str, Any] | None:
+        """The same as plain values."""
+        return None if self.drawing_document is None else self.drawing_document.content()
 
     @property
     def drawn_snapshot(self) -> Snapshot:
@@ -274,27 +297,30 @@ class FinishedFolder:
         return DrawsDocument.read(self.folder.draws)
 
     @cached_property
-    def drawing(self) -> Drawing:
-        """What the drawing of the rows left, with the law counted again."""
-        found, given = self.recount, self.drawing_document
-        joint = Joint.from_counts(
+    def joint(self) -> Joint:
+        """The law of secret and input, counted again."""
+        found = self.recount
+        return Joint.from_counts(
             found.table(found.secret, found.inputs),
             Alphabet(self.spec_text.secret, found.secret),
             Alphabet(self.spec_text.inputs, found.inputs),
         )
-        return Drawing(
-            released=self.folder.data,
-            published=self.document.protocol,
-            joint=joint,
-            drawn_with=Channel(self.drawn_with, joint if given is None else given.joint, self.pairs),
-            draws=self.draws,
-            words=WordsDocument.read(self.folder.words).statistics,
-            snapshot=Path(self.drawn_snapshot.data.path),
-            shuffled=self.spec_text.shuffled,
-            taken_over=self.taken_over,
-            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier),
-            by_class=self.classes is not None,
-        )
+
+    @cached_property
+    def channel(self) -> Channel:
+        """What the rows were drawn with, and how."""
+        given = self.drawing_document
+        return Channel(self.drawn_with, self.joint if given is None else given.joint, self.pairs)
+
+    @cached_property
+    def words(self) -> Mapping[str, WordStatistics]:
+        """What is known of the random words, by purpose."""
+        return WordsDocument.read(self.folder.words).statistics
+
+    @cached_property
+    def earlier_words(self) -> tuple[Mapping[str, WordStatistics], ...]:
+        """The same of earlier versions."""
+        return tuple(WordsDocument.read(one.words).statistics for one in self.earlier)
 
     @cached_property
     def declared_numbers(self) -> list[PlainNumbers]:
@@ -314,27 +340,28 @@ class FinishedFolder:
         """
         return self.spec_text.people == "same" and not (self.taken_over and self.prepared is None)
 
+    @property
+    def register(self) -> Path:
+        """The folder of the register of the people."""
+        if self.prepared is None:
+            raise DataError("no register is handed on, so nothing can be said about all versions together")
+        return self.prepared.register
+
     @cached_property
-    def history_evidence(self) -> HistoryEvidence | None:
-        """What all versions together are judged by; None where no register is handed on."""
-        if self.prepared is None or self.history is None:
-            return None
-        drawing = self.drawing_document
-        return HistoryEvidence(
-            prepared=self.prepared,
-            said=self.spec_text,
-            name=f"{self.spec_text.settings['name']}/{self.version}",
-            recount=self.recount,
-            public=self.frequencies,
-            released=self.laws.released,
-            drawing=None if drawing is None else drawing.content(),
-            drawn=self.pairs.by_output.tolist(),
-            stated=asdict(self.history),
-            snapshot=self.snapshot,
-            key=self.key,
-            protocol=self.protocol,
-            material=None if self.frequencies is None else self.noise_material,
-        )
+    def histories(self) -> RegisterHistories:
+        """What the register tells, with the coming version."""
+        coming = None if self.prepared is None else self.prepared.coming
+        return recount_histories(self.register, coming, self.spec_text.promise)
+
+    @property
+    def entry(self) -> Entry:
+        """Of the coming version in the register."""
+        return self.histories.entries[-1]
+
+    @cached_property
+    def stated_history(self) -> Mapping[str, Any]:
+        """What the findings say of all versions together, as plain values."""
+        return {} if self.history is None else asdict(self.history)
 
     @property
     def first_rows(self) -> FirstRows:
@@ -352,7 +379,7 @@ class FinishedFolder:
         found = self.history
         if found is None:
             return []
-        # `HistoryEvidence` holds these to what the register tells.
+        # The claims about the register hold these to what the register tells.
         if found.expected is not None:
             return [*found.expected.observers]
         people = found.units or self.recount.rows

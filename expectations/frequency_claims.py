@@ -13,7 +13,6 @@ from funnel.audit.files import read_json
 from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount import Recount
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.keyed_noise import NoiseMaterial
@@ -26,6 +25,7 @@ from funnel.recount.selection import (
     special_values,
     surprise,
 )
+from funnel.recount.source import Recount
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.recount import ReleasedProtocol, keyed_noise
+from funnel.recount import keyed_noise
 from funnel.recount.cells import TEXT
 from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
 from funnel.recount.keyed_noise import aes_blocks
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import file_reader, wanted
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from funnel.recount import Promise, declared_promise
-from funnel.recount.promise import read_settings
+from funnel.recount.promise import Promise, declared_promise, read_settings
 from funnel.settings.protection_settings import FrequencySettings
 
 

@@ -11,7 +11,7 @@ from funnel.pipeline.flows.register_of_run import people_known
 from funnel.pipeline.tasks.committed import committed_version
 from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.recount import source_digest
+from funnel.recount.source import source_digest
 from funnel.register.register import Register
 from funnel.release.accounted import require_same_spec
 from funnel.release.approval import Approval, Outcome

@@ -39,7 +39,7 @@ def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
     from funnel.pipeline.expectations import Finished, judge
-    from funnel.pipeline.expectations.history_claims import Prepared
+    from funnel.pipeline.expectations.finished_folder import Prepared
 
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.

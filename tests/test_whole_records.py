@@ -14,8 +14,8 @@ import pytest
 import funnel
 from funnel import DataError, Joint
 from funnel.donors import ColumnsSolution
-from funnel.recount import ReleasedProtocol
 from funnel.recount.classes import PlainClasses
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors

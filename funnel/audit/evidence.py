@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from funnel.audit.arithmetic import (
-    guarantee_of,
-)
+from funnel.audit.arithmetic import guarantee_of
 from funnel.audit.check import Found, Result, check, judged
 from funnel.audit.files import canonical_difference, list_folder, read_document, read_text
 from funnel.drawn import DrawnCounts

@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.arithmetic import Interval, ShareLimits, prior_limits
-from funnel.recount.stated_unchanged import (
-    Rule,
-    ceiling_mismatch,
-    column_complaints,
-    is_error,
-    unique_complaints,
-)
+from funnel.recount.stated_unchanged import Rule, ceiling_mismatch, column_complaints, is_error, unique_complaints
 from funnel.recount.unchanged import PlainStays
 from funnel.release.documents import ProtocolDocument
 

@@ -28,18 +28,13 @@ from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.history_bounds import Side
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.share_limits import (
-    BITS,
-    FINER,
-    ONE,
-    Limits,
-    extreme,
-    largest_sum,
-    sampled_shares,
-    shares_of,
+from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
+from funnel.recount.worst_boxes import (
+    largest_lifts_over_counts,
+    largest_lifts_over_distributions,
+    largest_odds_over_counts,
+    largest_odds_over_distributions,
 )
-from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
 
 _KEPT = 160
 

@@ -11,8 +11,7 @@ from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.ratios import Ratio, larger, largest_lifts, worse
-from funnel.recount.worst_counts import largest_lifts_over_counts
-from funnel.recount.worst_distributions import largest_lifts_over_distributions
+from funnel.recount.worst_boxes import largest_lifts_over_counts, largest_lifts_over_distributions
 
 Group = tuple[int, ...]
 

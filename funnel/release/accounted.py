@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import LedgerError
-from funnel.recount import declared_promise, read_promise
+from funnel.recount.promise import declared_promise, read_promise
 from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record

@@ -15,9 +15,8 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import ShareInformation
 from funnel.estimation.estimation_utility import utility_of_estimates
-from funnel.pipeline.expectations import least_squares
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utility_share
-from funnel.pipeline.expectations.least_squares import Estimating
+from funnel.pipeline.expectations import accuracy_claims as accuracy
+from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicDistributions, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
@@ -109,7 +108,7 @@ def test_a_sum_that_cannot_be_told_is_noticed() -> None:
 
 def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = PROTOCOLS[0]
-    monkeypatch.setattr(least_squares, "_MOST_WORK", 10.0)
+    monkeypatch.setattr(accuracy, "_MOST_WORK", 10.0)
     assert failures({"accuracy": None, "estimated": []}, protocol) == []
     assert failures(told(protocol), protocol) == ["accuracy", "estimated"]
 

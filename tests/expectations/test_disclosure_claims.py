@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from funnel.disclosure import Disclosure, Rules
 from funnel.errors import ReleaseRefused
 from funnel.joint import Joint
-from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, expected_rules
+from funnel.pipeline.expectations.disclosure_claims import expected_rules, rule_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.flows import pipeline
-from funnel.recount import declared_promise
+from funnel.recount.promise import declared_promise
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 
@@ -44,7 +44,7 @@ def test_breaches_are_those_of_the_step(
     asked = {"minimum_cell": least, "dominance": share, "unique_share": alone}
     cells = {((str(s),), (str(x),)): n for s, row in enumerate(counts) for x, n in enumerate(row) if n}
     text = replace(said(disclosure=asked), class_column="record_class" if by_class else None)
-    failed = [claim.name for claim in disclosure_claims(cells, text) if claim.failure is not None]
+    failed = [claim.name for claim in rule_claims(cells, text) if claim.failure is not None]
     names = {"minimum_cell": "minimum cell", "dominance": "dominance", "unique_share": "uniqueness"}
     assert failed == [names[name] for name in found.broken]
 
@@ -52,12 +52,12 @@ def test_breaches_are_those_of_the_step(
 def test_what_is_only_reported_is_not_refused_but_for_a_threshold() -> None:
     cells = {(("a",), ("x",)): 3, (("b",), ("x",)): 40}
     told = {"on_breach": "report"}
-    assert all(claim.failure is None for claim in disclosure_claims(cells, said(disclosure=told)))
+    assert all(claim.failure is None for claim in rule_claims(cells, said(disclosure=told)))
     noisy = said(frequencies={"protection": "noise"})
-    assert all(claim.failure is None for claim in disclosure_claims(cells, noisy))
+    assert all(claim.failure is None for claim in rule_claims(cells, noisy))
     assert expected_rules(noisy)["onBreach"] == "report"
     kept = said(disclosure=told, frequencies={"protection": "threshold", "threshold": 4})
-    assert [claim.name for claim in disclosure_claims(cells, kept) if claim.failure is not None] == ["minimum cell"]
+    assert [claim.name for claim in rule_claims(cells, kept) if claim.failure is not None] == ["minimum cell"]
 
 
 SMALL = SPEC.replace('on_breach = "report"', "minimum_cell = 10")

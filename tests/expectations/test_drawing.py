@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +20,55 @@ from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
 from funnel.findings.false_alarms import FALSE_ALARM, SHARES
 from funnel.findings.order import association
-from funnel.pipeline.expectations import ordering
+from funnel.joint import Joint
+from funnel.pipeline.expectations import drawing_claims, ordering
 from funnel.pipeline.expectations.claims import Claim
-from funnel.pipeline.expectations.drawing_claims import Channel, Drawing, _likely
+from funnel.pipeline.expectations.drawing_claims import Channel, _likely
 from funnel.pipeline.expectations.ordering import Placed, Symbols, coded
 from funnel.protocol import Protocol
-from funnel.release.documents import draws_document
+from funnel.release.documents import DrawsDocument, draws_document
 from funnel.sampling import InputEncoder, RecordKey, answers, parts, plan_rows, release_rows, row_words
 from funnel.sampling.answers import Answers
 from funnel.sampling.random_words import WordArray, WordStream
+from funnel.word_statistics import WordStatistics
 from tests.projects import ADULT
 
 ROWS = 12_000
 SECRETS = tuple(sorted(set(pq.read_table(ADULT, columns=["marital-status"])["marital-status"].to_pylist())))
-# Every check of the drawing, and the method that makes it.
-CHECKS = ("independence", "random_order", "source_order", "random_words", "sampler")
+# Every check of the drawing, and the function that makes it.
+CHECKS = ("drawn_by_input", "random_order", "in_source_order", "random_words", "sampler")
 INDEPENDENCE, ORDER, SOURCE_ORDER, WORDS, SAMPLER = CHECKS
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """What is asked of a finished folder about the drawing of its rows, without a folder."""
+
+    released: Path
+    published: Protocol
+    joint: Joint
+    channel: Channel
+    draws: DrawsDocument
+    words: Mapping[str, WordStatistics]
+    snapshot: Path
+    shuffled: bool
+    taken_over: bool = False
+    earlier_words: tuple[Mapping[str, WordStatistics], ...] = ()
+    classes: None = None
+
+    @property
+    def drawn_with(self) -> Protocol:
+        return self.channel.protocol
+
+    def __getattr__(self, name: str) -> Any:
+        """Parts of a folder that have one part each here."""
+        parts = {
+            "document": lambda: SimpleNamespace(protocol=self.published),
+            "folder": lambda: SimpleNamespace(data=self.released),
+            "spec_text": lambda: SimpleNamespace(shuffled=self.shuffled),
+            "drawn_snapshot": lambda: SimpleNamespace(data=SimpleNamespace(path=str(self.snapshot))),
+        }
+        return parts[name]()
 
 
 class Case:
@@ -103,7 +137,9 @@ def clean(case: Case) -> Drawing:
 def failures(drawing: Drawing) -> dict[str, str]:
     """What fails, with the sentences."""
     order = ORDER if drawing.shuffled else SOURCE_ORDER
-    claims: dict[str, list[Claim]] = {name: getattr(drawing, name)() for name in (INDEPENDENCE, order, WORDS, SAMPLER)}
+    claims: dict[str, list[Claim]] = {
+        name: getattr(drawing_claims, name)(drawing) for name in (INDEPENDENCE, order, WORDS, SAMPLER)
+    }
     wrong = {name: [f"{one.name} {one.failure}" for one in some if one.failure] for name, some in claims.items()}
     return {name: "; ".join(some) for name, some in wrong.items() if some}
 
@@ -270,7 +306,7 @@ def test_words_of_an_earlier_version_are_known_again(case: Case, monkeypatch: py
         one, two = case.draw(), case.draw()
     # In six partitions that begin alike, and again in the next version; however few were repeated of a release.
     assert "are there twice in this release" in failures(one)[WORDS]
-    again = failures(replace(two, earlier=(one.words,)))[WORDS]
+    again = failures(replace(two, earlier_words=(one.words,)))[WORDS]
     assert "words that rows were drawn with were used in an earlier version" in again
     assert "words that rows were ordered by were used in an earlier version" in again
 
@@ -278,12 +314,12 @@ def test_words_of_an_earlier_version_are_known_again(case: Case, monkeypatch: py
 def test_keyed_words_come_again_with_their_key_and_with_no_other(case: Case) -> None:
     keys = [RecordKey(("id",), bytes(range(n, n + 32))) for n in (0, 1)]
     one, two, other = (case.draw(key=key) for key in (keys[0], keys[0], keys[1]))
-    assert failures(replace(two, earlier=(one.words,))) == {}
-    assert failures(replace(other, earlier=(one.words,))) == {}
+    assert failures(replace(two, earlier_words=(one.words,))) == {}
+    assert failures(replace(other, earlier_words=(one.words,))) == {}
     # The same words without a key, or under another one, are another matter.
     for scope in (None, "0" * 32):
         words = {use: replace(stream, scope=scope) for use, stream in one.words.items()}
-        assert WORDS in failures(replace(two, earlier=(words,)))
+        assert WORDS in failures(replace(two, earlier_words=(words,)))
 
 
 def of_counts(drawing: Drawing, table: np.ndarray, secret: Alphabet | None = None) -> Drawing:
@@ -343,13 +379,13 @@ def test_histories_of_rows_that_are_taken_over_are_added_up(clean: Drawing) -> N
     public = clean.published
     symbols = tuple((history, *symbol) for history in "01" for symbol in public.inputs.symbols)
     inputs = Alphabet(("history channel", *public.inputs.columns), symbols)
-    pairs = clean.drawn_with.drawn.pairs
+    pairs = clean.channel.drawn.pairs
     some = pairs[:-1] // 3
     drawn = DrawnCounts.of_pairs(np.vstack([some, pairs[:-1] - some, pairs[-1:]]))
     drawn_with = Channel(replace(public, weights=np.tile(public.weights, 2), inputs=inputs), clean.joint, drawn)
-    found = replace(clean, drawn_with=drawn_with, taken_over=True)._in_snapshot
+    found = drawing_claims.in_snapshot(cast(Any, replace(clean, channel=drawn_with, taken_over=True)))
     assert (found.drawn.pairs == pairs).all()
-    assert replace(clean, drawn_with=drawn_with)._in_snapshot is drawn_with
+    assert drawing_claims.in_snapshot(cast(Any, replace(clean, channel=drawn_with))) is drawn_with
 
 
 def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(case: Case) -> None:

@@ -18,12 +18,12 @@ import pytest
 from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _selected, _values
-from funnel.pipeline.expectations.source_claims import _bins
+from funnel.pipeline.expectations.spec_claims import _bins
 from funnel.pipeline.flows.pipeline import run_release
-from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
+from funnel.recount.source import Recount, recount
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec

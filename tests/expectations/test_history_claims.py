@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,12 +17,13 @@ import pytest
 from funnel.alphabet import Alphabet
 from funnel.history.decisions import channel_digest, numbered
 from funnel.pipeline.expectations import Finished, history_answers
-from funnel.pipeline.expectations.claims import Claim
-from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
+from funnel.pipeline.expectations.custom import ReleaseExpectation
+from funnel.pipeline.expectations.finished_folder import Prepared
+from funnel.pipeline.expectations.history_claims import register_claims
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.noisy_moves import NoisyMeans
 from funnel.release.files import FileRef
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, find_release
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 
@@ -35,17 +37,21 @@ class Made:
 
     spec: Path
     folder: Path
-    evidence: HistoryEvidence
+    evidence: Finished
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder, kept = tmp_path_factory.mktemp("histories"), tmp_path_factory.mktemp("kept")
-    judged: list[HistoryEvidence] = []
-    as_it_is = HistoryEvidence.claims
+    judged: dict[str, Finished] = {}
+    as_it_is = Finished.declared
 
-    def claims(self: HistoryEvidence) -> list[Claim]:
-        register, number = self.prepared.register, len(judged)
+    def declared(self: Finished) -> list[ReleaseExpectation]:
+        # The report is compared with what is declared, which asks again.
+        if self.version in judged or self.prepared is None:
+            return as_it_is(self)
+        number = len(judged)
+        register = self.prepared.register
         copied, data = kept / str(number) / register.name, kept / f"{number}.parquet"
         shutil.copytree(register, copied)
         coming = self.prepared.coming
@@ -56,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
             shutil.copytree(coming, place)
         shutil.copyfile(self.snapshot.data.path, data)
         snapshot = replace(self.snapshot, data=FileRef(str(data), self.snapshot.data.sha256))
-        judged.append(replace(self, prepared=Prepared(copied, place), snapshot=snapshot))
+        judged[self.version] = with_parts(self, prepared=Prepared(copied, place), snapshot=snapshot)
         return as_it_is(self)
 
     def people(start: int) -> pa.Table:
@@ -64,16 +70,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     path = make_project(folder, TEXT, people(0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HistoryEvidence, "claims", claims)
+        patch.setattr(Finished, "declared", declared)
         run_release(ReleaseSpec.load(path), False, False)
         pq.write_table(people(100), folder / "people.parquet")
         told, _ = run_release(ReleaseSpec.load(path), False, False)
     assert told["version"] == "1.1.0"
-    return Made(path, Path(told["folder"]), judged[1])
+    published = Path(told["folder"])
+    return Made(path, published, with_parts(judged["1.1.0"], folder=find_release(published)))
 
 
-def failures(evidence: HistoryEvidence) -> dict[str, str]:
-    return {one.name: one.failure for one in evidence.claims() if one.failure is not None}
+def with_parts(evidence: Finished, **parts: object) -> Finished:
+    """The same, with other parts."""
+    changed = copy.copy(evidence)
+    changed.__dict__.update(parts)
+    return changed
+
+
+def failures(evidence: Finished) -> dict[str, str]:
+    return {one.name: one.failure for one in register_claims(evidence) if one.failure is not None}
 
 
 def test_what_was_published_holds(made: Made) -> None:
@@ -82,23 +96,25 @@ def test_what_was_published_holds(made: Made) -> None:
 
 def test_answers_are_derived_with_the_secret_alone(made: Made) -> None:
     assert made.evidence.key is not None
-    assert failures(replace(made.evidence, key=None)) == {
+    assert failures(with_parts(made.evidence, key=None)) == {
         "answers": "cannot be derived: the run hands on no release secret"
     }
     key = replace(made.evidence.key, secret=bytes(range(32)))
-    found = failures(replace(made.evidence, key=key))
+    found = failures(with_parts(made.evidence, key=key))
     assert set(found) == {"entry", "answers"}
     assert found["entry"].startswith("secret ")
 
 
 def test_other_values_than_those_of_the_source_are_told(made: Made) -> None:
     recount = replace(made.evidence.recount, secret=(*made.evidence.recount.secret, ("nobody",)))
-    assert failures(replace(made.evidence, recount=recount)) == {"entry": "alphabets have other values than the source"}
+    assert failures(with_parts(made.evidence, recount=recount)) == {
+        "entry": "alphabets have other values than the source"
+    }
 
 
 def test_other_outputs_than_those_of_the_register_are_told(made: Made) -> None:
     outputs = tuple((f"{symbol[0]}?",) for symbol in made.evidence.released.outputs)
-    found = failures(replace(made.evidence, released=replace(made.evidence.released, outputs=outputs)))
+    found = failures(with_parts(made.evidence, released=replace(made.evidence.released, outputs=outputs)))
     assert found == {
         "drawing": "outputs are not those of the published protocol",
         "channel": "does not hold: has other values than the register",
@@ -108,7 +124,7 @@ def test_other_outputs_than_those_of_the_register_are_told(made: Made) -> None:
 def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
     released = made.evidence.released
     turned = replace(released, weights=tuple(row[1:] + row[:1] for row in released.weights))
-    found = failures(replace(made.evidence, released=turned))
+    found = failures(with_parts(made.evidence, released=turned))
     assert set(found) == {"channel"}
     assert "is not the effective channel, rounded to a grid" in found["channel"]
 
@@ -116,22 +132,22 @@ def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
 def test_how_far_the_channel_is_rounded_is_told_and_judged(made: Made) -> None:
     protocol = made.evidence.protocol
     rounded = protocol["rounded"]
-    assert failures(replace(made.evidence, protocol={**protocol, "rounded": None})) == {
+    assert failures(with_parts(made.evidence, protocol={**protocol, "rounded": None})) == {
         "channel": "does not hold: does not say by how much it is rounded"
     }
     for other in (rounded / 2, rounded + 2.0**-28):
-        found = failures(replace(made.evidence, protocol={**protocol, "rounded": other}))
+        found = failures(with_parts(made.evidence, protocol={**protocol, "rounded": other}))
         assert set(found) == {"channel"}
         assert "is said to be within" in found["channel"]
 
 
-def _with_tables(made: Made, *noise: dict[str, list[int]]) -> HistoryEvidence:
+def _with_tables(made: Made, *noise: dict[str, list[int]]) -> Finished:
     """As if the version had published means, whose noise the register's people tell to be this."""
-    found, means = made.evidence.found, NoisyMeans(0.5, 4.0, (9, 1))
+    found, means = made.evidence.histories, NoisyMeans(0.5, 4.0, (9, 1))
     entry = replace(found.entries[-1], means=means)
     version = replace(found.versions[-1], noise=[(means.scale, one) for one in noise])
-    evidence = replace(made.evidence)
-    evidence.__dict__["found"] = replace(
+    evidence = with_parts(made.evidence)
+    evidence.__dict__["histories"] = replace(
         found, entries=(*found.entries[:-1], entry), versions=(*found.versions[:-1], version)
     )
     return evidence
@@ -158,7 +174,7 @@ def test_tables_of_changes_about_other_people_are_told(made: Made) -> None:
 
 
 def test_another_level_of_people_who_are_moved_is_told(made: Made) -> None:
-    found, stated = made.evidence.found, made.evidence.stated
+    found, stated = made.evidence.histories, made.evidence.stated_history
     for known, said, wrong in (
         (None, 0.5, True),
         (1.5, 1.5 + 1e-9, False),
@@ -169,15 +185,15 @@ def test_another_level_of_people_who_are_moved_is_told(made: Made) -> None:
     ):
         told = {"moved_level": said}
         observers = [{**one, **told} for one in stated["observers"]]
-        evidence = replace(made.evidence, stated={**stated, **told, "observers": observers})
+        evidence = with_parts(made.evidence, stated_history={**stated, **told, "observers": observers})
         one = found.versions[-1]
         version = replace(one, observers=tuple(replace(of, moved_level=known) for of in one.observers))
-        evidence.__dict__["found"] = replace(found, versions=(*found.versions[:-1], version))
+        evidence.__dict__["histories"] = replace(found, versions=(*found.versions[:-1], version))
         assert ("level of the moved" in failures(evidence).get("findings", "")) == wrong
 
 
 def test_another_figure_of_an_observer_is_told(made: Made) -> None:
-    found, stated = made.evidence.found, made.evidence.stated
+    found, stated = made.evidence.histories, made.evidence.stated_history
     first, *others = stated["observers"]
     for change, complaint in (
         ({"level": first["level"] / 2}, "the level for transitions"),
@@ -188,13 +204,13 @@ def test_another_figure_of_an_observer_is_told(made: Made) -> None:
         ({"observer": "stayers"}, "other observers and secrets were stated"),
         ({"bounded": False}, "other observers and secrets were stated"),
     ):
-        evidence = replace(made.evidence, stated={**stated, "observers": [{**first, **change}, *others]})
+        evidence = with_parts(made.evidence, stated_history={**stated, "observers": [{**first, **change}, *others]})
         assert complaint in failures(evidence)["findings"]
     # The text of the spec says for whom; an entry for others is none of it.
     for observers in ([*found.entries[-1].observers], ["mover-stayer"]):
-        said, history = made.evidence.said, dict(made.evidence.said.section("history"))
+        said, history = made.evidence.spec_text, dict(made.evidence.spec_text.section("history"))
         said = replace(said, settings={**said.settings, "history": {**history, "observers": observers}})
-        asked = failures(replace(made.evidence, said=said))
+        asked = failures(with_parts(made.evidence, spec_text=said))
         assert asked == {} if "transitions" in observers else "observers" in asked["entry"]
 
 
@@ -233,9 +249,9 @@ def _one_more(drawing: dict[str, Any]) -> dict[str, Any]:
 def test_rows_that_were_drawn_from_other_channels_are_told(
     made: Made, change: Callable[[dict[str, Any]], dict[str, Any] | None]
 ) -> None:
-    assert made.evidence.drawing is not None
-    changed = change(dict(made.evidence.drawing))
-    found = failures(replace(made.evidence, drawing=changed))
+    assert made.evidence.drawn_from is not None
+    changed = change(dict(made.evidence.drawn_from))
+    found = failures(with_parts(made.evidence, drawn_from=changed))
     assert found["drawing"] == "channels that rows were drawn from are not those of the register"
     # Who is forgotten is told by the drawing as well.
     assert set(found) <= {"drawing", "people"}
@@ -243,7 +259,7 @@ def test_rows_that_were_drawn_from_other_channels_are_told(
 
 def test_channels_are_told_apart_as_the_sampler_does(made: Made) -> None:
     """Where people have several rows outputs are known by their numbers: their names are given after all draws."""
-    for entry in made.evidence.found.entries:
+    for entry in made.evidence.histories.entries:
         chapter = entry.chapter
         inputs, outputs = Alphabet(entry.input_columns, chapter.inputs), Alphabet(entry.output_columns, chapter.outputs)
         of_units = replace(entry, chapter=replace(chapter, units=chapter.counts))
@@ -260,4 +276,4 @@ def test_channels_are_told_apart_as_the_sampler_does(made: Made) -> None:
 def test_without_the_register_nothing_is_taken_to_hold(made: Made) -> None:
     folder = ReleaseFolder(made.folder)
     finished = Finished(ReleaseSpec.load(made.spec), folder, "1.1.0", made.evidence.snapshot)
-    assert [one.failure for one in finished.claims("register")] == ["cannot be judged: no register is handed on"]
+    assert [one.failure for one in register_claims(finished)] == ["cannot be judged: no register is handed on"]

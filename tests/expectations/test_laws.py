@@ -16,8 +16,9 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.protocol import Protocol
-from funnel.recount import Recount, ReleasedProtocol
 from funnel.recount.plain_distributions import Distributions, prior_distribution, share_step, step_above
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount
 from funnel.release import public
 from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints

@@ -9,7 +9,7 @@ import pytest
 from funnel.errors import SpecError
 from funnel.guarantees import ALIP, LIP, Guarantee
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount import read_promise
+from funnel.recount.promise import read_promise
 
 BOUND = '[guarantee]\nkind = " LIP "\nepsilon = 0.5\n'
 

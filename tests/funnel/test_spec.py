@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from funnel import validation_message as complaints
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
-from funnel.recount import declared_promise, read_promise
+from funnel.recount.promise import declared_promise, read_promise
 from funnel.settings.work import EngineSettings
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.readers.days import forms_of, written_day
-from funnel.recount import recount
 from funnel.recount.cells import TEXT, meaning_of
+from funnel.recount.source import recount
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of

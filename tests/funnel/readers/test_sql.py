@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.readers.formats import sql
-from funnel.recount import recount, source_digest
+from funnel.recount.source import recount, source_digest
 from funnel.source import Source, count_joint, open_source
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import connected, postgres_table, sqlite_table

@@ -17,11 +17,11 @@ import funnel
 from funnel.bounds import Bounds
 from funnel.guarantees import examples, names
 from funnel.joint import Joint
-from funnel.recount import declared_promise, plain_information, plain_level, read_promise
 from funnel.recount.count_box import CountBox
+from funnel.recount.information import plain_information
 from funnel.recount.intervals import ball
-from funnel.recount.levels import plain_levels_remembered
-from funnel.recount.promise import NUMBERS, SEVERAL
+from funnel.recount.levels import plain_level, plain_levels_remembered
+from funnel.recount.promise import NUMBERS, SEVERAL, declared_promise, read_promise
 from funnel.recount.robust import _Side, quantile_above
 from tests.strategies import joints
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from funnel import DataError
 from funnel.audit.check import State
 from funnel.audit.encoding import check_csv
-from funnel.recount import count_published
-from funnel.recount.published import in_csv
+from funnel.recount.published import count_published, in_csv
 from funnel.release.csv_cells import guarded, guarded_column
 
 CELLS = st.text(st.sampled_from(list("ab'=+-@\t\r\n\",;1.e5 é")), min_size=1, max_size=5)

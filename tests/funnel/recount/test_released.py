@@ -11,7 +11,8 @@ import pytest
 import funnel
 from funnel import DataError
 from funnel.progress import quiet
-from funnel.recount import ReleasedProtocol, recount
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import recount
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 

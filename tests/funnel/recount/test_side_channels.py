@@ -13,8 +13,9 @@ import funnel
 from funnel import Joint, SpecError
 from funnel.guarantees import examples
 from funnel.protocol import WeightArray
-from funnel.recount import declared_promise, plain_level, read_promise
 from funnel.recount.count_box import CountBox
+from funnel.recount.levels import plain_level
+from funnel.recount.promise import declared_promise, read_promise
 from tests.funnel.guarantees.known import channels, noisy_tables, tables, worst_attribute, worst_srlip
 
 KNOWN = ["srlip:0.7", "attribute:0.7", "rsrlip:1.2,0.1", "rattribute:1.2,0.1"]

@@ -31,10 +31,9 @@ from funnel.errors import PipelineError
 from funnel.progress import quiet
 from funnel.readers import formats
 from funnel.readers.formats.parquet import Parquet
-from funnel.recount import Recount, recount
 from funnel.recount import rows as recount_rows
 from funnel.recount.rows import CsvReader
-from funnel.recount.source import source_columns
+from funnel.recount.source import Recount, recount, source_columns
 from funnel.recount.zones import zones_of
 from funnel.source import count_joint, open_source
 from funnel.spec import ReleaseSpec

@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from scipy.stats import beta as beta_law
 
 from funnel.errors import DataError, SpecError
-from funnel.recount import plain_level, read_promise
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import UNIT, DistributionBox, distribution_box, lower_limit, upper_limit
-from funnel.recount.envelopes import Envelope
+from funnel.recount.levels import plain_level
+from funnel.recount.promise import read_promise
 from funnel.recount.ratios import Ratio
-from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
-from funnel.recount.worst_distributions import largest_lifts_over_distributions, largest_odds_over_distributions
+from funnel.recount.worst_boxes import (
+    Envelope,
+    largest_lifts_over_counts,
+    largest_lifts_over_distributions,
+    largest_odds_over_counts,
+    largest_odds_over_distributions,
+)
 
 DENOMINATOR = 12
 

@@ -23,8 +23,8 @@ from funnel.guarantees.families import Families
 from funnel.joint import FloatArray
 from funnel.progress import quiet
 from funnel.protocol import DENOMINATOR
-from funnel.recount import plain_level
 from funnel.recount.count_box import CountBox
+from funnel.recount.levels import plain_level
 from funnel.solver import invariant
 from funnel.solver.budget import UNITS_A_SECOND, Budget
 from funnel.solver.conditions import Conditions

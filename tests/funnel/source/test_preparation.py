@@ -17,7 +17,7 @@ from funnel.errors import DataError, FunnelError, SpecError
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import quiet
-from funnel.recount import recount
+from funnel.recount.source import recount
 from funnel.source import count_joint, open_source
 from funnel.source.counting import require_inputs
 from funnel.spec import ReleaseSpec

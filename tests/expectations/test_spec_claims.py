@@ -11,7 +11,7 @@ import pytest
 
 from funnel.alphabet import Alphabet
 from funnel.joint import Joint
-from funnel.pipeline.expectations import protocol_claims
+from funnel.pipeline.expectations import spec_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import figures
@@ -50,7 +50,7 @@ def laws(*, reads_secret: bool) -> Distributions:
     ],
 )
 def test_the_stated_bound_is_the_one_of_the_spec(stated: Any, failure: str | None) -> None:
-    assert protocol_claims.guarantee_claim("guarantee", stated, SAID).failure == failure
+    assert spec_claims.guarantee_claim("guarantee", stated, SAID).failure == failure
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])

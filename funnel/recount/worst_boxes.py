@@ -1,15 +1,77 @@
-"""The largest ratios of probabilities over a box of counts, in whole numbers, by a search over totals of secrets."""
+"""The largest ratios of probabilities over boxes of counts and of laws, in whole numbers, by duals of worst cases."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
-from funnel.recount.envelopes import Envelope
+from funnel.recount.distribution_box import UNIT, DistributionBox
 from funnel.recount.ratios import Ratio, larger
+
+
+class Envelope:
+    """``A(N) = max Σ_u m_u T_u`` over ``l_u <= m_u <= u_u`` with ``Σ m = N``, as the lowest of straight lines.
+
+    For every price t of a unit, ``A(N) <= t N + Σ_u max((T_u - t) l_u, (T_u - t) u_u)`` (weak duality); among the
+    prices that are entries of T one attains it, so that A is the lowest of these lines in N. Each of them proves a
+    bound by itself: nothing is filled, and no order of filling is relied on.
+
+    Parameters
+    ----------
+    values : sequence of int
+        T, of any sign.
+    lower, upper : sequence of int
+
+    Notes
+    -----
+    Time O(a log a). N may be any whole number from ``Σ l`` to ``Σ u``; where limits and N are whole, so are the m of a
+    largest sum, and A is concave.
+    """
+
+    __slots__ = ("_lines", "least", "most")
+
+    def __init__(self, values: Sequence[int], lower: Sequence[int], upper: Sequence[int]) -> None:
+        self.least, self.most = sum(lower), sum(upper)
+        cells = sorted(zip(values, lower, upper, strict=True), reverse=True)
+        # Σ over T > t of (T - t) u, and over T <= t of (T - t) l, are kept as sums of the parts.
+        above = records = 0
+        below = sum(value * low for value, low, _ in cells)
+        left = self.least
+        lines = []
+        for value, low, high in cells:
+            above, records = above + value * high, records + high
+            below, left = below - value * low, left - low
+            lines.append((value, above + below - value * (records + left)))
+        self._lines = lines
+
+    def __call__(self, total: int) -> int:
+        """A(total); O(a)."""
+        return min(price * total + rest for price, rest in self._lines)
+
+    def corners(self, least: int, most: int) -> list[tuple[int, int]]:
+        """The points (N, A(N)) from ``least`` to ``most`` between which A is straight; O(a)."""
+        points = {least: self(least), most: self(most)}
+        for (first, one), (second, other) in pairwise(self._lines):
+            if first != second:
+                # Whole: there all cells of the higher price are full. Both lines are as low there.
+                place = (other - one) // (first - second)
+                if least < place < most:
+                    points[place] = first * place + one
+        return sorted(points.items())
+
+
+def largest_mean(values: Sequence[int], limits: Sequence[tuple[int, int]], unit: int) -> int:
+    """``max Σ p_u T_u`` times ``unit``, over laws p with ``unit p_u`` within its limits."""
+    return Envelope(values, [low for low, _ in limits], [high for _, high in limits])(unit)
+
+
+def smallest_mean(values: Sequence[int], limits: Sequence[tuple[int, int]], unit: int) -> int:
+    """``min Σ p_u T_u`` times ``unit``, over the same laws."""
+    return -largest_mean([-value for value in values], limits, unit)
 
 
 @dataclass(frozen=True)
@@ -151,3 +213,42 @@ def _possible(box: CountBox) -> list[int]:
 
 def _side(box: CountBox, s: int, row: tuple[int, ...], sign: int) -> _Side:
     return _Side.of(tuple(sign * weight for weight in row), box.lower[s], box.upper[s], box.totals[s])
+
+
+def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> Ratio:
+    """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and laws in the box.
+
+    The conditional laws of two secrets vary by themselves, so it is the most that s allows over the least that t does.
+    """
+    worst = Ratio()
+    for lows, highs in _reaches(channel, box):
+        for s, most in enumerate(highs):
+            for t, least in enumerate(lows):
+                if s != t:
+                    worst = larger(worst, most, least)
+    return worst
+
+
+def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> tuple[Ratio, Ratio]:
+    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and laws in the box.
+
+    ``P(y|s)/P(y) = m_s / Σ_t p_t m_t`` grows with m_s and falls with every other m_t, whatever p is: so m_s is as large
+    as it can be, the others as small, and p makes the mean smallest. The other ratio is the other way round.
+    """
+    up = down = Ratio()
+    for lows, highs in _reaches(channel, box):
+        for s in range(channel.c):
+            high = [*lows[:s], highs[s], *lows[s + 1 :]]
+            low = [*highs[:s], lows[s], *highs[s + 1 :]]
+            up = larger(up, high[s] * UNIT, smallest_mean(high, box.secrets, UNIT))
+            down = larger(down, largest_mean(low, box.secrets, UNIT), low[s] * UNIT)
+    return up, down
+
+
+def _reaches(channel: Channel, box: DistributionBox) -> Iterator[tuple[list[int], list[int]]]:
+    """How likely an output can be given each secret: limits of P(y|s), attained, times UNIT and the denominator."""
+    for y in range(len(channel.weights)):
+        rows = [channel.row(y, s) for s in range(channel.c)]
+        most = [largest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)]
+        if any(most):
+            yield [smallest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)], most
