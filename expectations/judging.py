@@ -52,7 +52,9 @@ def judge(evidence: Validatable) -> Verdict:
     try:
         declared = evidence.declared()
     except Exception as error:
-        return Verdict.of((_undeclarable(reason_of(error)),))
+        description, failure = "What the release declares can be read.", reason_of(error)
+        undeclarable = Judgement(name="evidence", description=description, passed=False, failure=failure)
+        return Verdict.of((undeclarable,))
     tables: dict[str, pd.DataFrame] = {}
     without: dict[str, str] = {}
     for name in dict.fromkeys(expectation.evidence_table for expectation in declared):
@@ -61,19 +63,16 @@ def judge(evidence: Validatable) -> Verdict:
         except Exception as error:
             without[name] = reason_of(error)
     # Written down before anything is evaluated, so that what is changed on the way is noticed.
-    keys = [_key(*_configured(expectation)) for expectation in declared]
+    keys = [_key(expectation.configuration.type, expectation.configuration.kwargs) for expectation in declared]
     results = _evaluate(declared, tables)
     evaluated: dict[Key, list[ExpectationValidationResult]] = defaultdict(list)
     for result in (one for suite in results.values() for one in suite.results):
         evaluated[_evaluated_key(result)].append(result)
     judgements = []
     for key, expectation in zip(keys, declared, strict=True):
-        if expectation.evidence_table in without:
-            judgements.append(_without_evidence(expectation, without[expectation.evidence_table]))
-        else:
-            judgements.append(
-                _judgement(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation)
-            )
+        why = without.get(expectation.evidence_table, "it was declared but not evaluated, so it is not met")
+        mine = evaluated[key] if expectation.evidence_table not in without else []
+        judgements.append(_judgement(expectation, mine.pop(0)) if mine else _not_met(expectation, why))
     judgements += [_undeclared(key) for key, left in evaluated.items() for _ in left]
     return Verdict.of(tuple(judgements))
 
@@ -111,10 +110,6 @@ def _evaluate(
     return results
 
 
-def _configured(expectation: ReleaseExpectation) -> tuple[str, dict[str, Any]]:
-    return expectation.configuration.type, expectation.configuration.kwargs
-
-
 def _evaluated_key(result: ExpectationValidationResult) -> Key:
     configuration = result.expectation_config
     if configuration is None:
@@ -149,18 +144,9 @@ def _judgement(expectation: ReleaseExpectation, result: ExpectationValidationRes
     )
 
 
-def _without_evidence(expectation: ReleaseExpectation, why: str) -> Judgement:
+def _not_met(expectation: ReleaseExpectation, why: str) -> Judgement:
     name, description = expectation.check_name, str(expectation.description)
     return Judgement(name=name, description=description, passed=False, failure=why)
-
-
-def _undeclarable(why: str) -> Judgement:
-    description = "What the release declares can be read."
-    return Judgement(name="evidence", description=description, passed=False, failure=why)
-
-
-def _missing(expectation: ReleaseExpectation) -> Judgement:
-    return _without_evidence(expectation, "it was declared but not evaluated, so it is not met")
 
 
 def _undeclared(key: Key) -> Judgement:

@@ -103,7 +103,9 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    first = list(_first_keys(spec, key.columns))
+    with ExitStack() as stack:
+        rows = islice(_rows_with(spec, key.columns, stack), _RECORDS)
+        first = [row[: len(key.columns)] for row, _ in rows]
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -112,13 +114,6 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
         batch = next(file.iter_batches(batch_size=count, columns=[KEY_COLUMN]))
     stored = batch.column(0).to_pylist()
     return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
-
-
-def _first_keys(spec: ReleaseSpec, columns: Sequence[str]) -> Iterator[Texts]:
-    with ExitStack() as stack:
-        rows = _rows_with(spec, columns, stack)
-        for row, _ in islice(rows, _RECORDS):
-            yield row[: len(columns)]
 
 
 def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> Iterator[tuple[Texts, int]]:

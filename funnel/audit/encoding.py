@@ -86,17 +86,18 @@ def check_table(path: Path, columns: ReleasedColumns) -> tuple[Result, Result, T
             strange += number
         else:
             counts[y] += number
-    values = judged(
-        "values", _complaints(strange, counts), f"{counts.sum():,} records, all of them outputs of the protocol"
-    )
     if strange or not counts.sum():
-        return values, _unlike("not every record is an output of the protocol"), None
+        why = f"{strange:,} records have values that the protocol cannot produce" if strange else "there is no record"
+        unknown = "what funnel would write cannot be told, since not every record is an output of the protocol"
+        unlike = Result("parquet", State.FAILED, f"records.parquet: {unknown}")
+        return Result("values", State.FAILED, why), unlike, None
+    values = Result("values", State.PASSED, f"{counts.sum():,} records, all of them outputs of the protocol")
     alike = np.array(list(read.counted.values()), dtype=np.int64)
-    return values, _encoding(read.differs, read.layout), Table(counts, alike, read.repeats)
-
-
-def _unlike(why: str) -> Result:
-    return Result("parquet", State.FAILED, f"records.parquet: what funnel would write cannot be told, since {why}")
+    if not _are_as_written(read.layout.groups):
+        parquet = Result("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
+    else:
+        parquet = encoding_check("parquet", read.differs, read.layout)
+    return values, parquet, Table(counts, alike, read.repeats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,20 +165,6 @@ def _read(
                     ]
                     writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), row_group_size=len(codes[0]))
     return counted, repeats
-
-
-def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
-    if strange:
-        yield f"{strange:,} records have values that the protocol cannot produce"
-    elif not counts.sum():
-        yield "there is no record"
-
-
-def _encoding(differs: int | None, layout: Layout) -> Result:
-    """Whether the bytes are those that were just written; other libraries write other bytes."""
-    if not _are_as_written(layout.groups):
-        return Result("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
-    return encoding_check("parquet", differs, layout)
 
 
 def encoding_check(name: str, differs: int | None, layout: Layout) -> Result:

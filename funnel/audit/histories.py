@@ -16,7 +16,6 @@ from funnel.recount.found_histories import RegisterHistories, VersionHistories, 
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.promise import read_promise
-from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.record import History, Record
@@ -94,16 +93,15 @@ def _complaints(found: RegisterHistories, history: History, known: AuditContext)
         yield "its entry in the register is not the one that it was published with"
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
-    released, settings = ReleasedProtocol.parse(document.to_bytes()), evidence.spec.history
-    for said in channel_complaints(document.content(), released, entry, public):
+    settings, robust = evidence.spec.history, evidence.spec.is_robust_over_versions
+    for said in channel_complaints(document.content(), known.released, entry, public):
         yield f"the published channel {said}"
-    for said in open_complaints(entry, public, evidence.spec.is_robust_over_versions):
-        yield f"its entry {said}"
-    place = found.entries.index(entry)
-    for said in observer_complaints(found.entries[: place + 1], None if settings is None else settings.observers):
-        yield f"its entry {said}"
-    asked = None if settings is None else settings.secrets
-    for said in secret_complaints(entry, asked, evidence.spec.is_robust_over_versions):
+    observers, secrets = (None, None) if settings is None else (settings.observers, settings.secrets)
+    for said in (
+        *open_complaints(entry, public, robust),
+        *observer_complaints(found.entries[: found.entries.index(entry) + 1], observers),
+        *secret_complaints(entry, secrets, robust),
+    ):
         yield f"its entry {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from funnel.audit.arithmetic import WHOLE
+from funnel.audit.arithmetic import WHOLE, grid_of
 from funnel.audit.check import Found, check
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import alphabet_complaints, is_invariant
@@ -40,7 +40,9 @@ def check_labels(known: AuditContext) -> Found:
 
 def _complaints(document: ProtocolDocument) -> Iterator[str]:
     weights = [[(x, weight / WHOLE) for x, weight in row] for row in document.entries]
-    slack = _STEPS * _grid(document)
+    # The step of the grid that the weights are on; nothing where they are on none.
+    grid = grid_of(document) / WHOLE
+    slack = _STEPS * (min(grid, 2.0**-_COARSEST) if grid >= 2.0**-28 else 2.0**-50)
     for j, column in enumerate(document.outputs.columns):
         if column not in document.inputs.columns:
             yield "a published column is not one that the protocol reads"
@@ -62,16 +64,6 @@ def _complaints(document: ProtocolDocument) -> Iterator[str]:
                 strength[values[x]] = max(strength[values[x]], weight if weight > faint else 0.0)
             if not _says(symbol[j], strength, slack, document.format == SPARSE_FORMAT):
                 yield f"the name of output {y} is not that of the values it comes from"
-
-
-def _grid(document: ProtocolDocument) -> float:
-    """The step of the grid that the weights are on; nothing where they are on none."""
-    bits = max((63 - _twos(weight) for row in document.entries for _, weight in row), default=63)
-    return 2.0 ** -max(bits, _COARSEST) if bits <= 28 else 2.0**-50
-
-
-def _twos(weight: int) -> int:
-    return (weight & -weight).bit_length() - 1
 
 
 def _says(name: str, strength: dict[str, float], slack: float, as_listed: bool = False) -> bool:

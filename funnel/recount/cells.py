@@ -40,6 +40,9 @@ class Kind:
     name: str
     zone: str | None = None
 
+    def __str__(self) -> str:
+        return self.name if self.zone is None else f"{self.name} {self.zone}"
+
     @property
     def numeric(self) -> bool:
         """Whether values are numbers."""

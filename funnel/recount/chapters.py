@@ -170,7 +170,7 @@ class Chapter:
             for (_, after), count in self._changes(earlier).items():
                 cells[after] += count
         for _ in range(row - 1):
-            cells = self.within.exactly(cells)
+            cells = carried_exactly(self.within, cells, len(cells))
         found = [sum(cells[s * self.a : (s + 1) * self.a], Fraction()) for s in range(self.c)]
         common = math.lcm(*(share.denominator for share in found))
         return tuple(int(share * common) for share in found)
@@ -252,16 +252,6 @@ class Carrying:
         """Records from a cell before to every cell now, and how many these are."""
         return self.rows.get(cell, self.other), self.sizes.get(cell, self.size)
 
-    def exactly(self, cells: Sequence[Fraction]) -> list[Fraction]:
-        """A law by cell before as one by cell now."""
-        found = [Fraction()] * len(cells)
-        for before, share in enumerate(cells):
-            if share:
-                row, size = self.row(before)
-                for after, count in row.items():
-                    found[after] += share * count / size
-        return found
-
     def divided(self, numbers: Sequence[int]) -> list[int]:
         """Numbers by cell before, each by the records of its row and rounded up; last that of all without a row.
 
@@ -279,6 +269,17 @@ class Carrying:
         for after, count in self.other.items():
             found[after] += count * parts[-1]
         return found
+
+
+def carried_exactly(carrying: Carrying | MoveDistribution, cells: Sequence[Fraction], now: int) -> list[Fraction]:
+    """A law by cell before as one by cell now, of which there are so many."""
+    found = [Fraction()] * now
+    for before, share in enumerate(cells):
+        if share:
+            row, size = carrying.row(before)
+            for after, count in row.items():
+                found[after] += share * count / size
+    return found
 
 
 @dataclass(frozen=True)

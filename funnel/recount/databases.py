@@ -88,7 +88,7 @@ class Rows:
         """
         known = self._known()
         total = hashlib.sha256()
-        total.update(_line([[column, _called(known[column][0])] for column in self._columns]))
+        total.update(_line([[column, str(known[column][0])] for column in self._columns]))
         places = [self._columns.index(column) for column in columns]
         finals = [_FINAL.get(known[column][0].name, str) for column in self._columns]
         cells = [known[column][1].format(f"source.{_name(column)}") for column in self._columns]
@@ -224,10 +224,6 @@ def _connection(spec: ReleaseSpec) -> Any:
     connected.read_only = True
     connected.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     return connected
-
-
-def _called(kind: Kind) -> str:
-    return kind.name if kind.zone is None else f"{kind.name} {kind.zone}"
 
 
 def _name(name: str) -> str:

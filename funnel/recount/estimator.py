@@ -89,8 +89,11 @@ def _written(rows: Sequence[Sequence[str]]) -> bytes:
 def _weight_complaints(weights: list[list[float]], protocol: Json) -> Iterator[str]:
     channel, prior = _channel(protocol), _prior(protocol)
     a = len(weights)
-    given = [x for x in range(a) if prior[x] <= _RARE and all(_same(weight, prior[x]) for weight in weights[x])]
-    rare = set(given) if prior else set()
+    rare = {
+        x
+        for x in range(a)
+        if prior[x] <= _RARE and all(math.isclose(weight, prior[x], rel_tol=1e-11) for weight in weights[x])
+    }
     others = [x for x in range(a) if x not in rare]
     left = 1.0 - math.fsum(prior[x] for x in rare)
     # A record of another value, mixed with those that are taken as given.
@@ -180,10 +183,6 @@ def _less(row: list[float], basis: list[list[float]]) -> list[float]:
         along = math.fsum(u * v for u, v in zip(row, direction, strict=True))
         row = [u - along * v for u, v in zip(row, direction, strict=True)]
     return row
-
-
-def _same(weight: float, share: float) -> bool:
-    return math.isclose(weight, share, rel_tol=1e-11, abs_tol=0.0)
 
 
 def _channel(protocol: Json) -> list[list[float]]:

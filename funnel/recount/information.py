@@ -32,21 +32,8 @@ class PlainInformation:
     share: float
 
 
-def plain_information(
-    counts: Sequence[Sequence[int]],
-    weights: Sequence[Sequence[int]],
-    denominator: int = 2**63,
-    *,
-    reads_secret: bool = False,
-) -> PlainInformation:
-    """I(X;Y), H(X) and their quotient, for arguments as of `plain_level`; O(a b c).
-
-    Raises
-    ------
-    DataError
-        As `plain_level`.
-    """
-    channel = Channel.of(counts, weights, denominator, reads_secret)
+def plain_information(channel: Channel) -> PlainInformation:
+    """I(X;Y), H(X) and their quotient; O(a b c)."""
     records = channel.records
     total = channel.n * channel.denominator
     terms = []

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from funnel.errors import DataError
-from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree
+from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree, carried_exactly
 from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
@@ -266,7 +266,7 @@ class ExactDistributions:
             if share:
                 cells = [Fraction(cell == other) for other in range(len(law))]
                 for _ in range(rows):
-                    cells = chapter.within.exactly(cells)
+                    cells = carried_exactly(chapter.within, cells, len(cells))
                 for s in range(c):
                     found[s * a + cell % a] += share * sum(cells[s * a : (s + 1) * a], Fraction())
         return found
@@ -277,14 +277,7 @@ class ExactDistributions:
         earlier = self.tree.versions[node]
         if earlier is None:
             return [Fraction(count) for count in chapter.beginning]
-        carrying = self._carrying(version, earlier)
-        found = [Fraction()] * len(chapter.counts)
-        for before, share in enumerate(self._end(node, of, secret)):
-            if share:
-                row, size = carrying.row(before)
-                for after, count in row.items():
-                    found[after] += share * count / size
-        return found
+        return carried_exactly(self._carrying(version, earlier), self._end(node, of, secret), len(chapter.counts))
 
     def _ended(self, node: int, of: tuple[int, int] | None, secret: int | None) -> tuple[Fraction, ...]:
         version = self.tree.versions[node]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from funnel.errors import DataError
-from funnel.recount.channel import Symbols
+from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
@@ -98,7 +98,7 @@ class ReleasedProtocol:
         DataError
             If the protocol reads other columns.
         """
-        return plain_information(**self._on(counted))
+        return plain_information(Channel.of(**self._on(counted)))
 
     def variance(self, counted: Recount, numbers: Sequence[Fraction | None]) -> Fraction:
         """`plain_variance` of a number for every input of ``counted``, in its order.
@@ -108,7 +108,7 @@ class ReleasedProtocol:
         DataError
             If the protocol reads other columns.
         """
-        return plain_variance(numbers=numbers, **self._on(counted))
+        return plain_variance(Channel.of(**self._on(counted)), numbers)
 
     def _on(self, counted: Recount) -> dict[str, Any]:
         if self.input_columns == counted.published_columns:

@@ -14,6 +14,7 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.balance import average_complaints, is_invariant
+from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
@@ -80,7 +81,7 @@ def rounding_complaints(
     both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))
     furthest = max(abs(one - other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True))
     unit = math.gcd(1 << (_BITS - _COARSEST), *(weight for row in told for weight in row))
-    true = plain_information(counts, exact)
+    true = plain_information(Channel.of(counts, exact, WHOLE))
     slack = max(_COST * true.utility, step * true.entropy) + _NOISE
     finer = [bits for bits in range(first, _FINEST + 1) if not unit % (1 << (_BITS - bits))]
     ways = [(one, part) for one in both for part in range(_PARTS + 1)]
@@ -94,7 +95,7 @@ def rounding_complaints(
             yield "is not the effective channel, rounded to a grid"
         elif any(_would_do(one, counts, chapter.guarantee, box, true, slack) for one in usual):
             yield "is not the effective channel, rounded to a grid, though a rounding keeps the bound"
-    kept = plain_information(counts, told)
+    kept = plain_information(Channel.of(counts, told, WHOLE))
     if not true.utility - slack <= kept.utility <= true.utility + _NOISE:
         yield "keeps more than the effective channel, or far less"
     if off is not None and off != -(-furthest // unit) * unit / WHOLE:
@@ -189,7 +190,7 @@ def _would_do(
         return False
     if not plain_level(guarantee, counts, weights, box=box).holds:
         return False
-    kept = plain_information(counts, weights).utility
+    kept = plain_information(Channel.of(counts, weights, WHOLE)).utility
     return true.utility - slack + 2 * _NOISE <= kept <= true.utility - _NOISE
 
 

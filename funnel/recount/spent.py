@@ -51,7 +51,8 @@ def spent_complaints(
     for record in before:
         draws = {**_draws(record["frequencies"]), **draws}
     known = {str(record["history"]["name"]) for record in records}
-    names = {_name(folder) for folder in entry_folders(register)}
+    entries = (json.loads((folder / "entry.json").read_bytes()) for folder in entry_folders(register))
+    names = {str(entry.get("name")) for entry in entries}
     if until is None and (unknown := sorted(names - known)):
         yield f"of {unknown[0]}, which is in the register, no record says what it spent"
     least = sum(draws.values(), Decimal(0))
@@ -75,10 +76,6 @@ def _draws(frequencies: Mapping[str, Any]) -> Draws:
     tables = [one for name in ("changes", "rows", "means") if (one := frequencies.get(name)) is not None]
     found = {one["noisy"]: Decimal(repr(one["epsilon"])) for one in tables}
     return {**found, frequencies["noisy"]: Decimal(repr(frequencies["epsilon"])) - sum(found.values())}
-
-
-def _name(entry: Path) -> str:
-    return str(json.loads((entry / "entry.json").read_bytes()).get("name"))
 
 
 def _sha256(text: str) -> str:

@@ -12,24 +12,16 @@ from funnel.recount.channel import Channel
 from funnel.spec import ReleaseSpec
 
 
-def plain_variance(
-    counts: Sequence[Sequence[int]],
-    weights: Sequence[Sequence[int]],
-    numbers: Sequence[Fraction | None],
-    denominator: int = 2**63,
-    *,
-    reads_secret: bool = False,
-) -> Fraction:
-    """Var E[N|Y] / Var N for the number of every published input, other arguments as of `plain_level`; O(a b c).
+def plain_variance(channel: Channel, numbers: Sequence[Fraction | None]) -> Fraction:
+    """Var E[N|Y] / Var N for the number of every published input; O(a b c).
 
     An input without a number counts as the mean of those that have one. 0 where numbers do not vary.
 
     Raises
     ------
     DataError
-        As `plain_level`; also if numbers are not one for each input.
+        If numbers are not one for each input.
     """
-    channel = Channel.of(counts, weights, denominator, reads_secret)
     if len(numbers) != channel.a:
         raise DataError(f"there are {len(numbers):,} numbers for {channel.a:,} inputs")
     known = [(number, size) for number, size in zip(numbers, channel.records, strict=True) if number is not None]

@@ -20,6 +20,7 @@ from funnel.errors import DataError, SpecError
 from funnel.measures.utilities import INFORMATION, Explained, Variance
 from funnel.numbers import described_numbers, intervals_of, numbers_of, utility_for
 from funnel.progress import quiet
+from funnel.recount.channel import Channel
 from funnel.recount.source import recount
 from funnel.recount.variance import plain_intervals, plain_numbers, plain_variance
 from funnel.sample_size import too_few
@@ -199,7 +200,7 @@ class TestVarianceAgain:
         if missing:
             numbers[0] = None
         known = [None if n is None else Fraction(n) for n in numbers]
-        exact = plain_variance(counts.tolist(), weights.tolist(), known, 2**16)
+        exact = plain_variance(Channel.of(counts.tolist(), weights.tolist(), 2**16), known)
         assert 0 <= exact <= 1
         joint = funnel.Joint.from_counts(counts)
         whole = np.asarray(weights.astype(np.uint64) << np.uint64(47))
@@ -224,7 +225,7 @@ class TestVarianceAgain:
 
     def test_shapes_are_checked(self) -> None:
         with pytest.raises(DataError, match="1 numbers for 2 inputs"):
-            plain_variance([[1, 2]], [[4, 4]], [Fraction(1)], 4)
+            plain_variance(Channel.of([[1, 2]], [[4, 4]], 4), [Fraction(1)])
 
 
 def test_a_plan_compares_by_what_is_explained() -> None:

@@ -17,6 +17,7 @@ import funnel
 from funnel.bounds import Bounds
 from funnel.guarantees import examples, names
 from funnel.joint import Joint
+from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
 from funnel.recount.information import plain_information
 from funnel.recount.intervals import ball
@@ -214,7 +215,7 @@ def test_by_hand() -> None:
     assert plain_level("alpha-lift:inf,1,2", counts, weights, 4).nats == pytest.approx(math.log(17 / 16) / 2)
     information = math.log(2) + (5 * math.log(5 / 8) + 3 * math.log(3 / 8)) / 8
     assert plain_level("mi:1", counts, weights, 4).nats == pytest.approx(information)
-    kept = plain_information(counts, weights, 4)
+    kept = plain_information(Channel.of(counts, weights, 4))
     assert kept.entropy == pytest.approx(math.log(2))
     assert kept.utility == pytest.approx(math.log(2) + (3 * math.log(3 / 4) + math.log(1 / 4)) / 4)
 
@@ -287,7 +288,7 @@ def test_information_agrees(data: st.DataObject, joint: funnel.Joint) -> None:
     weights = data.draw(channels(joint.counts.shape[1]))
     alphabet = funnel.Alphabet.of(None, len(weights), "y")
     protocol = funnel.Protocol(weights, weights[:, 0], joint.inputs, alphabet)
-    ours = plain_information(joint.counts, weights)
+    ours = plain_information(Channel.of(joint.counts, weights, 2**63))
     assert ours.utility == pytest.approx(funnel.measures.mutual_information(joint, protocol), abs=1e-12)
     assert ours.entropy == pytest.approx(joint.entropy, abs=1e-12)
 
