@@ -45,15 +45,7 @@ from funnel.word_statistics import WordStatistics
 
 @dataclass(frozen=True)
 class Prepared:
-    """The entry of a coming version, whole on disk and not yet one of the register.
-
-    Attributes
-    ----------
-    register : Path
-        The folder of the register.
-    coming : Path
-        The folder of the entry.
-    """
+    """The folder of a register and that of the entry of a coming version, whole on disk and not yet in the register."""
 
     register: Path
     coming: Path

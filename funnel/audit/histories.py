@@ -16,6 +16,7 @@ from funnel.recount.found_histories import RegisterHistories, VersionHistories, 
 from funnel.recount.histories import recount_histories
 from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.promise import read_promise
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.record import History, Record
@@ -94,7 +95,8 @@ def _complaints(found: RegisterHistories, history: History, known: AuditContext)
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
     settings, robust = evidence.spec.history, evidence.spec.is_robust_over_versions
-    for said in channel_complaints(document.content(), known.released, entry, public):
+    released = ReleasedProtocol.parse(document.to_bytes())
+    for said in channel_complaints(document.content(), released, entry, public):
         yield f"the published channel {said}"
     observers, secrets = (None, None) if settings is None else (settings.observers, settings.secrets)
     for said in (
