@@ -111,13 +111,13 @@ class UnitVersion:
         marginal, outputs = marginal_weights(law, weights), self.aim.outputs
         return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.guarantee))
 
-    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray) -> Observed:
+    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets) -> Observed:
         """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
         inputs, a = self.cells % len(self.joint.inputs), len(self.joint.inputs)
         pairs, records = np.unique(np.maximum(before, 0) * a + inputs, return_counts=True)
         silent = np.bincount(inputs[before < 0], minlength=a)
         totals = None if law is self.joint else self.joint
-        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals)
+        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals, secrets=secrets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,5 +340,5 @@ class _CountedRows:
                 "the rows of people who are forgotten would take the effective channel out of the bound for this "
                 "version alone; set a smaller budget_fraction in [history]"
             )
-        people = self._asked.drawn_people(joint, self._units.changes, before)
+        people = self._asked.drawn_people(joint, self._units.changes, before, self._units.secrets)
         return Step.of_waves(self._steps, people, self._target, self._asked.channel(joint, weights)), None, None

@@ -322,3 +322,15 @@ def test_rows_of_an_earlier_source_are_taken_over_and_then_nothing_happens(made:
     assert len(Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries) == 2
     again, _ = run_release(ReleaseSpec.load(path), False, False)
     assert (again["status"], again["version"]) == ("unchanged", told["version"])
+
+
+@pytest.mark.parametrize("frequencies", ['protection = "none"', "epsilon = 8.0"])
+def test_the_secret_of_each_version_alone_is_bounded_where_that_is_asked_for(tmp_path: Path, frequencies: str) -> None:
+    listed = '\n[categories]\nill = ["no", "yes"]\nward = ["a", "b", "c"]\n'
+    text = SPEC.replace('people = "same"', 'people = "same"\nsecrets = "current"') + listed
+    for version in range(2):
+        path = project(tmp_path, text.replace('protection = "none"', frequencies), version)
+        told, _ = run_release(ReleaseSpec.load(path), False, False)
+        assert told["status"] == "published"
+    entries = Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries
+    assert [entry.secrets for entry in entries] == ["current", "current"]
