@@ -75,7 +75,8 @@ def check_spent(known: AuditContext) -> Result | None:
     content = read_json(known.folder.frequencies)
     until = known.record.created if known.coming is None else None
     try:
-        found = list(spent_complaints(content, register, workspace, until))
+        record = known.record.content()
+        found = list(spent_complaints(content, record, register, workspace, until))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
         return judged("spent", ["the records of the series of the register cannot be read"], "")
     return judged("spent", found, f"{content['spent']!r} nats on these people, by the records of all their series")
