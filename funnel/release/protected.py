@@ -283,7 +283,8 @@ def draws_of(context: ProtectionContext) -> dict[SeriesDraw, Decimal]:
     """What every draw of noise cost that versions before published about these people."""
     found: dict[SeriesDraw, Decimal] = {}
     for one in _before(context):
-        series = context.spec.name if one.history is None else one.history.name.rpartition("/")[0]
+        followed = None if one.history is None else one.history.name
+        series = context.spec.name if followed is None else followed.rpartition("/")[0]
         found |= in_series(series, one.frequencies.draws)
     return found
 

@@ -29,7 +29,7 @@ from funnel.release.protected import (
     published_frequencies,
     spent_by,
 )
-from funnel.release.protection import ProtectedTables, numbers_of
+from funnel.release.protection import Draw, ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
 
 TablesPart = ChangesPart | RowsPart | MeansPart

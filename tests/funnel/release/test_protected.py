@@ -175,7 +175,7 @@ def test_what_versions_about_the_same_people_spend_adds_up(tmp_path: Path) -> No
 
 
 def test_noise_that_is_the_same_by_chance_is_paid_for_each_time_that_it_is_drawn(tmp_path: Path) -> None:
-    """Of a large epsilon nearly all noise is zero, so that two sources with the same counts have the same noisy ones."""
+    """Of a large epsilon nearly all noise is zero: sources with the same counts have the same noisy ones."""
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 20.0})
     earlier: tuple[Earlier, ...] = ()
     for number in range(3):
