@@ -8,9 +8,11 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+from funnel.audit.arithmetic import guarantee_of, share_step
 from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
+from funnel.audit.stated import stated_complaints
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
@@ -185,6 +187,8 @@ def check_numbers(known: AuditContext) -> Result:
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
+    stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
+    wrong += [f"{folder.numbers.name}: {said}" for said in stated]
     holds = f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
     return judged("report figures", wrong, holds)
 
