@@ -25,6 +25,7 @@ from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.srlip import SRLIP
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.joint import FloatArray, IntArray
@@ -32,8 +33,9 @@ from funnel.joint import FloatArray, IntArray
 TOLERANCE: Final = Fraction(1, 10**9)
 """How much further than before, relatively, a lift may be that is beyond the bound by itself."""
 
-Kept = PosteriorGuarantee | RobustRatio
-"""What can be kept over several versions: for the counted frequencies, or for all that a sample leaves open."""
+Kept = PosteriorGuarantee | RobustRatio | SRLIP
+"""What can be kept over several versions: for the counted frequencies, for all that a sample leaves open, or for
+observers who know some of the published columns besides."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
 _SEVERAL = 8
@@ -188,14 +190,18 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
         return Allowed(None, None, exp_below(guarantee.epsilon))
     if isinstance(guarantee, PerfectPrivacy):
         return Allowed(Fraction(1), Fraction(1), None)
+    if isinstance(guarantee, SRLIP):
+        return allowed_by(nominal_of(guarantee))
     raise SpecError(
         f"{guarantee} is no bound on the posterior of the secret alone, so it cannot be kept over several versions; "
-        "choose lip, alip, pml, ldp or perfect, or rlip, ralip, rpml or rldp over boxes"
+        "choose lip, alip, pml, ldp, perfect or srlip, or rlip, ralip, rpml or rldp over boxes"
     )
 
 
 def nominal_of(guarantee: Kept) -> PosteriorGuarantee:
-    """What a guarantee asks under each distribution that it is for."""
+    """What a guarantee asks under each distribution that it is for, of each observer that it is for."""
+    if isinstance(guarantee, SRLIP):
+        return LIP(guarantee.epsilon)
     return guarantee.nominal if isinstance(guarantee, RobustRatio) else guarantee
 
 
@@ -221,6 +227,11 @@ def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
         As `allowed_by`, and if it is robust.
     """
     kept = require_posterior(guarantee)
+    if isinstance(kept, SRLIP):
+        raise SpecError(
+            f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
+            f"for; choose {nominal_of(kept)}"
+        )
     if isinstance(kept, RobustRatio):
         raise SpecError(
             f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "

@@ -1,6 +1,7 @@
 """Beliefs: everything that is bounded of what observers conclude from a history, as one linear programme has it.
 
-A belief is that of one observer in the secret of one version. Each has a law P(s, x | h) and a cone of its own; those
+A belief is that of one observer in the secret of one version, for one value of the columns that the observer knows
+besides, if any. Each has a law P(s, x | h) and a cone of its own; those
 of a history stand one after the other, and a row of its channel has to meet the cones of all of them.
 """
 
@@ -49,7 +50,10 @@ class Beliefs:
             here, own = one.among(standing.nodes)
             laws[here, starts[place] : starts[place + 1]] = one.laws.values[own]
             kinds[here, place] = one.prior_of[own]
-        known = [[binding_rows(cone_over(inner, prior)) for prior in one.priors] for one in every]
+        known = [
+            {group: binding_rows(cone_over(inner, one.priors[group])) for group in np.unique(one.prior_of).tolist()}
+            for one in every
+        ]
         distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
         cones = []
         for kind in distinct.tolist():

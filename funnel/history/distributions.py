@@ -59,6 +59,14 @@ class Laws:
     error: float
     sound: BoolArray
 
+    def within(self, inside: BoolArray) -> Laws:
+        """Those of an observer who knows that the input is one of these, (a,); 0 where no input with the history is."""
+        return replace(self, values=_normed(self.values * inside), error=self.error + _OPERATIONS * UNIT)
+
+    def at(self, places: IntArray) -> Laws:
+        """Those at some places."""
+        return replace(self, values=self.values[places], sound=self.sound[places])
+
 
 def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
     """Counts of S_t, shape (c,), among the people in both versions, or of all people: the prior of the condition.
@@ -142,7 +150,12 @@ class Kernel:
 
 
 def distributions_before(
-    past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
+    past: Past,
+    nodes: IntArray,
+    joint: Joint,
+    changes: Mapping[int, Changes],
+    secret_of: int | None = None,
+    inside: BoolArray | None = None,
 ) -> Laws:
     """P(s, x | h) for the nodes of a past, before the version that comes next.
 
@@ -157,6 +170,9 @@ def distributions_before(
     secret_of : int, optional
         The (first) chapter of an earlier version, in which the people of all these histories were: s is their secret
         then. By default it is that of the version that comes next.
+    inside : ndarray of bool, optional
+        Of an earlier version: the inputs that a person may have had then, for an observer who knows some columns of
+        it; histories that none of these go with are 0.
 
     Returns
     -------
@@ -173,7 +189,7 @@ def distributions_before(
     Matrix products of O(k · cells²) for each version that the histories go through, and for each secret of the version
     asked for.
     """
-    known = _after_publishing(past, nodes, secret_of)
+    known = _after_publishing(past, nodes, secret_of, inside)
     laws = _before(known, past, nodes, joint, changes)
     values = laws.values.reshape(*laws.values.shape[:2], *joint.counts.shape)
     if secret_of is None:
@@ -209,7 +225,9 @@ class _After:
     sound: BoolArray
 
 
-def _after_publishing(past: Past, nodes: IntArray, secret_of: int | None) -> dict[int, _After]:
+def _after_publishing(
+    past: Past, nodes: IntArray, secret_of: int | None, inside: BoolArray | None
+) -> dict[int, _After]:
     """α of these histories, and of all that they go on from, by the ordinal of their last version."""
     needed: dict[int, list[IntArray]] = {number: [] for number in range(-1, len(past))}
     _sort_in(needed, past, nodes)
@@ -232,17 +250,22 @@ def _after_publishing(past: Past, nodes: IntArray, secret_of: int | None) -> dic
         c, a = chapter.joint.counts.shape
         by_cell = laws.values[places].reshape(len(these), laws.values.shape[1], c, a)
         if number == secret_of:
-            by_cell = by_cell * np.eye(c)[None, :, :, None]
+            by_cell = by_cell * np.eye(c)[None, :, :, None] * (True if inside is None else inside)
         values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)
-        sums = values.sum(axis=(1, 2))
-        if (sums <= 0).any():
+        if inside is None and (values.sum(axis=(1, 2)) <= 0).any():
             raise DataError(f"version {chapter.version!r} has answers that its own channel never gives")
-        values /= sums[:, None, None]
+        values = _normed(values)
         smallest = np.min(values, axis=(1, 2), initial=1.0, where=values > 0)
         known[number] = _After(
             these, values, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
         )
     return known
+
+
+def _normed(laws: FloatArray) -> FloatArray:
+    """Laws (k, …, …) divided by their sums; those that are 0 stay so."""
+    sums = laws.sum(axis=(1, 2), keepdims=True)
+    return np.asarray(laws / np.where(sums > 0, sums, 1.0))
 
 
 def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> None:

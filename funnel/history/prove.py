@@ -186,7 +186,7 @@ def described(standing: Standing, library: WeightArray, drawn_from: IntArray) ->
 def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Reached:
     """How far channels go for the observer and in the secret of a standing, by its own places."""
     bounded, every = standing.bounded, np.arange(len(standing.nodes))
-    about = standing.observer.name, standing.secret_name, bounded
+    about = standing.who, standing.secret_name, bounded
     judged = _decide(standing, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
     may = standing.moved | (not bounded)
