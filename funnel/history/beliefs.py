@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.history.allowed import Kept, nominal_of
+from funnel.history.allowed import Kept, bound_given
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
 from funnel.joint import FloatArray, IntArray
@@ -51,7 +51,10 @@ class Beliefs:
             laws[here, starts[place] : starts[place + 1]] = one.laws.values[own]
             kinds[here, place] = one.prior_of[own]
         known = [
-            {group: binding_rows(cone_over(inner, one.priors[group])) for group in np.unique(one.prior_of).tolist()}
+            {
+                group: binding_rows(cone_over(bound_given(inner, one.knows_all), one.priors[group]))
+                for group in np.unique(one.prior_of).tolist()
+            }
             for one in every
         ]
         distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
@@ -70,7 +73,7 @@ class Beliefs:
 def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
-    rows = nominal_of(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
+    rows = bound_given(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.known_columns import Given, known_values
+from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.srlip import SRLIP
-from funnel.history.allowed import Allowed, Kept, allowed_by, lifts_of, require_posterior
+from funnel.history.allowed import Allowed, Kept, allowed_by, bound_given, lifts_of, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of
 from funnel.history.exact_distribution import WholeNumbers, moved_on
@@ -58,6 +59,8 @@ class Standing:
         What the observer knows of a person besides, of the version whose secret it is.
     inside : ndarray of bool or None
         The inputs of that version that go with it; None where nothing is known besides.
+    knows_all : bool
+        Whether that is of all of its published columns.
     others : tuple of Standing
         Where the same histories, or those of them that were in an earlier version, stand for other observers and in
         other secrets, as far as these are bounded.
@@ -82,6 +85,7 @@ class Standing:
     bounded: bool = True
     given: Given = ()
     inside: BoolArray | None = None
+    knows_all: bool = False
     others: tuple[Standing, ...] = ()
     reported: tuple[Standing, ...] = ()
     possible: DistributionSet | None = None
@@ -154,6 +158,16 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
         for secret in secrets
         for given, inside in _known(declared, secret.joint)
     )
+    if isinstance(declared, SRLIP):
+        if possible is not None:
+            raise DataError(
+                f"{declared} is not bounded under all that noise leaves open for observers who know some of the "
+                "published columns; take robust out of [history]"
+            )
+        if reads_secret(observed.joint):
+            raise SpecError(
+                f"{declared} is not bounded over versions that publish the secret; take it out of the published columns"
+            )
     if possible is not None and any(one.bounded and one.secret_of is not None for one in others):
         raise DataError("secrets of earlier versions are not bounded under all that noise, or a sample, leaves open")
     return replace(
@@ -247,7 +261,9 @@ def _stand(
 
     Of those who know something besides, the histories that go with it.
     """
-    nodes, allowed, prior_of = secret.nodes, allowed_by(guarantee), secret.prior_of
+    knows_all = len(given) == len(secret.joint.inputs.columns)
+    allowed = allowed_by(guarantee if inside is None else bound_given(guarantee, knows_all))
+    nodes, prior_of = secret.nodes, secret.prior_of
     priors = tuple(cells.sum(axis=1) if inside is None else cells[:, inside].sum(axis=1) for cells in secret.cells)
     laws = observer.laws(nodes, secret.of, inside)
     if inside is not None:
@@ -283,6 +299,7 @@ def _stand(
         bounded,
         given,
         inside,
+        knows_all,
     )
 
 

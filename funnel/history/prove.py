@@ -359,8 +359,8 @@ def _witness(standing: Standing, place: int, output: int, weights: WeightArray) 
     high, low = max(range(len(lifts)), key=lifts.__getitem__), min(range(len(lifts)), key=lifts.__getitem__)
     if standing.allowed.apart is not None:
         ratio = lifts[high] / lifts[low] if lifts[low] else None
-        return Witness(output, seen[high], seen[low], ratio, True)
+        return Witness(output, seen[high], seen[low], ratio, True, standing.given)
     sides = standing.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]))[:, 0]
     if sides[0] >= sides[1] or math.isnan(sides[1]):
-        return Witness(output, seen[high], None, lifts[high], True)
-    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False)
+        return Witness(output, seen[high], None, lifts[high], True, standing.given)
+    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False, standing.given)

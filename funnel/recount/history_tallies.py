@@ -90,7 +90,9 @@ class Decided:
     def broken(self) -> Iterator[str]:
         """In what way the bound is not kept, where there is one for this observer."""
         whose = "" if self.secret_of is None else f", of the secret in {self.secret_of}"
-        whose += ", for who knows who changed" if self.observer == MOVER_STAYER else ""
+        observer, _, known = self.observer.partition(", knowing ")
+        whose += ", for who knows who changed" if observer == MOVER_STAYER else ""
+        whose += f", for who knows {known}" if known else ""
         return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
 
     def figures(self) -> ObserverHistories:
