@@ -28,6 +28,7 @@ from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import WORD_BITS
 
 # The rounding of one operation, doubled: second-order terms of any length that occurs fit into the other half.
 UNIT = 2.0**-52
@@ -53,19 +54,23 @@ class Laws:
         Every entry is the true one times a factor of its history alone, up to this relative error; zeros are true.
     sound : ndarray of bool, shape (k,)
         Where that is so. Elsewhere numbers came near the smallest that doubles can hold.
+    likely : ndarray, shape (k,)
+        P(h), up to a factor of the versions of h, and with what is known besides.
     """
 
     values: FloatArray
     error: float
     sound: BoolArray
+    likely: FloatArray
 
     def within(self, inside: BoolArray) -> Laws:
         """Those of an observer who knows that the input is one of these, (a,); 0 where no input with the history is."""
-        return replace(self, values=_normed(self.values * inside), error=self.error + _OPERATIONS * UNIT)
+        values, sums = _normed(self.values * inside)
+        return replace(self, values=values, error=self.error + _OPERATIONS * UNIT, likely=self.likely * sums)
 
     def at(self, places: IntArray) -> Laws:
         """Those at some places."""
-        return replace(self, values=self.values[places], sound=self.sound[places])
+        return Laws(self.values[places], self.error, self.sound[places], self.likely[places])
 
 
 def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
@@ -209,7 +214,7 @@ def with_secret_to_come(laws: Laws, joint: Joint, within: Changes, rows: int) ->
         secrets = kernel.expected(secrets)
     values = np.einsum("ksx,sxt->ktx", laws.values, secrets.reshape(*joint.counts.shape, -1))
     error = laws.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
-    return Laws(values, error, laws.sound)
+    return replace(laws, values=values, error=error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +228,7 @@ class _After:
     values: FloatArray
     error: float
     sound: BoolArray
+    likely: FloatArray
 
 
 def _after_publishing(
@@ -254,18 +260,22 @@ def _after_publishing(
         values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)
         if inside is None and (values.sum(axis=(1, 2)) <= 0).any():
             raise DataError(f"version {chapter.version!r} has answers that its own channel never gives")
-        values = _normed(values)
+        values, sums = _normed(values)
         smallest = np.min(values, axis=(1, 2), initial=1.0, where=values > 0)
         known[number] = _After(
-            these, values, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
+            these,
+            values,
+            laws.error + _OPERATIONS * UNIT,
+            laws.sound[places] & (smallest >= _SMALLEST),
+            laws.likely[places] * sums * 2.0**-WORD_BITS,
         )
     return known
 
 
-def _normed(laws: FloatArray) -> FloatArray:
-    """Laws (k, …, …) divided by their sums; those that are 0 stay so."""
-    sums = laws.sum(axis=(1, 2), keepdims=True)
-    return np.asarray(laws / np.where(sums > 0, sums, 1.0))
+def _normed(laws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Laws (k, …, …) divided by their sums, and these, (k,); those that are 0 stay so."""
+    sums = laws.sum(axis=(1, 2))
+    return laws / np.where(sums > 0, sums, 1.0)[:, None, None], sums
 
 
 def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> None:
@@ -282,7 +292,7 @@ def _before(
     # Either all of them began before the version whose secret is asked for, or none did.
     secrets = max((known[number].values.shape[1] for number in np.unique(versions).tolist() if number >= 0), default=1)
     values = np.empty((len(nodes), secrets, joint.counts.size))
-    sound = np.ones(len(nodes), dtype=bool)
+    sound, likely = np.ones(len(nodes), dtype=bool), np.ones(len(nodes))
     error = UNIT * _OPERATIONS
     for number in np.unique(versions).tolist():
         here = np.flatnonzero(versions == number)
@@ -295,6 +305,6 @@ def _before(
         places = np.searchsorted(after.nodes, nodes[here])
         kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])
         values[here] = kernel.after(after.values[places])
-        sound[here] = after.sound[places]
+        sound[here], likely[here] = after.sound[places], after.likely[places]
         error = max(error, after.error + kernel.error)
-    return Laws(values, error, sound)
+    return Laws(values, error, sound, likely)

@@ -61,6 +61,8 @@ class Standing:
         The inputs of that version that go with it; None where nothing is known besides.
     knows_all : bool
         Whether that is of all of its published columns.
+    share : ndarray or None
+        Of how many of the people with each history it goes with it, as the observer expects, (h,).
     others : tuple of Standing
         Where the same histories, or those of them that were in an earlier version, stand for other observers and in
         other secrets, as far as these are bounded.
@@ -86,6 +88,7 @@ class Standing:
     given: Given = ()
     inside: BoolArray | None = None
     knows_all: bool = False
+    share: FloatArray | None = None
     others: tuple[Standing, ...] = ()
     reported: tuple[Standing, ...] = ()
     possible: DistributionSet | None = None
@@ -265,11 +268,13 @@ def _stand(
     allowed = allowed_by(guarantee if inside is None else bound_given(guarantee, knows_all))
     nodes, prior_of = secret.nodes, secret.prior_of
     priors = tuple(cells.sum(axis=1) if inside is None else cells[:, inside].sum(axis=1) for cells in secret.cells)
-    laws = observer.laws(nodes, secret.of, inside)
+    laws, share = observer.laws(nodes, secret.of, inside), None
     if inside is not None:
+        share = laws.likely / observer.laws(nodes).likely
         occurs = np.array([bool(prior.any()) for prior in priors])
         these = np.flatnonzero(laws.values.any(axis=(1, 2)) & occurs[prior_of])
-        nodes, people, prior_of, laws = nodes[these], people[these], prior_of[these], laws.at(these)
+        nodes, people, prior_of = nodes[these], people[these], prior_of[these]
+        laws, share = laws.at(these), share[these]
     error = laws.error + rounding(laws)
     moved = np.zeros(len(nodes), dtype=bool)
     for group, prior in enumerate(priors):
@@ -300,6 +305,7 @@ def _stand(
         given,
         inside,
         knows_all,
+        share,
     )
 
 

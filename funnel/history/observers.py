@@ -78,7 +78,7 @@ class Observer:
         if self.classes > 1:
             k, c, inputs = laws.values.shape
             values = laws.values.reshape(k, c, self.classes, inputs // self.classes).sum(axis=2)
-            laws = Laws(values, laws.error + self.classes * UNIT, laws.sound)
+            laws = replace(laws, values=values, error=laws.error + self.classes * UNIT)
         return laws if inside is None or then is not None else laws.within(inside)
 
     def exact_law(

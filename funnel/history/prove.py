@@ -174,12 +174,12 @@ def described(standing: Standing, library: WeightArray, drawn_from: IntArray) ->
     for one in (*standing.everybody, *standing.reported):
         here, _ = one.among(standing.nodes)
         found = _reached(one, library, drawn_from[here])
-        moved, outside = (np.zeros(len(standing.nodes), dtype=bool) for _ in range(2))
+        moved, outside = np.zeros(len(standing.nodes)), np.zeros(len(standing.nodes))
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
         found = replace(found, moved=moved, outside=outside, worst=worst)
         about = found.observer, found.secret_of, found.bounded
-        reached[about] = reached[about].joined(found) if about in reached else found
+        reached[about] = reached[about].joined(found, one.share is not None) if about in reached else found
     return Proven(library, drawn_from, tuple(reached.values()))
 
 
@@ -194,20 +194,22 @@ def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> 
     for place in np.flatnonzero(judged.outside_open & may).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
         outside[place] = not standing.allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
+    share = 1.0 if standing.share is None else standing.share
+    people = standing.moved * share, outside * share
     above = 32 * standing.error
     moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
     nats = np.where(standing.moved, -1.0, judged.nats)
     if nats.max(initial=-1.0) < 0:
         nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
-        return Reached(*about, standing.moved, outside, nothing, None, moved_level)
+        return Reached(*about, *people, nothing, None, moved_level)
     place = int(nats.argmax())
     if not bounded:
         level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
-        return Reached(*about, standing.moved, outside, level, place, moved_level)
+        return Reached(*about, *people, level, place, moved_level)
     witness = _witness(standing, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
     value = min(standing.guarantee.budget, float(nats[place]) + above)
-    return Reached(*about, standing.moved, outside, Level(value, witness), place, moved_level)
+    return Reached(*about, *people, Level(value, witness), place, moved_level)
 
 
 def _decided(

@@ -283,15 +283,15 @@ class _Judging:
             found = _found(sides, inner, law, rows, shares[begun], exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
             is_first = law.node < chapter.first
-            judged.every.add(law.node, found, 0)
+            judged.every.add(law, found, 0)
             open_now = None if law.secret_of is not None else left_open
             if open_now is not None and not open_now.holds(law.node, chapter, sides):
                 what = "frequencies of a population" if promise.laws is not None else "true tables"
                 judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
             if law.node in had:
-                judged.real.add(law.node, found, followed.people.get(law.node, 0) if is_first else 0)
+                judged.real.add(law, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
-                judged.predicted.add(law.node, found, attending.people[law.node] if is_first else 0)
+                judged.predicted.add(law, found, attending.people[law.node] if is_first else 0)
                 if open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
                     judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
         return [judged for judged, _, _ in by_secret.values()]

@@ -48,6 +48,8 @@ class HistoryDistribution:
         Whose secret it is where rows of a person in that version have secrets of their own; else 1.
     group : Group or None
         The inputs that the observer knows a person to have one of, in the version whose secret it is.
+    share : float
+        Of how many of the people with the history that is expected.
     """
 
     node: int
@@ -56,10 +58,12 @@ class HistoryDistribution:
     secret_of: int | None = None
     row: int = 1
     group: Group | None = None
+    share: float = 1.0
 
     def within(self, group: Group, a: int) -> HistoryDistribution:
         """The same for an observer who knows more of the version that is to come."""
-        return replace(self, cells=_within(self.cells, group, a), group=group)
+        cells = _within(self.cells, group, a)
+        return replace(self, cells=cells, group=group, share=sum(cells) / sum(self.cells))
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ class _Known:
     parts : list of list of int
         Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none.
     excess : int
+    group : Group or None
+        What is known besides of the version whose secret it is.
+    power : int
+        Numbers times 2^power have the same scale for all that is known of a history.
     """
 
     secret_of: int | None
@@ -79,6 +87,12 @@ class _Known:
     excess: int
     row: int = 1
     group: Group | None = None
+    power: int = 0
+
+    def of_people(self, whole: _Known) -> float:
+        """Of how many of the people with a history what is known besides is expected."""
+        found = Fraction(sum(map(sum, self.parts)), sum(map(sum, whole.parts)))
+        return float(found * Fraction(2) ** (self.power - whole.power))
 
     def law(self, node: int, c: int, row: int = 1) -> HistoryDistribution:
         """Before a version of c secrets, or a row in it with a secret of its own."""
@@ -105,7 +119,7 @@ class _Known:
         (whole,), a = self.parts, chapter.a
         whole = whole if group is None else _within(whole, group, a)
         of_secret = [[n if cell // a == s else 0 for cell, n in enumerate(whole)] for s in range(chapter.c)]
-        return _Known(chapter.ordinal, of_secret, self.excess, row, group)
+        return _Known(chapter.ordinal, of_secret, self.excess, row, group, self.power)
 
     def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended | None:
         """The same of those who got an output; None if nobody of a known group can get it."""
@@ -120,15 +134,15 @@ class _Known:
             return None
         if not any(after):
             raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
-        shifted = max(after).bit_length() > BITS
+        shift = max(after).bit_length() - BITS
         numbers = scaled_up(after, BITS)
         width, size = width_for(1 << BITS), len(self.parts[0])
         contents = [
             b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
             for at in range(0, len(numbers), size)
         ]
-        excess = self.excess + (_unit(numbers) if shifted else 0)
-        return _Ended(self.secret_of, contents, excess, self.row, self.group)
+        excess = self.excess + (_unit(numbers) if shift > 0 else 0)
+        return _Ended(self.secret_of, contents, excess, self.row, self.group, self.power + shift)
 
 
 @dataclass(frozen=True)
@@ -140,6 +154,7 @@ class _Ended:
     excess: int
     row: int = 1
     group: Group | None = None
+    power: int = 0
 
 
 class PathDistributions:
@@ -195,7 +210,8 @@ class PathDistributions:
                 for one in known:
                     # Where all rows of a person in a version have one secret, the law now is by that.
                     if one.secret_of != chapter.ordinal or members:
-                        yield one.law(node, chapter.c, row if members else 1)
+                        law = one.law(node, chapter.c, row if members else 1)
+                        yield law if one.group is None else replace(law, share=one.of_people(known[0]))
                 whole = known[0].law(node, chapter.c)
                 for group in may_know:
                     found = whole.within(group, chapter.a)
@@ -245,7 +261,7 @@ def _carried(
         for end in known:
             carried = [list(next(laws)) for _ in end.contents]
             unit = _unit([n for _ in end.contents for n in next(divided)])
-            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row, end.group))
+            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row, end.group, end.power))
         yield node, found
 
 
