@@ -81,9 +81,7 @@ class Observer:
             laws = replace(laws, values=values, error=laws.error + self.classes * UNIT)
         return laws if inside is None or then is not None else laws.within(inside)
 
-    def exact_law(
-        self, node: int, secret_of: int | None = None, inside: BoolArray | None = None
-    ) -> WholeNumbers:
+    def exact_law(self, node: int, secret_of: int | None = None, inside: BoolArray | None = None) -> WholeNumbers:
         """The same of one history in whole numbers, up to a factor; (c, a)."""
         if secret_of is not None and secret_of >= len(self.past):
             assert self.members is not None

@@ -106,6 +106,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         judging = _Judging(database, Tree([entry.chapter for entry in entries]), entries, missing, coming is not None)
         return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints), head.digests)
 
+
 # What is found for an observer, and the inequalities that are asked for, of all the budget and of the reserved share.
 _Judged = tuple[Decided, tuple[Side, ...], tuple[Side, ...]]
 
@@ -360,4 +361,6 @@ def _found(
     try:
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
-        return judge_history(sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, group=law.group)), rows, shares)
+        return judge_history(
+            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, group=law.group)), rows, shares
+        )
