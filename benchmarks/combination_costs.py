@@ -94,7 +94,7 @@ def main() -> None:
     for one in combinations:
         if str(one) not in known:
             known[str(one)] = share_of(one)
-            print(f"{one}: {known[str(one)]}", flush=True)  # noqa: T201
+            print(f"{one}: {known[str(one)]}", flush=True)
             path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     shares = {str(one): known[str(one)] for one in combinations}
     path.write_text(json.dumps(shares, indent=1) + "\n", encoding="utf-8")

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from funnel.errors import SpecError
 from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.effective_channel import history_complaints
 from funnel.recount.expected import Attending, Expected, lost_by_version

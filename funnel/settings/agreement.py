@@ -188,8 +188,8 @@ def _known_over_versions(spec: ReleaseSpec) -> Iterator[str]:
         )
     if spec.history is not None and spec.history.robust:
         yield (
-            f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves open '
-            "is bounded for observers who know none of the published columns; take robust out of [history]"
+            f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves '
+            "open is bounded for observers who know none of the published columns; take robust out of [history]"
         )
 
 

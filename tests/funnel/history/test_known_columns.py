@@ -83,7 +83,7 @@ def believed(waves: list[Wave], steps: list[Step]) -> Iterator[tuple[str, int | 
     observer = Observer(waves)
     first = rows(steps[0], ())
     followed = Counter(step_people(steps[1]))
-    for history in ((), *(((f"v0", y),) for y in range(len(first)))):
+    for history in ((), *((("v0", y),) for y in range(len(first)))):
         number = 1 if history else 0
         for version in {0: (0, 1), 1: (1,)}[number]:
             if not history:
