@@ -60,27 +60,27 @@ def test_who_knows_columns_is_bounded_and_judged_the_same(guarantee: SRLIP, tmp_
 
 BROKEN = {
     "one value alone": (
+        "funnel.history.history_status",
+        "return (self, *self.others)",
+        "return (self, *[one for one in self.others if not one.given or one.given[0][1] in 'ac'])",
+    ),
 }
 NOTICED = {
     **BROKEN,
     "the version to come is taken as known by nobody": (
-    "funnel.history.observers",
-    "return laws if inside is None or then is not None else laws.within(inside)",
-    "return laws",
+        "funnel.history.observers",
+        "return laws if inside is None or then is not None else laws.within(inside)",
+        "return laws",
     ),
     "what is known of an earlier version is forgotten": (
-    "funnel.history.distributions",
-    "* (True if inside is None else inside)",
-    "* True",
-    ),
-    "funnel.history.history_status",
-    "return (self, *self.others)",
-    "return (self, *[one for one in self.others if not one.given or one.given[0][1] in 'ac'])",
+        "funnel.history.distributions",
+        "* (True if inside is None else inside)",
+        "* True",
     ),
     "the odds of who knows everything": (
-    "funnel.history.allowed",
-    "isinstance(guarantee, Attribute) and knows_all",
-    "False",
+        "funnel.history.allowed",
+        "isinstance(guarantee, Attribute) and knows_all",
+        "False",
     ),
     "nobody knows anything": (
         "funnel.history.history_status",
