@@ -3,10 +3,9 @@
 ``python -m benchmarks.combination_costs --adult adult.parquet --panel health_panel.parquet`` releases every combination
 of guarantee, protection and utility in one channel that the rules accept: one version of Adult, and two waves of the
 panel about the same people, with one row each or, for a third of them, two. It begins with those that take least, and
-``--minutes`` of processor time end it: what is left is released by the next call. Figures are those of the public report of
-the last version: the share of information kept, or of records unchanged where that is what is sought. They go to
-``benchmarks/results/combination-costs.json``; what is there already is not released again, and ``python
-scripts/combinations.py`` shows them.
+``--minutes`` of processor time end it: what is left is released by the next call. Figures are those of the public
+report of the last version: the share of information kept, or of records unchanged where that is what is sought. They
+go to ``benchmarks/results/combination-costs.json``, and ``python scripts/combinations.py`` shows them.
 """
 
 from __future__ import annotations
