@@ -213,9 +213,9 @@ LINES = {
         GONE,
     ),
     "prior of all people": (
-        "funnel.history.distributions",
-        "return np.asarray(cells_of(joint, changes).sum(axis=1))",
-        "return np.asarray(joint.counts.sum(axis=1))",
+        "funnel.history.history_status",
+        "priors.append(cells_of(joint, came))",
+        "priors.append(joint.counts)",
         COMING,
     ),
     "one channel for all": (
