@@ -41,6 +41,7 @@ def test_a_theorem_of_nothing_that_is_refused_is_an_error(monkeypatch: pytest.Mo
     monkeypatch.setattr(combinations_page, "THEOREMS", {"words that nothing says": "nowhere.md"})
     monkeypatch.setattr(combinations_page, "COMBINATIONS", COMBINATIONS[:1])
     monkeypatch.setattr(combinations_page, "table", lambda *_: "")
+    monkeypatch.setattr(combinations_page, "costs", lambda _: [])
     with pytest.raises(ValueError, match="words that nothing says"):
         combinations_page.page()
 
