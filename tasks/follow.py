@@ -322,7 +322,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         expected=_expected_after(followed, noted.chapter.first),
         is_robust=found.observed.limits is not None,
-        observers=tuple(dict.fromkeys(one.observer for one in found.bounded_for)),
+        observers=found.observed.observers,
         secrets=found.observed.secrets,
     )
     return prepare_entry(register, noted, terms, frequencies)

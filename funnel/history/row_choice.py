@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from funnel.guarantees.sided import over_set
+from funnel.guarantees.srlip import SRLIP
 from funnel.history.aim import Aim
 from funnel.history.allowed import Kept, allowed_by
 from funnel.history.beliefs import Beliefs, cone_over
@@ -150,6 +151,8 @@ class RowChoice:
         (b, a) would break if it said a little more.
         """
         joint, over = self.joint, over_set(self.inside, self.joint)
+        if over is None and isinstance(self.inside, SRLIP):
+            return self.inside.cone(joint)
         if over is None:
             return cone_over(self.inside, joint.counts.sum(axis=1)) @ joint.p
         broken, _, _ = over.half_spaces(joint, _sharper(joint, channel), most=1 if len(channel) > _MANY else 4)

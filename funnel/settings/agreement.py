@@ -25,12 +25,13 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
+_FOR_KNOWN_OVER_VERSIONS = ("srlip", "attribute")
 ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml")
 """Robust guarantees that can be kept over several versions about the same people."""
 
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
-_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS)
+_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS, *_FOR_KNOWN_OVER_VERSIONS)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
@@ -156,16 +157,39 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
             f"change has limits in boxes alone; take set out"
         )
+    elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: what follows '
+            "the rows of a person bounds observers who know none of the published columns; write guarantee = "
+            f'"{_kept(spec)}", or take unit out'
+        )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
-            f'guarantee = "{spec.guarantee.canonical}" cannot be asked for over versions about the same people, nor '
-            "over rows of one person: what follows a person bounds the posterior of the secret alone; write "
-            f'guarantee = "{_kept(spec)}", or {_DIFFERENT}'
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: for a '
+            "population observers who know none of the published columns are bounded, and for the counted records "
+            f'those who know any; write guarantee = "{_kept(spec)}", or {_DIFFERENT}'
         )
+    elif spec.guarantee.kind in _FOR_KNOWN_OVER_VERSIONS:
+        yield from _known_over_versions(spec)
     if spec.mechanism.reads_secret:
         yield (
             "reads_secret = true in [mechanism] lets a protocol read the secret, which cannot be drawn given earlier "
             f"versions about the same people; take reads_secret out, or write {_DIFFERENT}"
+        )
+
+
+def _known_over_versions(spec: ReleaseSpec) -> Iterator[str]:
+    """What observers who know published columns of everybody are not bounded for over versions."""
+    if spec.publishes_secret:
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for a secret that is published over versions '
+            "about the same people: what each version changes of it adds up for an observer who knows the other "
+            f"columns; take it out of publish, or write {_DIFFERENT}"
+        )
+    if spec.history is not None and spec.history.robust:
+        yield (
+            f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves '
+            "open is bounded for observers who know none of the published columns; take robust out of [history]"
         )
 
 
