@@ -94,9 +94,14 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:
-    level = one["level"] if one["level"] == "infinite" else f"at most {one['level']:g}"
+    is_infinite = one["level"] == "infinite"
+    level = (
+        "infinite level (some value of the secret is ruled out)"
+        if is_infinite
+        else f"level at most {one['level']:g} nats"
+    )
     beyond = f"{most}{one['outside']:.1%} of the people"
-    return f"Observers: who know {who}: level {level} nats, {beyond} moved beyond the bound"
+    return f"Observers who know {who}: {level}, {beyond} moved beyond the bound"
 
 
 def _loud(protection: Protection) -> str:
