@@ -15,7 +15,7 @@ from funnel.history.version_forecast import Outlook, first_people, forecast_unit
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
-from funnel.planning import PlanRow, choose
+from funnel.planning import PlanRow, choose, drawn_over_versions
 from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
@@ -209,7 +209,8 @@ def _secret(spec: ReleaseSpec, register: Register, read: Reader | None) -> Relea
 
 
 def _chosen(spec: ReleaseSpec, rows: tuple[PlanRow, ...]) -> PlanRow | None:
-    usable = [row for row in rows if row.reason is None and row.protocol is not None]
+    asked = drawn_over_versions(rows, spec.mechanism.name)
+    usable = [row for row in asked if row.reason is None and row.protocol is not None]
     named = [row for row in usable if row.mechanism == spec.mechanism.name]
     if named or spec.mechanism.name != "auto":
         return named[0] if named else None

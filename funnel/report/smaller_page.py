@@ -1,4 +1,4 @@
-"""Smaller page: a page without what no browser shows: indents, line ends in tables, rules of style for nothing in it."""
+"""Smaller page: a page without what no browser shows: indents, lines between cells, and rules of style for nothing."""
 
 from __future__ import annotations
 

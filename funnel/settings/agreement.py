@@ -35,6 +35,10 @@ _OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS)
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
 _OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
+NO_ROWS = (
+    "not there yet for several rows of one person: what a row shows given those before would not be right on average"
+)
+"""Why rows of one person are not drawn by the invariant mechanism."""
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -138,10 +142,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     if spec.register is None:
         return
     if spec.mechanism.name == INVARIANT and spec.unit is not None:
-        yield (
-            f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
-            'before would not be right on average; write mechanism = "optimal", or take unit out'
-        )
+        yield (f'mechanism = "{INVARIANT}" is {NO_ROWS}; write mechanism = "optimal", or take unit out')
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
