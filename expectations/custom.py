@@ -236,7 +236,7 @@ def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[Relea
         ExpectReleasedCountsToEqualDrawn(
             labels=list(outputs.labels),
             drawn=list(evidence.drawn),
-            description="An independent reader counts every published value in the file exactly as often as it was drawn.",
+            description="An independent reader counts every published value exactly as often as it was drawn.",
         ),
         *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
     ]
