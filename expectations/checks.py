@@ -38,7 +38,7 @@ _ALWAYS = {"public", "table", "counted", "figures", "asked", "folder", "internal
 
 
 def _disclosure(finished: FinishedFolder) -> list[Claim]:
-    """The frequencies keep the rules of disclosure control, unless the spec asks to report only."""
+    """The frequencies keep the rules of disclosure control, unless the spec asks only for a report."""
     return disclosure_claims(finished.public.counts, finished.spec_text)
 
 
@@ -49,12 +49,12 @@ def _register(finished: FinishedFolder) -> list[Claim]:
 
 
 def _drawn_by_input(finished: FinishedFolder) -> list[Claim]:
-    """Every record drew once; among those with the same input, outputs look drawn without regard to the secret."""
+    """Every record was drawn once; among records of one true value, published values do not depend on the secret."""
     return finished.drawing.independence()
 
 
 def _random_order(finished: FinishedFolder) -> list[Claim]:
-    """The order of the rows looks random: it follows neither the source nor inputs or secrets."""
+    """The rows are in random order: tests find no trace of the order of the source, of true values or of secrets."""
     return finished.drawing.random_order()
 
 
@@ -64,12 +64,12 @@ def _source_order(finished: FinishedFolder) -> list[Claim]:
 
 
 def _random_words(finished: FinishedFolder) -> list[Claim]:
-    """The random words that rows were drawn with and ordered by look uniform, and none was ever used twice."""
+    """The random bits that records were drawn and ordered by pass tests of uniformity, and none was used twice."""
     return finished.drawing.random_words()
 
 
 def _sampler(finished: FinishedFolder) -> list[Claim]:
-    """The sampler gives every output exactly the share of words that its weight says."""
+    """The sampler draws every published value with exactly the probability that its weight states."""
     return finished.drawing.sampler()
 
 

@@ -55,7 +55,7 @@ class Before:
 
 
 def frequency_claims(finished: FinishedFolder) -> list[Claim]:
-    """The public counts are the recounted ones with noise as the spec asks for it, over values that tell nothing.
+    """The public counts are the recounted ones with noise as the spec asks, for values that disclose nothing.
 
     Raises
     ------

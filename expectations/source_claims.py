@@ -34,7 +34,7 @@ def _bins(finished: FinishedFolder) -> Claim:
 
 
 def source_claims(finished: FinishedFolder) -> list[Claim]:
-    """The release was made from the source as it is now, by what the text of its spec says."""
+    """The release was made from the current source, by the settings of its spec."""
     said, spec, found = finished.spec_text, finished.spec, finished.recount
     bound = said.promise == read_promise(spec.guarantee.canonical)
     return [
@@ -57,7 +57,7 @@ def source_claims(finished: FinishedFolder) -> list[Claim]:
 
 
 def count_claims(finished: FinishedFolder) -> list[Claim]:
-    """The counts that it was made from are those counted again from the source by another reader."""
+    """An independent reader counts the source again and finds the counts that the release was made from."""
     stored = JointDocument.read(finished.folder.joint).joint
     found = finished.recount
     counts = counts_of(stored)

@@ -99,7 +99,7 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
 
 @check("guarantee", "public")
 def check_guarantee(known: AuditContext) -> Result:
-    """Kind, title, text and level of the guarantee are those of one guarantee."""
+    """Kind, title, text and level of the guarantee agree with one another."""
     said = known.document.guarantee
     try:
         guarantee = parse_guarantee(said.declared)
@@ -148,7 +148,7 @@ def reads_published_only(document: ProtocolDocument) -> bool:
 
 @check("marginal", "table counted")
 def check_marginal(known: AuditContext) -> Result:
-    """The marginal is the distribution of the output, as far as public shares tell it."""
+    """The marginal is the distribution of published values, as far as public shares show."""
     document, rows = known.document, known.public_rows
     if not reads_published_only(document):
         limits = output_limits(document, rows)

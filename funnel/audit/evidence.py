@@ -136,7 +136,7 @@ def _document(kind: type[T], path: Path) -> T:
 @check(
     "leakage",
     "noise",
-    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly.",
+    "The bound holds exactly for the public counts and, where it covers noise, for all counts within the noise.",
     contained=True,
 )
 def check_leakage(known: AuditContext) -> Result:
@@ -216,7 +216,7 @@ def _figure_complaints(known: AuditContext) -> Iterator[str]:
 
 @check("findings", "internal", contained=True)
 def check_findings(known: AuditContext) -> Result:
-    """What was found of the bound is found again."""
+    """A second computation finds the same figures about the bound."""
     return judged("findings", _finding_complaints(known), "what was found then is found again")
 
 
@@ -272,7 +272,7 @@ def check_records(known: AuditContext) -> Result:
 
 @check("counts", "internal table")
 def check_counts(known: AuditContext) -> Result:
-    """Every output is released as often as it was drawn."""
+    """Every published value is released as often as it was drawn."""
     same = bool(np.array_equal(known.evidence.pairs.by_output, known.table.counts))
     return judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
 

@@ -210,7 +210,7 @@ def check_followed(known: AuditContext) -> Result:
 
 @check("report page", "figures", contained=True)
 def check_rendered(known: AuditContext) -> Result:
-    """The page of the report is to the byte what its figures make."""
+    """The page of the report is byte for byte made of its figures."""
     folder, render = known.folder, known.told.render
 
     def complaints(numbers: bytes) -> Iterator[str]:

@@ -92,7 +92,7 @@ class Told:
 
 @check("files", "public")
 def check_listing(known: AuditContext) -> Result:
-    """All files are there that a release has, and no others."""
+    """All files of a release are there, and no others."""
     listing, told = known.listing, known.told
     public = set(listing.files)
     said = [f"{path} is missing" for path in known.needed if path not in public]
@@ -104,7 +104,7 @@ def check_listing(known: AuditContext) -> Result:
 
 @check("documents", "public")
 def check_documents(known: AuditContext) -> Result:
-    """Every JSON document is to the byte what funnel writes, with nothing else in it."""
+    """Every JSON document is byte for byte as funnel writes it, without further content."""
     mine = (path for path in known.listing.files if path in known.possible and path.endswith(".json"))
     paths = [known.folder.root / path for path in mine]
     differences = (canonical_difference(read_document(path), path) for path in paths)

@@ -22,6 +22,7 @@ from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
+from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past
 from funnel.history.step import Step
@@ -59,7 +60,7 @@ class UnitVersion:
         What was published of every unit before; -1 of those that are forgotten.
     guarantee : Guarantee
     version : str
-    target, reserve, budget, progress, utility
+    target, reserve, budget, progress, utility, kept
         As `funnel.history.follow` takes them; the target is one for all rows, read as rows of different people.
     """
 
@@ -75,6 +76,7 @@ class UnitVersion:
     budget: float | Budget | None = None
     progress: Progress = quiet
     utility: Utility = INFORMATION
+    kept: KeptRows | None = None
 
     @property
     def aim(self) -> Protocol:
@@ -104,6 +106,7 @@ class UnitVersion:
             utility=self.utility,
             budget=budget,
             progress=self.progress,
+            kept=self.kept,
         )
 
     def channel(self, law: Joint, weights: WeightArray) -> Protocol:

@@ -36,6 +36,10 @@ _OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS, *_FOR_KNOWN_OVER_VERSIONS)
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
 _OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
+NO_ROWS = (
+    "not there yet for several rows of one person: what a row shows given those before would not be right on average"
+)
+"""Why rows of one person are not drawn by the invariant mechanism."""
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -139,10 +143,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     if spec.register is None:
         return
     if spec.mechanism.name == INVARIANT and spec.unit is not None:
-        yield (
-            f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
-            'before would not be right on average; write mechanism = "optimal", or take unit out'
-        )
+        yield (f'mechanism = "{INVARIANT}" is {NO_ROWS}; write mechanism = "optimal", or take unit out')
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
@@ -155,7 +156,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
-            f"change has limits in boxes alone; take set out"
+            f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
         )
     elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
         yield (
@@ -191,6 +192,11 @@ def _known_over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves '
             "open is bounded for observers who know none of the published columns; take robust out of [history]"
         )
+
+
+def _over_boxes(spec: ReleaseSpec) -> str:
+    """The same guarantee over boxes around the counts."""
+    return ",".join(part for part in spec.guarantee.canonical.split(",") if part != "chi2")
 
 
 def _kept(spec: ReleaseSpec) -> str:
