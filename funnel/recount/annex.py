@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any
 
+from funnel.recount.balance import is_invariant
+
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
 
@@ -55,7 +57,7 @@ class _Figures(HTMLParser):
             self._open = None
 
 
-def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None) -> Iterator[str]:
+def annex_complaints(page: str, report: Json, protocol: Json, published: Mapping[Symbol, int] | None) -> Iterator[str]:
     """What an annex states that does not follow from the documents beside it.
 
     Parameters
@@ -64,11 +66,18 @@ def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None)
         ``annex.html``.
     report, protocol : JSON objects
         ``report.json`` and ``protocol.json``.
-    alone : int or None
-        Published records like no other; None where whole records are published, or the table cannot be read.
+    published : mapping of symbol to int, or None
+        Published records by their values; None where whole records are published, or the table cannot be read.
     """
-    if alone is not None and report["alone"] != alone:
-        yield f"report.json counts {report['alone']!r} records like no other, and there are {alone}"
+    if published is not None:
+        alone = sum(n == 1 for n in published.values())
+        if report["alone"] != alone:
+            yield f"report.json counts {report['alone']!r} records like no other, and there are {alone}"
+        if report.get("absent") != (absent := absent_records(protocol, published)):
+            yield (
+                f"report.json counts {report.get('absent')!r} records with combinations that no record has, and there "
+                f"are {absent}"
+            )
     expected: dict[str, float | str] = {**_figures(report, protocol), **_statuses(report)}
     found = _Figures(page).found
     named = {name for name, _, _ in found}
@@ -83,6 +92,18 @@ def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None)
             yield f"its figure {name!r} is {value!r} instead of {said:.6g}"
         elif not _reads_as(text, said):
             yield f"its figure {name!r} reads {text!r}, and is {said:.6g}"
+
+
+def absent_records(protocol: Json, published: Mapping[Symbol, int]) -> int | None:
+    """Published records with a combination to which the protocol gives no share; None where outputs are sets."""
+    if not is_invariant(protocol):
+        return None
+    prior = protocol["prior"]
+    impossible = {*published}
+    for symbol, share in zip(prior["symbols"], prior["probabilities"], strict=True):
+        if share:
+            impossible.discard(tuple(symbol))
+    return sum(published[symbol] for symbol in impossible)
 
 
 def _is_number(text: str, value: float) -> bool:

@@ -57,7 +57,11 @@ def documents_of(content: ReportContent) -> tuple[PublicReport, ProtocolDocument
 
 
 def _complaints(page: str, report: PublicReport, protocol: ProtocolDocument) -> list[str]:
-    return list(annex_complaints(page, json.loads(report.to_bytes()), json.loads(protocol.to_bytes()), report.alone))
+    return list(annex_complaints(page, json.loads(report.to_bytes()), json.loads(protocol.to_bytes()), None))
+
+
+def published_of(content: ReportContent) -> dict[tuple[str, ...], int]:
+    return dict(zip(content.protocol.outputs.symbols, content.audited.drawn.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", ["usual", "sets", "noise"])
@@ -106,8 +110,38 @@ def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, Re
     assert report.alone == int((drawn == 1).sum())
     page = render_annex(report, protocol)
     told = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
-    assert list(annex_complaints(page, *told, report.alone)) == []
-    assert len(list(annex_complaints(page, *told, report.alone + 1))) == 1
+    published = dict(zip(content.protocol.outputs.symbols, drawn.tolist(), strict=True))
+    assert list(annex_complaints(page, *told, published)) == []
+    published[content.protocol.outputs.symbols[0]] = 2
+    (complaint,) = annex_complaints(page, *told, published)
+    assert "like no other" in complaint
+
+
+def test_records_that_no_record_is_like_are_counted_by_public_counts(
+    make_content: Callable[..., ReportContent],
+) -> None:
+    """A combination with a public count of zero stays published where a record has it all the same."""
+    counts = np.array([[40, 35, 20, 15, 3, 0], [10, 15, 30, 35, 2, 0]])
+    joint = Joint.from_counts(counts, table_of(False).secret, table_of(False).inputs)
+    content = make_content(joint, fit("invariant", joint, LIP(0.5)), LIP(0.5))
+    drawn = np.array([49, 50, 50, 50, 4, 3])
+    content = replace(content, audited=replace(content.audited, drawn=drawn))
+    report, protocol = documents_of(content)
+    assert report.absent == 3
+    page, published = render_annex(report, protocol), published_of(content)
+    told, stated = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
+    assert list(annex_complaints(page, told, stated, published)) == []
+    for wrong in (0, 2, None):
+        (complaint,) = annex_complaints(page, {**told, "absent": wrong}, stated, published)
+        assert "no record has" in complaint
+
+
+def test_of_sets_of_values_no_combination_is_said_to_be_absent(contents: dict[str, ReportContent]) -> None:
+    report, protocol = documents_of(contents["sets"])
+    assert report.absent is None
+    told, stated = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
+    page, published = render_annex(report, protocol), published_of(contents["sets"])
+    assert list(annex_complaints(page, {**told, "absent": 0}, stated, published)) != []
 
 
 @pytest.mark.parametrize("name", ["usual", "sets", "noise"])
