@@ -27,6 +27,15 @@ _ALWAYS = {
         "iso-6.3-harms iso-9-after nist-systemic nist-access nist-collection adf-1 adf-2 adf-4 adf-5 adf-8 adf-10"
     ),
 }
+# Over what a bound is a maximum, and over what an average; of all that are not here over nothing.
+_AVERAGES = {
+    "mi": "an average over all records",
+    **dict.fromkeys(
+        ("l1-lift", "chi2-lift", "alpha-lift"),
+        "a maximum over all published values of an average over the values of the secret",
+    ),
+}
+_MAXIMUM = "a maximum over all published values and all values of the secret"
 
 
 class _Figures(HTMLParser):
@@ -230,7 +239,9 @@ def _statuses(report: Json) -> dict[str, str]:
     found = {key: status for status, keys in _ALWAYS.items() for key in keys.split()}
     noisy, together = report["frequencies"]["protection"] == "noise", report["people"] == "same"
     errors, groups = report["accuracy"] is not None or bool(report["estimated"]), bool(report["estimated"])
+    parts = [part.strip() for part in report["guarantee"].split("&")]
     return found | {
+        "extent": "; ".join(f"{part} is {_AVERAGES.get(part.partition(':')[0], _MAXIMUM)}" for part in parts),
         "nist-epsilon": _MET if noisy else _NOT_APPLICABLE,
         "nist-unit": _MET if noisy else _NOT_APPLICABLE,
         "nist-composition": _MET if together else _PUBLISHER,

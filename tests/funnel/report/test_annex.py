@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funnel import LIP, Alphabet, Attribute, Joint, fit
+from funnel import LIP, Alphabet, Attribute, Joint, L1Lift, MutualInformation, Several, fit
 from funnel.audit.page import active_parts
 from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
@@ -117,6 +117,39 @@ def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, Re
     assert "like no other" in complaint
 
 
+@pytest.mark.parametrize(
+    ("bound", "said", "other"),
+    [
+        (LIP(0.5), "a maximum over all published values and all values of the secret", "average over"),
+        (L1Lift(1.3, 0.7), "a maximum over all published values of an average over the values of the secret", "records"),
+        (MutualInformation(0.1), "an average over all records", "maximum"),
+    ],
+)
+def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(
+    make_content: Callable[..., ReportContent], bound: Any, said: str, other: str
+) -> None:
+    joint = table_of(False)
+    report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
+    page = render_annex(report, protocol)
+    (row,) = re.findall(r"Is the risk a maximum or an average\?.*?<td>([^<]*)</td>", page, flags=re.DOTALL)
+    assert row == f"{report.guarantee} is {said}; chances of guesses are averages"
+    (stated,) = re.findall(r'data-figure="extent"[^>]*>([^<]*)<', page)
+    assert stated == f"{report.guarantee} is {said}"
+    assert other not in stated
+    assert _complaints(page, report, protocol) == []
+    forged = page.replace(said, "a maximum over all people")
+    assert "its answer 'extent'" in " ".join(_complaints(forged, report, protocol))
+
+
+def test_of_several_bounds_each_is_told_of(make_content: Callable[..., ReportContent]) -> None:
+    joint, bound = table_of(False), Several([LIP(0.5), MutualInformation(0.1)])
+    report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
+    page = render_annex(report, protocol)
+    assert "lip:0.5 is a maximum over" in page
+    assert "mi:0.1 is an average over all records" in page
+    assert _complaints(page, report, protocol) == []
+
+
 def test_records_that_no_record_is_like_are_counted_by_public_counts(
     make_content: Callable[..., ReportContent],
 ) -> None:
@@ -153,7 +186,9 @@ def test_no_figure_and_no_answer_of_the_page_can_be_another(contents: dict[str, 
     assert len(found) > 40
     for one in found:
         key, value, text = one.groups()
-        if value in ("met", "not applicable", "left to the publisher"):
+        if key == "extent":
+            changed = [f'<data data-figure="{key}" value="{said}">{said}</data>' for said in ("x", value[:-1])]
+        elif value in ("met", "not applicable", "left to the publisher"):
             others = {"met", "not applicable", "left to the publisher"} - {value}
             changed = [f'<data data-figure="{key}" value="{other}">{other}</data>' for other in others]
             changed.append(f'<data data-figure="{key}" value="{value}">{others.pop()}</data>')
