@@ -121,7 +121,11 @@ def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, Re
     ("bound", "said", "other"),
     [
         (LIP(0.5), "a maximum over all published values and all values of the secret", "average over"),
-        (L1Lift(1.3, 0.7), "a maximum over all published values of an average over the values of the secret", "records"),
+        (
+            L1Lift(1.3, 0.7),
+            "a maximum over all published values of an average over the values of the secret",
+            "records",
+        ),
         (MutualInformation(0.1), "an average over all records", "maximum"),
     ],
 )
