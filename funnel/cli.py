@@ -389,6 +389,12 @@ def audit_command(
     help="Plain counts, likeliest, or without bias. Default: count of invariant releases, else em.",
 )
 @click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
+@click.option(
+    "--design-effect",
+    type=float,
+    metavar="NUMBER",
+    help="With --weighted --sampling: of the sample, by its publisher.",
+)
 @json_option
 def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
