@@ -8,10 +8,12 @@ from fractions import Fraction
 from funnel.audit.evidence import counts_of
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
-from funnel.recount import read_promise
+from funnel.recount import count_published, read_promise
+from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.hierarchies import hierarchy_complaints
 from funnel.release.documents import JointDocument
+from funnel.release.findings import FindingsDocument
 
 
 def _bins(finished: FinishedFolder) -> Claim:
@@ -56,6 +58,21 @@ def source_claims(finished: FinishedFolder) -> list[Claim]:
     ]
 
 
+def _absent(finished: FinishedFolder) -> int | None:
+    """Published records with a combination that the source, counted again, has not; None where outputs are sets."""
+    if not is_invariant(finished.protocol):
+        return None
+    if finished.classes is None:
+        there = {x for (_, x), n in finished.over_published(finished.recount).counts.items() if n}
+        return sum(n for record, n in finished.evidence.counts.items() if record not in there)
+    # The class follows from the other columns.
+    released = finished.spec_text.released
+    own = len(released) - 1 - len(finished.classes.columns)
+    whole = {(*(s if own else ()), *x) for (s, x), n in finished.whole_counts.counts.items() if n}
+    published = count_published(finished.folder.data, released)
+    return sum(n for record, n in published.items() if record[:-1] not in whole)
+
+
 def count_claims(finished: FinishedFolder) -> list[Claim]:
     """An independent reader counts the source again and finds the counts that the release was made from."""
     stored = JointDocument.read(finished.folder.joint).joint
@@ -71,5 +88,8 @@ def count_claims(finished: FinishedFolder) -> list[Claim]:
         claim("secret", fits(stored.secret.symbols, found.secret), "has other values than the source"),
         claim("inputs", fits(stored.inputs.symbols, found.inputs), "have other values than the source"),
         claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+        same(
+            "combinations that no record has", FindingsDocument.read(finished.folder.findings).absent, _absent(finished)
+        ),
         all_of("hierarchies", (claim("they", False, said) for said in hierarchy_complaints(finished.spec))),
     ]

@@ -237,9 +237,11 @@ def _made_again(
 def check_annex(known: AuditContext) -> Result:
     """Every figure and answer of the annex follows from the report and the protocol."""
     folder, table = known.folder, known.read_table[2]
-    alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
+    published = None
+    if table is not None and known.columns.classes is None:
+        published = dict(zip(known.document.outputs.symbols, table.counts.tolist(), strict=True))
     page, report, protocol = read_text(folder.annex), read_json(folder.numbers), read_json(folder.protocol)
-    complaints = (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, alone))
+    complaints = (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, published))
     return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
 
 

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from funnel.protocol import INVARIANT
-from funnel.settings.column_agreement import columns_agree, numbers_agree, utility_agrees, weight_agrees
+from funnel.settings.column_agreement import (
+    columns_agree,
+    numbers_agree,
+    replicates_agree,
+    utility_agrees,
+    weight_agrees,
+)
 from funnel.settings.count_protection import PROTECTIONS
 from funnel.wording import did_you_mean, same_name, toml_text
 
@@ -409,6 +415,7 @@ RULES = (
     Rule(("publish", "[groups] classes", "guarantee", "mechanism", "[frequencies] protection", "utility"), _classes),
     Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
+    Rule(("secret", "publish", "[groups] exclude"), replicates_agree),
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),
