@@ -8,7 +8,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import guarantee_of, share_step
+from funnel.audit.arithmetic import guarantee_of, guess_limits, prior_limits, reads_published_only, share_step
 from funnel.audit.check import Result, check, judged, unchecked
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
@@ -188,7 +188,7 @@ def check_numbers(known: AuditContext) -> Result:
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
-    wrong += [f"{folder.numbers.name}: {said}" for said in stated]
+    wrong += [f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known))]
     holds = f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
     return judged("report figures", wrong, holds)
 
@@ -243,6 +243,19 @@ def check_annex(known: AuditContext) -> Result:
     page, report, protocol = read_text(folder.annex), read_json(folder.numbers), read_json(folder.protocol)
     complaints = (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, published))
     return judged("annex", complaints, "its figures and answers follow from the report and the protocol")
+
+
+def _guess_complaints(known: AuditContext) -> Iterator[str]:
+    """How often guesses are right, as far as public shares tell it; of noisy counts another check computes it again."""
+    document, rows, figures = known.document, known.public_rows, known.report.figures
+    if known.public is not None or not reads_published_only(document):
+        return
+    half = float(share_step(rows)) / 2
+    for name, limit in zip(
+        ("prior_guess_accuracy", "guess_accuracy"), guess_limits(document, prior_limits(document, rows)), strict=True
+    ):
+        if not limit.meets(getattr(figures, name), half):
+            yield f"{name} is not what the public shares and the weights make"
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -38,6 +38,8 @@ FALSE: dict[str, tuple[Path_, Change]] = {
     "a guarantee that there is not": (("change", "guarantee"), lambda text: f"{text}x"),
     "a version that there is not": (("kept", 0, "version"), lambda text: f"{text}x"),
     "versions in another order": (("kept",), lambda rows: rows[::-1]),
+    "what guesses get right": (("figures", "guess_accuracy"), half),
+    "what guesses get right before": (("figures", "prior_guess_accuracy"), half),
     "left out in other words": (("source", "dropped"), to("Jane Doe")),
 }
 
