@@ -194,7 +194,7 @@ def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> 
     for place in np.flatnonzero(judged.outside_open & may).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
         outside[place] = not standing.allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
-    share = 1.0 if standing.share is None else standing.share
+    share = np.ones(len(every)) if standing.share is None else standing.share
     people = standing.moved * share, outside * share
     above = 32 * standing.error
     moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None

@@ -214,7 +214,8 @@ def _kept(spec: ReleaseSpec) -> str:
     if kind in ROBUST_OVER_VERSIONS and spec.unit is None:
         return part
     nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
-    if kind != nominal and nominal in _OVER_ROWS:
+    known = spec.unit is None and not spec.publishes_secret and nominal in _FOR_KNOWN_OVER_VERSIONS
+    if kind != nominal and (nominal in _OVER_ROWS or known):
         return f"{nominal}:{first}"
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 
