@@ -1,4 +1,4 @@
-"""Smaller page: a page without what no browser shows: indents, lines between cells, and rules of style for nothing."""
+"""Smaller page: a page without what no browser shows, which are indents, and rules of style for what is not in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 
 _STYLE = re.compile("(?<=<style>).*?(?=</style>)", re.DOTALL)
 _NAMES = re.compile(r"([.#]?)([a-zA-Z][\w-]*)")
-# Where a line end between parts of a table is, and a space between parts of a rule of style.
-_IN_TABLES, _IN_RULES, _SIGN = re.compile(r"(</?t(?:[dhr]|head|body)>)\n(?=</?t)"), re.compile("([:;,]) "), r"\1"
+# Where a space between parts of a rule of style is.
+_IN_RULES, _SIGN = re.compile("([:;,]) "), r"\1"
 # Of a selector: what is in brackets, the innermost first, and says nothing of which element it is about.
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _STATES = re.compile(r"::?[\w-]+")
@@ -25,7 +25,6 @@ def smaller(page: str) -> str:
     """
     parts = re.split("(<pre>.*?</pre>)", page, flags=re.DOTALL)
     page = "".join(part if part.startswith("<pre>") else re.sub(r"\n\s+", "\n", part) for part in parts)
-    page = _IN_TABLES.sub(_SIGN, page)
     body = _STYLE.sub("", page)
     there = {f".{name}" for names in re.findall('class="([^"]*)"', body) for name in names.split()}
     there |= {f"#{name}" for name in re.findall('id="([^"]*)"', body)}

@@ -117,7 +117,7 @@ def test_the_styles_need_nothing_from_elsewhere(lip: ReportContent) -> None:
     assert len(styles) > 3000
     assert "url(" not in styles
     assert "@import" not in styles
-    for needed in ("@media print", "print-color-adjust: exact", "prefers-color-scheme: dark", "size: A4"):
+    for needed in ("@media print", "print-color-adjust:exact", "prefers-color-scheme: dark", "size:A4"):
         assert needed in styles
 
 

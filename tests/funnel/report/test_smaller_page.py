@@ -59,15 +59,6 @@ def test_texts_keep_their_spaces_and_what_is_preformatted_its_lines() -> None:
     assert smaller(made) == made
 
 
-def test_lines_end_within_cells_of_tables_and_not_between_them() -> None:
-    body = "<table>\n<tbody>\n<tr>\n<td>one\ntwo</td>\n<td><b>x</b>\n<i>y</i></td>\n</tr>\n</tbody>\n</table>\n<p>z</p>"
-    made = smaller(_page("p { margin: 0; }", body)).split("<body>\n")[1]
-    assert made == (
-        "<table>\n<tbody><tr><td>one\ntwo</td><td><b>x</b>\n<i>y</i></td></tr></tbody></table>\n<p>z</p>\n"
-        "</body>\n</html>\n"
-    )
-
-
 @pytest.mark.parametrize("name", ["page.css", "plan.css"])
 def test_our_styles_have_as_many_braces_closed_as_opened(name: str) -> None:
     style = (_STYLES / name).read_text(encoding="utf-8")
