@@ -97,15 +97,6 @@ def same_draws() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=not FRESH)
-def same_fits() -> Iterator[None]:
-    """What is fitted for a release is fitted once."""
-    from tests.fits import made_once
-
-    with made_once():
-        yield
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server, for the ledger and for sources."""

@@ -29,7 +29,6 @@ from funnel.pipeline.flows import pipeline
 from funnel.release import provenance
 from funnel.sampling import random_words
 from tests import chance, waves
-from tests.fits import made_anew
 from tests.projects import make_project
 from tests.sabotage import scenes
 from tests.waves import WAVES, wave
@@ -98,7 +97,6 @@ def _fixed(name: str) -> Iterator[None]:
     provenance.installed.cache_clear()
     with (
         chance.same_noise(),
-        made_anew(),
         # The real panel lies beside some copies of the project and not beside others.
         mock.patch.object(waves, "panel", waves.drawn_panel),
         mock.patch.object(learned, "_TREES", 4),

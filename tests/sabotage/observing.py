@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -12,33 +12,12 @@ from unittest import mock
 from funnel.errors import FunnelError
 from funnel.pipeline import expectations
 from funnel.release.verdict import Verdict
-from tests.fits import made_anew
 from tests.projects import tree
 from tests.sabotage.mutant import Mutant
 from tests.sabotage.patching import patched
 from tests.sabotage.scenes import prepared, run
 
 PUBLISHED = "nothing"
-# Packages and modules that no fit of a protocol runs through: what they get wrong is wrong with the same fits.
-_AFTER_FITS = (
-    "funnel.audit.",
-    "funnel.history.",
-    "funnel.pipeline.tasks.audit",
-    "funnel.pipeline.tasks.classify",
-    "funnel.pipeline.tasks.estimate",
-    "funnel.pipeline.tasks.follow",
-    "funnel.pipeline.tasks.found_history",
-    "funnel.pipeline.tasks.publish",
-    "funnel.pipeline.tasks.validate",
-    "funnel.readers.",
-    "funnel.register.",
-    "funnel.release.decision",
-    "funnel.release.handouts.",
-    "funnel.release.public_",
-    "funnel.release.snapshot",
-    "funnel.report.",
-    "funnel.source.",
-)
 
 
 @dataclass(frozen=True)
@@ -73,8 +52,7 @@ def outcome(mutant: Mutant, folder: Path) -> Outcome:
     prepared(folder, mutant.scene)
     before = _series(folder)
     caught: tuple[str, ...] = (PUBLISHED,)
-    fits = nullcontext() if mutant.module.startswith(_AFTER_FITS) else made_anew()
-    with fits, patched(mutant.patch), _verdicts() as verdicts:
+    with patched(mutant.patch), _verdicts() as verdicts:
         try:
             told = run(folder, mutant.scene)
             sentence = f"{told['status']}, version {told['version']}"
