@@ -150,7 +150,7 @@ class Combination:
 @cache
 def _values(column: str) -> list[str]:
     """The values of a column, in all waves."""
-    return sorted({value for year in WAVES for value in wave(year)[column].to_pylist()})
+    return sorted({value for year in WAVES for value in wave(year)[column].unique().to_pylist()})
 
 
 def _rows(number: int, people: slice) -> pa.Table:
