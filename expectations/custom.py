@@ -227,7 +227,7 @@ def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[Relea
     return [
         ExpectReleasedColumnsToEqualDeclared(
             columns=columns,
-            description=f"The file has exactly the columns {listed(columns)}, in this order, and no secret one beside.",
+            description=f"The file has exactly the columns {listed(columns)}, in this order, and no other column.",
         ),
         ExpectReleasedSymbolsToBeOutputs(
             outputs=len(outputs),
@@ -236,7 +236,7 @@ def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[Relea
         ExpectReleasedCountsToEqualDrawn(
             labels=list(outputs.labels),
             drawn=list(evidence.drawn),
-            description="Another reader finds every output in the file exactly as often as it was drawn.",
+            description="An independent reader counts every published value exactly as often as it was drawn.",
         ),
         *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
     ]

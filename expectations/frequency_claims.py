@@ -55,7 +55,7 @@ class Before:
 
 
 def frequency_claims(finished: FinishedFolder) -> list[Claim]:
-    """The public counts are the recounted ones with noise as the spec asks for it, over values that tell nothing.
+    """The public counts are the recounted ones with noise as the spec asks, for values that disclose nothing.
 
     Raises
     ------
@@ -210,14 +210,15 @@ def _spent(
         "spent", most is None or public.spent <= most, f"is {public.spent!r}, beyond the max_epsilon of {most!r}"
     )
     # One source is one and the same people, whoever says that they are others.
-    alike = [told.public for told in before if said.people == "same" or told.source == source]
+    alike = [(told.source, told.public) for told in before if said.people == "same" or told.source == source]
     if first and not before and said.people != "same":
         yield same("epsilon", public.spent, public.epsilon)
         return
-    # Noise that is used again is spent once. Versions that are gone, or of other series, may have spent more.
+    # Noise that is used again is spent once: that of one source. Versions that are gone, or of other series, may have
+    # spent more.
     draws: dict[Any, float] = {}
-    for one in (*alike, public):
-        draws |= one.draws
+    for of, one in (*alike, (source, public)):
+        draws |= {(of, drawn): cost for drawn, cost in one.draws.items()}
     least = math.fsum(draws.values())
     words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"
     yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)

@@ -40,7 +40,7 @@ Texts = tuple[str | None, ...]
 
 
 def answer_claims(finished: FinishedFolder) -> list[Claim]:
-    """Every record has the answer that its key and the release secret give it, derived again.
+    """Every record has the published value that its key and the release secret give, derived again.
 
     What was decided about everybody when rows that are taken over were drawn is not derived again: it was judged then.
 

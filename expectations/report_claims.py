@@ -93,7 +93,7 @@ def _level_above(level: float | None, budget: float) -> float | str:
     if level is None:
         return "infinite"
     if level <= budget:
-        return float(f"{budget:.4g}")
+        return budget
     exact = Decimal(level)
     two = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING))
     step = Fraction(str(step_above(budget / 10))) if budget > 0 else None

@@ -16,7 +16,9 @@ from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.hierarchies import hierarchy_complaints
 from funnel.recount.plain_distributions import Distributions, Symbol
 from funnel.recount.promise import read_promise
+from funnel.recount.published import count_published
 from funnel.release.documents import JointDocument
+from funnel.release.findings import FindingsDocument
 
 
 def _bins(finished: FinishedFolder) -> Claim:
@@ -39,7 +41,7 @@ def _bins(finished: FinishedFolder) -> Claim:
 
 
 def source_claims(finished: FinishedFolder) -> list[Claim]:
-    """The release was made from the source as it is now, by what the text of its spec says."""
+    """The release was made from the current source, by the settings of its spec."""
     said, spec, found = finished.spec_text, finished.spec, finished.recount
     bound = said.promise == read_promise(spec.guarantee.canonical)
     return [
@@ -61,8 +63,23 @@ def source_claims(finished: FinishedFolder) -> list[Claim]:
     ]
 
 
+def _absent(finished: FinishedFolder) -> int | None:
+    """Published records with a combination that the source, counted again, has not; None where outputs are sets."""
+    if not is_invariant(finished.protocol):
+        return None
+    if finished.classes is None:
+        there = {x for (_, x), n in finished.over_published(finished.recount).counts.items() if n}
+        return sum(n for record, n in finished.evidence.counts.items() if record not in there)
+    # The class follows from the other columns.
+    released = finished.spec_text.released
+    own = len(released) - 1 - len(finished.classes.columns)
+    whole = {(*(s if own else ()), *x) for (s, x), n in finished.whole_counts.counts.items() if n}
+    published = count_published(finished.folder.data, released)
+    return sum(n for record, n in published.items() if record[:-1] not in whole)
+
+
 def count_claims(finished: FinishedFolder) -> list[Claim]:
-    """The counts that it was made from are those counted again from the source by another reader."""
+    """An independent reader counts the source again and finds the counts that the release was made from."""
     stored = JointDocument.read(finished.folder.joint).joint
     found = finished.recount
     counts = counts_of(stored)
@@ -76,6 +93,9 @@ def count_claims(finished: FinishedFolder) -> list[Claim]:
         claim("secret", fits(stored.secret.symbols, found.secret), "has other values than the source"),
         claim("inputs", fits(stored.inputs.symbols, found.inputs), "have other values than the source"),
         claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+        same(
+            "combinations that no record has", FindingsDocument.read(finished.folder.findings).absent, _absent(finished)
+        ),
         all_of("hierarchies", (claim("they", False, said) for said in hierarchy_complaints(finished.spec))),
     ]
 
@@ -83,8 +103,8 @@ def count_claims(finished: FinishedFolder) -> list[Claim]:
 def protocol_claims(finished: FinishedFolder) -> list[Claim]:
     """Bound, columns and protection in protocol.json are as the spec asks.
 
-    Where people have histories the channel is that of their register, rounded, which `HistoryEvidence` and an audit
-    hold it to.
+    Where people have histories the channel is that of their register, rounded, which the claims about the register and
+    an audit hold it to.
     """
     content, laws, said = finished.protocol, finished.laws, finished.spec_text
     known, of_same = finished.drawing_document is not None or content["rounded"] is None, said.people == "same"

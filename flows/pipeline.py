@@ -322,7 +322,10 @@ def _release(
     with series.incoming() as folder:
         rows = sanitise(run, decision, drawn, folder)
         settled = snapshot.read_codings().settled(spec)
-        findings, audited = audit(settled, run.estimated.joint, frequencies, followed, rows, folder)
+        estimated = run.estimated
+        findings, audited = audit(
+            settled, estimated.joint, frequencies, followed, rows, folder, snapshot, estimated.composition
+        )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
         content = describe(run, draft)

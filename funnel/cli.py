@@ -272,12 +272,13 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
 
     RELEASE is the folder of a version, or of a series, whose latest version is meant. FILE ends in .sav or .zsav
     (SPSS), .dta (Stata), or .xml (DDI-Codebook 2.5, for data archives). Categories are numbered in the order of the
-    release, with themselves as labels. The release is checked first: where a check of funnel audit --public fails,
-    nothing is written.
+    release, with themselves as labels. A sentence names the title and the names of columns that SPSS or Stata cut:
+    whole they are in the notes of a file of SPSS, and in a codebook. The release is checked first: where a check of
+    funnel audit --public fails, nothing is written.
     """
     from contextlib import suppress
 
-    from funnel.analysis.exported import export_release
+    from funnel.analysis.exported import cut_labels, export_release
     from funnel.analysis.release import load_release
 
     with Console(as_json) as console:
@@ -288,7 +289,10 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
             found.verify()
         console.progress("writing", 0, None)
         written = export_release(found, file, force)
-    click.echo(json_line({"file": str(written)}) if as_json else f"wrote {written}")
+    cut = cut_labels(found, file)
+    click.echo(json_line({"file": str(written), "cut": cut}) if as_json else f"wrote {written}")
+    if cut is not None and not as_json:
+        click.echo(cut)
 
 
 @main.command("audit")
@@ -385,6 +389,12 @@ def audit_command(
     help="Plain counts, likeliest, or without bias. Default: count of invariant releases, else em.",
 )
 @click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
+@click.option(
+    "--design-effect",
+    type=float,
+    metavar="NUMBER",
+    help="With --weighted --sampling: of the sample, by its publisher.",
+)
 @json_option
 def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.

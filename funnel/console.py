@@ -62,8 +62,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
     if told["share"] < _FEW_UNCHANGED:
         yield "           Most records are changed: fewer columns or categories, or more records, leave more unchanged."
-    points = f"{100 * told['error']:.2g} percentage points"
-    yield f"Errors:    the share of one {what} that is counted has a standard error of {points} at most"
+    points = f"a standard error of {100 * told['error']:.2g} percentage points at most"
+    yield f"Errors:    the share of one {what} that is counted has {points if told['error'] else 'no error'}"
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
         most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"
@@ -94,9 +94,14 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:
-    level = one["level"] if one["level"] == "infinite" else f"at most {one['level']:g}"
+    is_infinite = one["level"] == "infinite"
+    level = (
+        "infinite level (some value of the secret is ruled out)"
+        if is_infinite
+        else f"level at most {one['level']:g} nats"
+    )
     beyond = f"{most}{one['outside']:.1%} of the people"
-    return f"Observers: who know {who}: level {level} nats, {beyond} moved beyond the bound"
+    return f"Observers who know {who}: {level}, {beyond} moved beyond the bound"
 
 
 def _loud(protection: Protection) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 from typing import Protocol as Interface
@@ -23,7 +23,7 @@ from funnel.mechanisms.family import Fitted
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import check_size, require_memory
 from funnel.progress import Progress, quiet
-from funnel.protocol import DENOMINATOR, Protocol
+from funnel.protocol import DENOMINATOR, INVARIANT, Protocol
 from funnel.solver.budget import Budget, Clock
 from funnel.solver.invariant import Weighting
 
@@ -151,6 +151,7 @@ def plan(
     weights: Weighting = "root",
     named: str = AUTO,
     kept: Fits | None = None,
+    ruled_out: Mapping[str, str] | None = None,
 ) -> tuple[PlanRow, ...]:
     """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
@@ -180,6 +181,8 @@ def plan(
         The mechanism that a release would use, with all of the time limit; others are then compared with half a second.
     kept : Fits, optional
         What is there is not fitted again, and what is fitted is kept there.
+    ruled_out : mapping of str to str, optional
+        Mechanisms that a release cannot be drawn by, each with the reason; they are not fitted.
 
     Raises
     ------
@@ -200,7 +203,9 @@ def plan(
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         allowed = reads_secret or not mechanism(name).reads_secret
-        if allowed or forbidden:
+        if ruled_out is not None and name in ruled_out:
+            row = _untried(name, ruled_out[name])
+        elif allowed or forbidden:
             limit = time_limit if named in (AUTO, name) else compared
             row = fitting.row(name, Budget.of(limit, clock), None if allowed else _FORBIDDEN)
         else:
@@ -275,6 +280,14 @@ def best_protocol(rows: Sequence[PlanRow], name: str) -> Protocol | None:
     """The protocol of a mechanism by its name, of the most useful one for "auto"; None where it cannot be used."""
     named = (row.protocol for row in best_first(rows) if row.reason is None and name in (AUTO, row.mechanism))
     return next(named, None)
+
+
+def drawn_over_versions(rows: Sequence[PlanRow], name: str) -> list[PlanRow]:
+    """The mechanisms that people can be followed by where a spec names one, or "auto".
+
+    Histories are followed by rows of sets unless values as they are were asked for by name: what both keep is the same.
+    """
+    return [row for row in rows if name == INVARIANT or row.mechanism != INVARIANT]
 
 
 def choose(rows: Sequence[PlanRow]) -> PlanRow:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from funnel.donors.composition import Composition
 from funnel.findings import Audited, DrawnRelease, Findings, audit_release
+from funnel.findings.absent import absent_records, absent_whole_records
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
@@ -13,6 +17,7 @@ from funnel.release.files import write_whole
 from funnel.release.findings import findings_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows
+from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
 
@@ -24,6 +29,8 @@ def audit(
     followed: Followed,
     rows: Rows,
     folder: ReleaseFolder,
+    snapshot: Snapshot,
+    composition: Composition | None,
 ) -> tuple[Findings, Audited]:
     """Compute level, witness, utility and lifts twice: for whoever knows the counts, and under the public frequencies.
 
@@ -45,6 +52,10 @@ def audit(
     )
     audited = Audited.of(frequencies, release, utility_for(spec, frequencies.joint.over_published(spec.publish)))
     utility = utility_for(spec, counted.over_published(spec.publish))
-    findings = audit_release(counted, release, utility, drift=followed.drift, audited=audited)
+    if composition is None:
+        absent = absent_records(counted, drawn.channel, audited.drawn)
+    else:
+        absent = absent_whole_records(Path(rows.data.path), Path(snapshot.data.path), spec.released)
+    findings = audit_release(counted, release, utility, drift=followed.drift, audited=audited, absent=absent)
     write_whole(folder.findings, findings_document(findings).to_bytes())
     return findings, audited

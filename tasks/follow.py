@@ -47,6 +47,7 @@ from funnel.sampling import RecordKey
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.settings.version_settings import HistorySettings
 from funnel.solver.invariant import counted as counted_worth
+from funnel.tradeoff import FittedRows
 
 # In the workspace of the series, while a version is made: it says of every record what was published about it.
 FOLDER = "followed"
@@ -185,6 +186,7 @@ def _decided_for_units(
         utility=useful,
         expected=expected_units(register, frequencies, spec.bounded_secrets),
         progress=tell,
+        kept=FittedRows.within(run.workspace),
     )
     people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
     return _Decided(waves.step, people, drift, waves.fitted, (units, waves))
@@ -207,6 +209,7 @@ def _decided_for_people(
     exact = None if frequencies.noise is not None else drift_of_same(spec, register, run.estimated.joint, changes)
     drift = reported(spec, exact or between_public, between_public)
     tell("following histories")
+    kept = FittedRows.within(run.workspace)
 
     def decided(observed: Observed) -> Step:
         return follow_people(
@@ -222,6 +225,7 @@ def _decided_for_people(
             right=frequencies.noise is None,
             utility=useful,
             progress=tell,
+            kept=kept,
         )
 
     if frequencies.noise is None:
@@ -322,7 +326,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         expected=_expected_after(followed, noted.chapter.first),
         is_robust=found.observed.limits is not None,
-        observers=tuple(dict.fromkeys(one.observer for one in found.bounded_for)),
+        observers=found.observed.observers,
         secrets=found.observed.secrets,
     )
     return prepare_entry(register, noted, terms, frequencies)

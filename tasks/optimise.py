@@ -11,8 +11,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.pipeline.tasks.step import step, tell
-from funnel.planning import MechanismChoice, choose, contenders
-from funnel.protocol import INVARIANT, Protocol
+from funnel.planning import MechanismChoice, choose, contenders, drawn_over_versions
+from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import ComparisonDocument, comparison_document
@@ -86,9 +86,7 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> 
         bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
     choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
     rows = contenders(joint, bound, choice, tell, utility=useful, kept=kept)
-    # Histories are followed by rows of sets unless values as they are were asked for: what both keep is the same there.
-    by_sets = spec.register is not None and asked.name != INVARIANT
-    chosen = choose([row for row in rows if not (by_sets and row.mechanism == INVARIANT)])
+    chosen = choose(rows if spec.register is None else drawn_over_versions(rows, asked.name))
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen], useful)) is not None:
         # A search that time ended has next to nothing as well, however many records there are.

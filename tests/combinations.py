@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,6 @@ UNCHANGED, INFORMATION, ESTIMATION = UTILITIES = ("unchanged", "information", "e
 # What is published in one channel, and as whole records.
 _COLUMNS = {ONE: ["kids", "married"], WHOLE: ["married", "kids", "education", "income", "age"]}
 _SOURCE, _CLASSES, _ELSE = "people.parquet", "classes.json", "others.parquet"
-_PEOPLE = 1500
 # As several contradictions are told in one message.
 _NUMBERED = re.compile(r"\(\d+\) (.*?)\.(?= \(\d+\) |$)")
 
@@ -56,6 +55,8 @@ class Combination:
     protection: str
     guarantee: str
     utility: str
+    # How many people a version has.
+    size: ClassVar[int] = 1500
 
     def __str__(self) -> str:
         return ", ".join(astuple(self))
@@ -122,7 +123,7 @@ class Combination:
             path.write_text(self.spec, encoding="utf-8")
             spec = ReleaseSpec.load(path)
             if self.width == WHOLE and not number:
-                pq.write_table(_rows(0, slice(3000, 6000)), folder / _ELSE)
+                pq.write_table(self.elsewhere(), folder / _ELSE)
                 write_classes(spec, str(folder / _ELSE), None, False, quiet)
             told, _ = run_release(spec, again=False, rotate=False)
             made.append(ReleaseFolder(Path(told["folder"])))
@@ -131,8 +132,8 @@ class Combination:
     def source(self, number: int) -> pa.Table:
         """The table of a version."""
         if self.people == OTHERS:
-            return _rows(number, slice(number * _PEOPLE, (number + 1) * _PEOPLE))
-        table = _rows(number, slice(0, _PEOPLE))
+            return _rows(number, slice(number * self.size, (number + 1) * self.size))
+        table = _rows(number, slice(0, self.size))
         if self.people != UNITS:
             return table
         # Every third person comes twice, with the family of another one.
@@ -141,11 +142,15 @@ class Combination:
         place = again.schema.get_field_index("kids")
         return pa.concat_tables([table, again.set_column(place, "kids", pa.array(kids[1:] + kids[:1]))])
 
+    def elsewhere(self) -> pa.Table:
+        """People of whom nothing is published, for the classes of whole records."""
+        return _rows(0, slice(3000, 6000))
+
 
 @cache
 def _values(column: str) -> list[str]:
     """The values of a column, in all waves."""
-    return sorted({value for year in WAVES for value in wave(year)[column].to_pylist()})
+    return sorted({value for year in WAVES for value in wave(year)[column].unique().to_pylist()})
 
 
 def _rows(number: int, people: slice) -> pa.Table:

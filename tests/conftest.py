@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
+    # The little that imports leave behind is put aside with the rest: looking for it would take a second.
     gc.freeze()
     # Tests leave little behind, and looking for it often takes longer than what it finds is worth.
     gc.set_threshold(20_000, 50, 100)

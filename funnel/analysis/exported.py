@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from funnel.analysis.codebook import codebook
 from funnel.errors import DataError, OutputError, PipelineError, SpecError
 from funnel.joint import IntArray
 from funnel.release.files import write_whole
+from funnel.wording import listed
 
 if TYPE_CHECKING:
     from funnel.analysis.release import Release
@@ -27,9 +28,40 @@ _WORDS: Final = frozenset(
         "byte", "double", "float", "if", "in", "int", "long", "str", "strl", "using", "_all", "_n", "_b",
     }
 )  # fmt: skip
-# Bytes that SPSS keeps of a label of a value, of a variable and of a file.
-_SPSS_VALUE, _SPSS_VARIABLE, _FILE = 120, 255, 64
-_STATA_NAME, _SPSS_NAME = 32, 64
+# Bytes that SPSS keeps of a label of a value, and of a line of a note.
+_SPSS_VALUE, _SPSS_LINE = 120, 80
+# A codebook keeps texts of any length.
+_WHOLE: Final = ".xml"
+
+
+@dataclass(frozen=True)
+class _Package:
+    """What a statistics package takes: letters of a name, and how much of the labels of a file and of a variable."""
+
+    name: str
+    letters: int
+    title: int
+    variable: int
+    unit: Literal["bytes", "characters"]
+
+    def fits(self, text: str, most: int) -> bool:
+        return len(text.encode() if self.unit == "bytes" else text) <= most
+
+    def cut(self, text: str, most: int) -> str:
+        """What of a text has room."""
+        while not self.fits(text, most):
+            text = text[:-1]
+        return text
+
+    def cut_of(self, title: str, columns: Iterable[str]) -> dict[str, str]:
+        """The texts that have no room whole, by what they are."""
+        found = {} if self.fits(title, self.title) else {"title": title}
+        return found | {f"name of column {k}": c for k, c in enumerate(columns, 1) if not self.fits(c, self.variable)}
+
+
+_SPSS: Final = _Package("SPSS", 64, 64, 255, "bytes")
+# A set of labels has the name of its variable, and pyreadstat takes a letter less of it than Stata does.
+_STATA: Final = _Package("Stata", 31, 80, 80, "characters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +151,32 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
     return target
 
 
+def cut_labels(released: Release, target: Path) -> str | None:
+    """What a file of `export_release` cannot have whole where the package shows it, as a sentence; None if it has all.
+
+    Parameters
+    ----------
+    released : Release
+    target : Path
+        By whose ending the format is known.
+    """
+    package = _PACKAGES.get(target.suffix.lower())
+    if package is None:
+        return None
+    cut = package.cut_of(
+        _title(released), [one["name"] for one in released.package["resources"][0]["schema"]["fields"]]
+    )
+    if not cut:
+        return None
+    most = [f"{size} {package.unit}" for size in sorted({package.title, package.variable})]
+    where = (
+        "the notes of the file have them whole"
+        if package is _SPSS
+        else f"a codebook has them whole: funnel export RELEASE FILE{_WHOLE}"
+    )
+    return f"{package.name} keeps {' or '.join(most)} of a label, and so a part of the {listed(list(cut))}; {where}"
+
+
 def variables_of(released: Release) -> list[Variable]:
     """The columns of a release, with their categories in its order.
 
@@ -159,7 +217,11 @@ def names_for(columns: Sequence[str], longest: int) -> list[str]:
     return found
 
 
-def _labelled(released: Release, variables: Sequence[Variable], ending: str, longest: int, **more: Any) -> bytes:
+def _title(released: Release) -> str:
+    return f"{released.package['title']}, version {released.version}"
+
+
+def _labelled(released: Release, variables: Sequence[Variable], ending: str, package: _Package, **more: Any) -> bytes:
     """The content of a file that pyreadstat writes."""
     try:
         import pandas as pd
@@ -168,18 +230,17 @@ def _labelled(released: Release, variables: Sequence[Variable], ending: str, lon
         raise PipelineError(
             f"a file {ending} needs a package that is not installed; install it with pip install 'funnel[statistics]'"
         ) from error
-    names = names_for([one.column for one in variables], longest)
+    names = names_for([one.column for one in variables], package.letters)
     frame = pd.DataFrame({name: one.values for name, one in zip(names, variables, strict=True)})
     labels = {name: one.labels for name, one in zip(names, variables, strict=True) if one.labels}
     write: Callable[..., None] = pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav
-    title = _cut(f"{released.package['title']}, version {released.version}", _FILE)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"records{ending}"
         write(
             frame,
             str(path),
-            file_label=title,
-            column_labels=[_cut(one.column, _SPSS_VARIABLE) for one in variables],
+            file_label=package.cut(_title(released), package.title),
+            column_labels=[package.cut(one.column, package.variable) for one in variables],
             variable_value_labels=labels,
             **more,
         )
@@ -187,7 +248,7 @@ def _labelled(released: Release, variables: Sequence[Variable], ending: str, lon
 
 
 def _stata(released: Release, variables: Sequence[Variable]) -> bytes:
-    return _labelled(released, variables, ".dta", _STATA_NAME)
+    return _labelled(released, variables, ".dta", _STATA)
 
 
 def _spss(released: Release, variables: Sequence[Variable], compress: bool = False) -> bytes:
@@ -198,31 +259,33 @@ def _spss(released: Release, variables: Sequence[Variable], compress: bool = Fal
                 "a file of Stata (.dta) instead"
             )
     privacy = released.privacy
-    note = [f"{released.package['name']} {released.version}, {privacy.guarantee}", *_sentences(privacy.meaning)]
-    return _labelled(released, variables, ".sav", _SPSS_NAME, note=note, compress=compress)
+    cut = _SPSS.cut_of(_title(released), [one.column for one in variables])
+    said = [f"{released.package['name']} {released.version}, {privacy.guarantee}", privacy.meaning]
+    said += [f"{what}: {whole}" for what, whole in cut.items()]
+    note = [line for text in said for line in _lines(text)]
+    return _labelled(released, variables, ".sav", _SPSS, note=note, compress=compress)
 
 
-def _sentences(text: str) -> list[str]:
-    """A text in lines as long as SPSS keeps them of a note."""
+def _lines(text: str) -> list[str]:
+    """A text in lines as long as SPSS keeps them of a note: between words, and within one that is longer."""
     lines: list[str] = []
     for word in text.split():
-        if lines and len(f"{lines[-1]} {word}".encode()) <= 80:
+        if lines and len(f"{lines[-1]} {word}".encode()) <= _SPSS_LINE:
             lines[-1] += f" {word}"
-        else:
-            lines.append(word)
+            continue
+        rest = word
+        while rest:
+            lines.append(_SPSS.cut(rest, _SPSS_LINE))
+            rest = rest[len(lines[-1]) :]
     return lines
 
 
-def _cut(text: str, size: int) -> str:
-    """What of a text has room in so many bytes."""
-    return text.encode()[:size].decode(errors="ignore")
-
-
+_PACKAGES: Mapping[str, _Package] = {".sav": _SPSS, ".zsav": _SPSS, ".dta": _STATA}
 _WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
     ".sav": _spss,
     ".zsav": lambda released, variables: _spss(released, variables, compress=True),
     ".dta": _stata,
-    ".xml": lambda released, variables: codebook(
+    _WHOLE: lambda released, variables: codebook(
         released.package,
         released.privacy,
         [(one.column, one.description, one.categories, one.counts) for one in variables],

@@ -40,6 +40,8 @@ class Question:
     weighted : bool
         Whether the population is meant that the published classes of weights stand for.
     sampling : bool
+    design_effect : float or None
+        Of the sample, for weighted estimates; None if none is given.
     method : "count", "em", "inverse" or None
         Of shares; None for the usual one.
     """
@@ -52,6 +54,7 @@ class Question:
     odds: bool = False
     weighted: bool = False
     sampling: bool = False
+    design_effect: float | None = None
     method: Method | None = None
 
     def answer(self, releases: Sequence[Path]) -> Answer:
@@ -72,6 +75,8 @@ class Question:
             raise SpecError("--weighted is about one release, and shares of all of its population")
         if self.weighted and self.method == "inverse":
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
+        if self.design_effect is not None and not (self.weighted and self.sampling):
+            raise SpecError("--design-effect is of a sample and its weights: it goes with --weighted and --sampling")
         release, *later = (Release(find_release(path)) for path in releases)
         return self._named(release)._of(release, later)
 
@@ -94,7 +99,8 @@ class Question:
                 sampling=self.sampling,
             )
         if self.weighted:
-            return release.weighted(by, sampling=self.sampling)
+            effect = 1.0 if self.design_effect is None else self.design_effect
+            return release.weighted(by, sampling=self.sampling, design_effect=effect)
         if later:
             return release.trend(later, by, within=self.within, method=self.method, sampling=self.sampling)
         return release.shares(by, within=self.within, method=self.method, sampling=self.sampling)

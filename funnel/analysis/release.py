@@ -295,7 +295,9 @@ class Release:
             confidence=confidence,
         )
 
-    def weighted(self, by: str | Sequence[str] | None = None, *, sampling: bool = False) -> WeightedEstimate:
+    def weighted(
+        self, by: str | Sequence[str] | None = None, *, sampling: bool = False, design_effect: float = 1.0
+    ) -> WeightedEstimate:
         """Shares of the population, by the classes of survey weights that the release publishes.
 
         Parameters
@@ -303,10 +305,13 @@ class Release:
         by : str or sequence of str, optional
         sampling : bool
             As of `shares`.
+        design_effect : float
+            Of the sample, with ``sampling``, as of `funnel.estimation.estimate_weighted`: replicate weights are never
+            published.
         """
         from funnel.analysis.weighted import estimate_release_weighted
 
-        return estimate_release_weighted(self.folder, by, sampling=sampling)
+        return estimate_release_weighted(self.folder, by, sampling=sampling, design_effect=design_effect)
 
     def trend(
         self,

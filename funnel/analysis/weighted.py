@@ -22,6 +22,7 @@ def estimate_release_weighted(
     by: str | Sequence[str] | None = None,
     *,
     sampling: bool = False,
+    design_effect: float = 1.0,
     confidence: float = 0.95,
 ) -> WeightedEstimate:
     """`funnel.estimation.estimate_weighted` of a whole release that publishes classes of survey weights.
@@ -31,7 +32,7 @@ def estimate_release_weighted(
     Parameters
     ----------
     folder : ReleaseFolder
-    by, sampling, confidence
+    by, sampling, design_effect, confidence
         As of `funnel.estimation.estimate_weighted`.
 
     Raises
@@ -59,6 +60,7 @@ def estimate_release_weighted(
         known,
         by,
         sampling=sampling,
+        design_effect=design_effect,
         confidence=confidence,
         rounded=rounded,
         beside=noisy_shares(folder, protocol, int(counts.sum())),

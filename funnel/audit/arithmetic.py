@@ -99,7 +99,7 @@ def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
 
 @check("guarantee", "public")
 def check_guarantee(known: AuditContext) -> Found:
-    """Kind, title, text and level of the guarantee are those of one guarantee."""
+    """Kind, title, text and level of the guarantee agree with one another."""
     said = known.document.guarantee
     try:
         guarantee = parse_guarantee(said.declared)
@@ -143,7 +143,7 @@ def reads_published_only(document: ProtocolDocument) -> bool:
 
 @check("marginal", "table counted")
 def check_marginal(known: AuditContext) -> Found:
-    """The marginal is the distribution of the output, as far as public shares tell it."""
+    """The marginal is the distribution of published values, as far as public shares show."""
     document, rows = known.document, known.public_rows
     if not reads_published_only(document):
         limits = output_limits(document, rows)
@@ -266,6 +266,19 @@ def check_utility(known: AuditContext) -> Found:
         if reads_published_only(document) and not _explained(document, limits).meets(share, step / 2):
             yield "the share of the variance is not what these weights explain of this prior and these numbers"
     return f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats"
+
+
+def guess_limits(document: ProtocolDocument, limits: list[Interval]) -> tuple[Interval, Interval]:
+    """How many values a guess gets right, for any prior within limits: of who knows the prior, and the output too."""
+    before = Interval(max(p.low for p in limits), max(p.high for p in limits))
+    least, most = (
+        sum(
+            max((weight / WHOLE * getattr(limits[x], end) for x, weight in row), default=0.0)
+            for row in document.entries
+        )
+        for end in ("low", "high")
+    )
+    return before, Interval(least, min(1.0, most))
 
 
 def _step_of(nats: float, step: float) -> float:

@@ -262,13 +262,13 @@ class Compared(io.RawIOBase):
 
 @check("values", "public")
 def check_values(known: AuditContext) -> Result:
-    """Every record is an output of the protocol."""
+    """Every record has a published value of the protocol."""
     return known.read_table[0]
 
 
 @check("parquet", "public")
 def check_parquet(known: AuditContext) -> Result:
-    """The parquet file is to the byte what funnel writes."""
+    """The parquet file is byte for byte as funnel writes it."""
     return known.read_table[1]
 
 

@@ -134,7 +134,7 @@ def _document(kind: type[T], path: Path) -> T:
 @check(
     "leakage",
     "noise",
-    "The bound holds for the public counts, and where it covers noise for all that noise leaves possible, exactly.",
+    "The bound holds exactly for the public counts and, where it covers noise, for all counts within the noise.",
     contained=True,
 )
 def check_leakage(known: AuditContext) -> Found:
@@ -208,7 +208,7 @@ def check_figures(known: AuditContext) -> Found:
 
 @check("findings", "internal", contained=True)
 def check_findings(known: AuditContext) -> Found:
-    """What was found of the bound is found again."""
+    """A second computation finds the same figures about the bound."""
     evidence, found = known.evidence, known.evidence.findings
     # Under the exact counts, and over all that noise leaves possible where there is noise.
     level, proven = known.counted_level, known.level if known.public else None
@@ -260,7 +260,7 @@ def check_records(known: AuditContext) -> Found:
 
 @check("counts", "internal table")
 def check_counts(known: AuditContext) -> Found:
-    """Every output is released as often as it was drawn."""
+    """Every published value is released as often as it was drawn."""
     if not np.array_equal(known.evidence.pairs.by_output, known.table.counts):
         yield "the released counts are not those that were drawn"
     return "as drawn"

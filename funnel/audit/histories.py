@@ -71,7 +71,7 @@ def check_spent(known: AuditContext) -> Found:
     content = read_json(known.folder.frequencies)
     until = known.record.created if known.coming is None else None
     try:
-        yield from spent_complaints(content, register, workspace, until)
+        yield from spent_complaints(content, known.record.content(), register, workspace, until)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
         yield "the records of the series of the register cannot be read"
     return f"{content['spent']!r} nats on these people, by the records of all their series"

@@ -29,7 +29,7 @@ _SHOWN = 3
 
 @check("labels", "public")
 def check_labels(known: AuditContext) -> Found:
-    """The name of every output lists the values that it comes from."""
+    """The name of every published value lists the true values that it comes from."""
     document, content = known.document, known.document.content()
     if is_invariant(content):
         yield from alphabet_complaints(content)

@@ -8,9 +8,11 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+from funnel.audit.arithmetic import guarantee_of, guess_limits, prior_limits, reads_published_only, share_step
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
+from funnel.audit.stated import stated_complaints
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
@@ -186,6 +188,8 @@ def check_numbers(known: AuditContext) -> Found:
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
+    stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
+    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
     return f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
 
 
@@ -203,7 +207,7 @@ def check_followed(known: AuditContext) -> Found:
 
 @check("report page", "figures", contained=True)
 def check_rendered(known: AuditContext) -> Found:
-    """The page of the report is to the byte what its figures make."""
+    """The page of the report is byte for byte made of its figures."""
     folder, render = known.folder, known.told.render
     if render is None or (why := _made_elsewhere(known)):
         return Unchecked(_NOT_INSTALLED if render is None else why)
@@ -223,10 +227,25 @@ def _made_elsewhere(known: AuditContext) -> str:
 def check_annex(known: AuditContext) -> Found:
     """Every figure and answer of the annex follows from the report and the protocol."""
     folder, table = known.folder, known.read_table[2]
-    alone = None if table is None or known.columns.classes is not None else int((table.counts == 1).sum())
+    published = None
+    if table is not None and known.columns.classes is None:
+        published = dict(zip(known.document.outputs.symbols, table.counts.tolist(), strict=True))
     page, report, protocol = read_text(folder.annex), read_json(folder.numbers), read_json(folder.protocol)
-    yield from (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, alone))
+    yield from (f"annex.html: {what}" for what in annex_complaints(page, report, protocol, published))
     return "its figures and answers follow from the report and the protocol"
+
+
+def _guess_complaints(known: AuditContext) -> Iterator[str]:
+    """How often guesses are right, as far as public shares tell it; of noisy counts another check computes it again."""
+    document, rows, figures = known.document, known.public_rows, known.report.figures
+    if known.public is not None or not reads_published_only(document):
+        return
+    half = float(share_step(rows)) / 2
+    for name, limit in zip(
+        ("prior_guess_accuracy", "guess_accuracy"), guess_limits(document, prior_limits(document, rows)), strict=True
+    ):
+        if not limit.meets(getattr(figures, name), half):
+            yield f"{name} is not what the public shares and the weights make"
 
 
 def _object(value: object) -> dict[str, Any]:

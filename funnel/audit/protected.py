@@ -57,7 +57,7 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
 
 @check("protected frequencies", "noise")
 def check_protected(known: AuditContext) -> Found:
-    """What the public counts say of their noise fits together, and is said alike everywhere."""
+    """All files state the same noise of the public counts, and these statements agree."""
     public, said, classes = known.noisy, known.document.frequencies, known.columns.classes
     privacy = known.package.get("funnel:privacy")
     told = privacy.get("frequencies") if isinstance(privacy, dict) else None
@@ -103,7 +103,7 @@ def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
 
 @check("noise", "internal noise")
 def check_noise(known: AuditContext) -> Found:
-    """Public and exact counts differ by noise as it is said to have been drawn."""
+    """Public and exact counts differ by noise of the declared distribution."""
     public, exact = known.noisy, counts_of(known.evidence.first_rows or known.evidence.joint)
     places = [[(s, x) for x in public.inputs] for s in public.secret]
     if set(exact) - {cell for row in places for cell in row}:

@@ -92,7 +92,7 @@ class Told:
 
 @check("files", "public")
 def check_listing(known: AuditContext) -> Found:
-    """All files are there that a release has, and no others."""
+    """All files of a release are there, and no others."""
     listing, told = known.listing, known.told
     public = set(listing.files)
     yield from (f"{path} is missing" for path in known.needed if path not in public)
@@ -105,7 +105,7 @@ def check_listing(known: AuditContext) -> Found:
 
 @check("documents", "public")
 def check_documents(known: AuditContext) -> Found:
-    """Every JSON document is to the byte what funnel writes, with nothing else in it."""
+    """Every JSON document is byte for byte as funnel writes it, without further content."""
     for name in known.listing.files:
         if name in known.possible and name.endswith(".json"):
             path = known.folder.root / name

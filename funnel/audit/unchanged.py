@@ -102,7 +102,7 @@ def _published(known: AuditContext) -> dict[tuple[str, ...], int]:
 
 @check("balance", "invariant counted")
 def check_balance(known: AuditContext) -> Found:
-    """Outputs are the inputs, and have their distribution, as far as public files tell it.
+    """Published values are the true ones, with the same distribution, as far as public files show.
 
     For the public counts; without noise, for shares that are rounded to the public ones.
     """

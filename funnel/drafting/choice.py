@@ -194,7 +194,7 @@ def _choose(
     most = _BOTH.get(several, _ALONE) if len(inputs) > 1 else _ALONE
     fitted = columns_within(chosen, look.rows, min(most, open_to))
     if fitted is None:
-        return _whole(base, chosen, look.rows)
+        return _whole(replace(base, notes=(*base.notes, *_of_merged_secrets(base.coarse))), chosen, look.rows)
     cells = math.prod(one.size for one in fitted)
     guarantee, reason = _bound(cells, several, len(inputs))
     return replace(
@@ -202,18 +202,22 @@ def _choose(
         guarantee=guarantee,
         coarse=(*values, *fitted),
         why={**base.why, "guarantee": reason},
-        notes=(*base.notes, *_of_rare_secrets(values, rarest, cells)),
+        notes=(*base.notes, *_of_merged_secrets(values), *_of_few_records(values, rarest, cells)),
     )
 
 
-def _of_rare_secrets(values: Sequence[Coarse], rarest: int, cells: int) -> Iterator[str]:
-    """What becomes of values of the secret that few records have."""
+def _of_merged_secrets(values: Sequence[Coarse]) -> Iterator[str]:
+    """Which values of the secret are put together, since few records have them."""
     for one in values:
         if groups := [name for name in one.groups if not one.bins]:
             yield (
                 f"{listed(groups)} of {one.column} is protected as one value: a bound for each value that few records "
                 "have changes most records"
             )
+
+
+def _of_few_records(values: Sequence[Coarse], rarest: int, cells: int) -> Iterator[str]:
+    """Whether few records with the rarest value of the secret are there for the published values."""
     if rarest < _RAREST * cells:
         yield (
             f"{rarest:,} records with the rarest value of {listed(one.column for one in values)} are few for {cells} "

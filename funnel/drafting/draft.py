@@ -12,6 +12,7 @@ from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
 from funnel.drafting.toml_text import comment, list_of_texts, text_of_lines, text_value, value_text
+from funnel.settings.replicate_weights import replicate_weights
 from funnel.wording import plain_number, printable, toml_key
 
 _WIDTH = 118
@@ -212,7 +213,14 @@ def _apart(look: Look, roles: Roles, choice: Choice | None) -> list[str]:
         lines.append(f"# Named like identifiers, so not published: {', '.join(map(comment, sorted(identifiers)))}.")
     if choice is not None and (keys := [one.name for one in (*roles.keys, *roles.people) if one.name not in named]):
         lines.append(f"# Tell whose record it is, so not published: {', '.join(map(comment, keys))}.")
-    if weights := [one.name for one in roles.weights if one.name not in named]:
+    replicates = replicate_weights(one.name for one in roles.weights)
+    if replicates:
+        lines += [
+            f"# {len(replicates):,} columns are named like replicate weights: {comment(replicates[0])} to "
+            f"{comment(replicates[-1])}.",
+            "# They tell the sampling unit of a record, so they are not published. State the design effect instead.",
+        ]
+    if weights := [one.name for one in roles.weights if one.name not in named and one.name not in replicates]:
         lines += [
             f"# Named like survey weights, of which classes can be published for weighted estimates: "
             f"{', '.join(map(comment, weights))}.",

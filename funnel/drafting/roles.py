@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from funnel.drafting.look import Column, Look
+from funnel.settings.replicate_weights import replicate_weights
 
 # Categories that need no recoding.
 FEW = 30
@@ -50,7 +51,7 @@ class Roles:
     alike : tuple of Column
         The same in every record.
     weights : tuple of Column
-        Named like survey weights.
+        Named like survey weights, or their replicates.
     free : tuple of Column
         All others, which can be secret or published.
     secrets : tuple of Column
@@ -86,11 +87,13 @@ def roles_of(look: Look) -> Roles:
         taken.update(column.name for column in new)
         return new
 
+    replicates = replicate_weights(column.name for column in look.columns)
+    weights = take([column for column in look.columns if column.name in replicates])
     keys = take([column for column in look.columns if column.unique(look.rows)])
     alike = take([column for column in look.columns if column.values < 2])
     people = take([column for column in look.columns if column.repeats(look.rows)])
     identifiers = take([column for column in look.columns if column.is_identifier(look.rows)])
-    weights = take([column for column in look.columns if column.kind == "number" and _WEIGHT.search(column.name)])
+    weights += take([column for column in look.columns if column.kind == "number" and _WEIGHT.search(column.name)])
     free = take(look.columns)
     secrets = _secrets(free)
     known = tuple(column for column in free if _KNOWN.search(column.name.lower()))

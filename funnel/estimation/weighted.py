@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ class WeightedEstimate:
     sampling : bool
     confidence : float
         Of each interval by itself.
+    design_effect : float
+        By which the variance of drawing the records is multiplied.
 
     Examples
     --------
@@ -78,12 +81,14 @@ class WeightedEstimate:
     records: int
     sampling: bool
     confidence: float
+    design_effect: float = 1.0
 
     @property
     def about(self) -> str:
         """What errors are of, and what is not in them."""
         randomness = (
             "errors are of the random answers and of drawing these records, with their weights"
+            + (f" and a design effect of {self.design_effect:g}" if self.design_effect != 1 else "")
             if self.sampling
             else "errors are of the random answers alone: the estimates are about these records"
         )
@@ -103,6 +108,7 @@ class WeightedEstimate:
             "weight": self.weight,
             "records": self.records,
             "sampling": self.sampling,
+            "design_effect": self.design_effect,
             "confidence": self.confidence,
             "cells": [
                 {"values": list(cell), **dict(zip(names, map(json_figure, row), strict=True))}
@@ -137,6 +143,7 @@ def estimate_weighted(
     by: str | Sequence[str] | None = None,
     *,
     sampling: bool = False,
+    design_effect: float = 1.0,
     confidence: float = 0.95,
     at_most: AtMost | None = None,
     rounded: float = 0.0,
@@ -163,6 +170,10 @@ def estimate_weighted(
     sampling, confidence, at_most, rounded, beside
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here.
+    design_effect : float
+        By how much larger the variance of the sample is than that of records drawn one by one with these weights, as
+        its publisher says: strata lower it, clusters raise it. The random answers do not depend on the design, and
+        their variance is not multiplied. It goes with ``sampling``.
     noise : CountNoise, optional
         In the counts that an invariant protocol was made for.
 
@@ -175,7 +186,8 @@ def estimate_weighted(
     DataError
         If records and protocol do not belong together, or there are none.
     SpecError
-        If a column or a class is not known, no class has a weight, or there are too many values.
+        If a column or a class is not known, no class has a weight, there are too many values, or the design effect is
+        not above 0 or without ``sampling``.
 
     Notes
     -----
@@ -198,6 +210,11 @@ def estimate_weighted(
     inputs = protocol.inputs
     if weight not in inputs.columns:
         raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
+    if not 0 < design_effect < np.inf or (design_effect != 1 and not sampling):
+        raise SpecError(
+            f"a design effect of {design_effect:g} multiplies the variance of the sample: give a number above 0, and "
+            "ask for errors of the sample too (sampling)"
+        )
     others = tuple(column for column in inputs.columns if column != weight)
     columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
@@ -216,9 +233,13 @@ def estimate_weighted(
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     if counts_as_usual:
-        told = PlainCounts.of(protocol, counts, noise).aimed(aims, sampling)
+        aimed = partial(PlainCounts.of(protocol, counts, noise).aimed, aims)
     else:
-        told = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed(counts, aims, sampling)
+        aimed = partial(fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed, counts, aims)
+    told = aimed(sampling)
+    if design_effect != 1:
+        answers = aimed(False).covariance
+        told = replace(told, covariance=answers + design_effect * (told.covariance - answers))
     _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * c)
     ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]
     shares, errors, lower, upper = np.array(ratios).T
@@ -236,6 +257,7 @@ def estimate_weighted(
         int(counts.sum()),
         sampling,
         confidence,
+        design_effect,
     )
 
 

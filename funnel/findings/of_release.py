@@ -107,6 +107,8 @@ class Findings(DistributionFindings):
     drift : mapping or None
         How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
         ``sentence``; None where that is not compared.
+    absent : int or None
+        Released records whose combination of published values no counted record has; None where outputs are sets.
     """
 
     rows: int
@@ -115,6 +117,7 @@ class Findings(DistributionFindings):
     proven_level: float | None = None
     history: FoundHistory | None = None
     drift: Mapping[str, Any] | None = None
+    absent: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +217,7 @@ def audit_release(
     *,
     drift: Mapping[str, Any] | None = None,
     audited: Audited | None = None,
+    absent: int | None = None,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
 
@@ -228,6 +232,8 @@ def audit_release(
         How frequencies differ from the version before.
     audited : Audited, optional
         What was found under the public frequencies of this release.
+    absent : int, optional
+        Released records whose combination of published values no counted record has (`funnel.findings.absent`).
     """
     same = audited is not None and audited.frequencies.joint is joint
     law = audited.law if audited is not None and same else release.under(joint, utility)
@@ -240,6 +246,7 @@ def audit_release(
         proven_level=audited.law.level if audited is not None and noisy else None,
         history=release.history,
         drift=drift,
+        absent=absent,
     )
 
 

@@ -124,6 +124,8 @@ class Guarantee(ABC):
         What people call it.
     example : str
         How it is written, for error messages.
+    extent : str
+        Over what the bound is a maximum, and over what an average.
 
     Examples
     --------
@@ -136,6 +138,8 @@ class Guarantee(ABC):
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     example: ClassVar[str] = ""
+    # Over what the bound is a maximum, and over what an average, in the words of a report.
+    extent: ClassVar[str] = "a maximum over all published values and all values of the secret"
     # What an observer may know besides, and whom the bound does not cover, in the words of a report.
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value. Whoever knows more about a person starts from "

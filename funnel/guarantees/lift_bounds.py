@@ -32,6 +32,8 @@ class LiftBound(TwoSided, OutputGuarantee):
     the lower one that of inverse lifts.
     """
 
+    extent: ClassVar[str] = "a maximum over all published values of an average over the values of the secret"
+
     @abstractmethod
     def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
         """The measure of the lifts (c,) of one output, exactly."""

@@ -49,6 +49,7 @@ class MutualInformation(Guarantee):
     name: ClassVar[str] = "mi"
     title: ClassVar[str] = "bounded mutual information"
     example: ClassVar[str] = "mi:0.1"
+    extent: ClassVar[str] = "an average over all records"
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value, and is an average over the records. Whoever knows "
         "more about a person starts from another belief, which the record can change by more."

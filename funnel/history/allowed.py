@@ -18,6 +18,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.alip import ALIP
+from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.exact import exp_below
 from funnel.guarantees.ldp import LDP
@@ -25,6 +26,7 @@ from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.srlip import SRLIP
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.joint import FloatArray, IntArray
@@ -32,8 +34,9 @@ from funnel.joint import FloatArray, IntArray
 TOLERANCE: Final = Fraction(1, 10**9)
 """How much further than before, relatively, a lift may be that is beyond the bound by itself."""
 
-Kept = PosteriorGuarantee | RobustRatio
-"""What can be kept over several versions: for the counted frequencies, or for all that a sample leaves open."""
+Kept = PosteriorGuarantee | RobustRatio | SRLIP
+"""What can be kept over several versions: for the counted frequencies, for all that a sample leaves open, or for
+observers who know some of the published columns besides."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
 _SEVERAL = 8
@@ -124,7 +127,7 @@ class Allowed:
 
     def nats(self, lifts: FloatArray, guarantee: Kept) -> FloatArray:
         """The level of every output in nats, lifts (k, c, b) to (k, b); infinite where no budget would do."""
-        guarantee = nominal_of(guarantee)
+        guarantee = bound_given(guarantee)
         with np.errstate(divide="ignore"):
             most, least = np.log(lifts.max(axis=1)), np.log(lifts.min(axis=1))
         if self.apart is not None:
@@ -188,14 +191,24 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
         return Allowed(None, None, exp_below(guarantee.epsilon))
     if isinstance(guarantee, PerfectPrivacy):
         return Allowed(Fraction(1), Fraction(1), None)
+    if isinstance(guarantee, SRLIP):
+        return allowed_by(bound_given(guarantee))
     raise SpecError(
         f"{guarantee} is no bound on the posterior of the secret alone, so it cannot be kept over several versions; "
-        "choose lip, alip, pml, ldp or perfect, or rlip, ralip, rpml or rldp over boxes"
+        "choose lip, alip, pml, ldp, perfect, srlip or attribute, or rlip, ralip, rpml or rldp over boxes"
     )
 
 
-def nominal_of(guarantee: Kept) -> PosteriorGuarantee:
-    """What a guarantee asks under each distribution that it is for."""
+def bound_given(guarantee: Kept, knows_all: bool = False) -> PosteriorGuarantee:
+    """What a guarantee asks under each distribution that it is for, of an observer with some knowledge of a person.
+
+    Under srlip and attribute that is lip for all of them, but for one who knows all published columns under attribute:
+    the odds of any two secrets are bounded then, whatever was believed before.
+    """
+    if isinstance(guarantee, Attribute) and knows_all:
+        return LDP(guarantee.epsilon)
+    if isinstance(guarantee, SRLIP):
+        return LIP(guarantee.epsilon)
     return guarantee.nominal if isinstance(guarantee, RobustRatio) else guarantee
 
 
@@ -221,6 +234,11 @@ def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
         As `allowed_by`, and if it is robust.
     """
     kept = require_posterior(guarantee)
+    if isinstance(kept, SRLIP):
+        raise SpecError(
+            f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
+            f"for; choose {bound_given(kept)}"
+        )
     if isinstance(kept, RobustRatio):
         raise SpecError(
             f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "

@@ -1,6 +1,7 @@
 """Beliefs: everything that is bounded of what observers conclude from a history, as one linear programme has it.
 
-A belief is that of one observer in the secret of one version. Each has a law P(s, x | h) and a cone of its own; those
+A belief is that of one observer in the secret of one version, for one value of the columns that the observer knows
+besides, if any. Each has a law P(s, x | h) and a cone of its own; those
 of a history stand one after the other, and a row of its channel has to meet the cones of all of them.
 """
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.history.allowed import Kept, nominal_of
+from funnel.history.allowed import Kept, bound_given
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
 from funnel.joint import FloatArray, IntArray
@@ -49,7 +50,13 @@ class Beliefs:
             here, own = one.among(standing.nodes)
             laws[here, starts[place] : starts[place + 1]] = one.laws.values[own]
             kinds[here, place] = one.prior_of[own]
-        known = [[binding_rows(cone_over(inner, prior)) for prior in one.priors] for one in every]
+        known = [
+            {
+                group: binding_rows(cone_over(bound_given(inner, one.knows_all), one.priors[group]))
+                for group in np.unique(one.prior_of).tolist()
+            }
+            for one in every
+        ]
         distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
         cones = []
         for kind in distinct.tolist():
@@ -66,7 +73,7 @@ class Beliefs:
 def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
-    rows = nominal_of(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
+    rows = bound_given(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone

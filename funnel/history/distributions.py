@@ -28,6 +28,7 @@ from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import WORD_BITS
 
 # The rounding of one operation, doubled: second-order terms of any length that occurs fit into the other half.
 UNIT = 2.0**-52
@@ -53,11 +54,23 @@ class Laws:
         Every entry is the true one times a factor of its history alone, up to this relative error; zeros are true.
     sound : ndarray of bool, shape (k,)
         Where that is so. Elsewhere numbers came near the smallest that doubles can hold.
+    likely : ndarray, shape (k,)
+        P(h), up to a factor of the versions of h, and with what is known besides.
     """
 
     values: FloatArray
     error: float
     sound: BoolArray
+    likely: FloatArray
+
+    def within(self, inside: BoolArray) -> Laws:
+        """Those of an observer who knows that the input is one of these, (a,); 0 where no input with the history is."""
+        values, sums = _normed(self.values * inside)
+        return replace(self, values=values, error=self.error + _OPERATIONS * UNIT, likely=self.likely * sums)
+
+    def at(self, places: IntArray) -> Laws:
+        """Those at some places."""
+        return Laws(self.values[places], self.error, self.sound[places], self.likely[places])
 
 
 def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
@@ -142,7 +155,12 @@ class Kernel:
 
 
 def distributions_before(
-    past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
+    past: Past,
+    nodes: IntArray,
+    joint: Joint,
+    changes: Mapping[int, Changes],
+    secret_of: int | None = None,
+    inside: BoolArray | None = None,
 ) -> Laws:
     """P(s, x | h) for the nodes of a past, before the version that comes next.
 
@@ -157,6 +175,9 @@ def distributions_before(
     secret_of : int, optional
         The (first) chapter of an earlier version, in which the people of all these histories were: s is their secret
         then. By default it is that of the version that comes next.
+    inside : ndarray of bool, optional
+        Of an earlier version: the inputs that a person may have had then, for an observer who knows some columns of
+        it; histories that none of these go with are 0.
 
     Returns
     -------
@@ -173,7 +194,7 @@ def distributions_before(
     Matrix products of O(k · cells²) for each version that the histories go through, and for each secret of the version
     asked for.
     """
-    known = _after_publishing(past, nodes, secret_of)
+    known = _after_publishing(past, nodes, secret_of, inside)
     laws = _before(known, past, nodes, joint, changes)
     values = laws.values.reshape(*laws.values.shape[:2], *joint.counts.shape)
     if secret_of is None:
@@ -193,7 +214,7 @@ def with_secret_to_come(laws: Laws, joint: Joint, within: Changes, rows: int) ->
         secrets = kernel.expected(secrets)
     values = np.einsum("ksx,sxt->ktx", laws.values, secrets.reshape(*joint.counts.shape, -1))
     error = laws.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
-    return Laws(values, error, laws.sound)
+    return replace(laws, values=values, error=error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +228,12 @@ class _After:
     values: FloatArray
     error: float
     sound: BoolArray
+    likely: FloatArray
 
 
-def _after_publishing(past: Past, nodes: IntArray, secret_of: int | None) -> dict[int, _After]:
+def _after_publishing(
+    past: Past, nodes: IntArray, secret_of: int | None, inside: BoolArray | None
+) -> dict[int, _After]:
     """α of these histories, and of all that they go on from, by the ordinal of their last version."""
     needed: dict[int, list[IntArray]] = {number: [] for number in range(-1, len(past))}
     _sort_in(needed, past, nodes)
@@ -232,17 +256,26 @@ def _after_publishing(past: Past, nodes: IntArray, secret_of: int | None) -> dic
         c, a = chapter.joint.counts.shape
         by_cell = laws.values[places].reshape(len(these), laws.values.shape[1], c, a)
         if number == secret_of:
-            by_cell = by_cell * np.eye(c)[None, :, :, None]
+            by_cell = by_cell * np.eye(c)[None, :, :, None] * (True if inside is None else inside)
         values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)
-        sums = values.sum(axis=(1, 2))
-        if (sums <= 0).any():
+        if inside is None and (values.sum(axis=(1, 2)) <= 0).any():
             raise DataError(f"version {chapter.version!r} has answers that its own channel never gives")
-        values /= sums[:, None, None]
+        values, sums = _normed(values)
         smallest = np.min(values, axis=(1, 2), initial=1.0, where=values > 0)
         known[number] = _After(
-            these, values, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
+            these,
+            values,
+            laws.error + _OPERATIONS * UNIT,
+            laws.sound[places] & (smallest >= _SMALLEST),
+            laws.likely[places] * sums * 2.0**-WORD_BITS,
         )
     return known
+
+
+def _normed(laws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Laws (k, …, …) divided by their sums, and these, (k,); those that are 0 stay so."""
+    sums = laws.sum(axis=(1, 2))
+    return laws / np.where(sums > 0, sums, 1.0)[:, None, None], sums
 
 
 def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> None:
@@ -259,7 +292,7 @@ def _before(
     # Either all of them began before the version whose secret is asked for, or none did.
     secrets = max((known[number].values.shape[1] for number in np.unique(versions).tolist() if number >= 0), default=1)
     values = np.empty((len(nodes), secrets, joint.counts.size))
-    sound = np.ones(len(nodes), dtype=bool)
+    sound, likely = np.ones(len(nodes), dtype=bool), np.ones(len(nodes))
     error = UNIT * _OPERATIONS
     for number in np.unique(versions).tolist():
         here = np.flatnonzero(versions == number)
@@ -272,6 +305,6 @@ def _before(
         places = np.searchsorted(after.nodes, nodes[here])
         kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])
         values[here] = kernel.after(after.values[places])
-        sound[here] = after.sound[places]
+        sound[here], likely[here] = after.sound[places], after.likely[places]
         error = max(error, after.error + kernel.error)
-    return Laws(values, error, sound)
+    return Laws(values, error, sound, likely)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
-from funnel.history.distributions import unseen_distribution
+from funnel.history.distributions import BoolArray, unseen_distribution
 from funnel.history.past import Past
 from funnel.joint import Joint
 
@@ -28,10 +28,15 @@ class ExactDistributions:
     """
 
     past: Past
-    _after: dict[tuple[int, int | None], WholeNumbers] = field(default_factory=dict, repr=False)
+    _after: dict[tuple[int, int | None, bytes | None], WholeNumbers] = field(default_factory=dict, repr=False)
 
     def before(
-        self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None = None
+        self,
+        node: int,
+        joint: Joint,
+        changes: Mapping[int, Changes],
+        secret_of: int | None = None,
+        inside: BoolArray | None = None,
     ) -> WholeNumbers:
         """P(s, x | h) before a version, times some whole number; Python integers, shape (c, a).
 
@@ -43,35 +48,45 @@ class ExactDistributions:
         changes : mapping of int to Changes
             To it, by ordinal.
         secret_of : int, optional
+        inside : ndarray of bool, optional
             As of `funnel.history.distributions.distributions_before`.
 
         Notes
         -----
         O(cells + changes) operations a version, on numbers that grow by a few hundred digits a version.
         """
-        law = self._before(node, joint, changes, secret_of)
+        law = self._before(node, joint, changes, secret_of, inside)
         return law if secret_of is None else np.asarray(law.sum(axis=1))
 
-    def _before(self, node: int, joint: Joint, changes: Mapping[int, Changes], secret_of: int | None) -> WholeNumbers:
+    def _before(
+        self,
+        node: int,
+        joint: Joint,
+        changes: Mapping[int, Changes],
+        secret_of: int | None,
+        inside: BoolArray | None,
+    ) -> WholeNumbers:
         """The same with an axis of the earlier secret before the others, where one is asked for."""
         if node == 0:
             return joint.counts.astype(object)
         number = int(self.past.versions_of(np.array([node]))[0])
-        return moved_on(self._published(node, number, secret_of), joint, changes.get(number))
+        return moved_on(self._published(node, number, secret_of, inside), joint, changes.get(number))
 
-    def _published(self, node: int, number: int, secret_of: int | None) -> WholeNumbers:
+    def _published(self, node: int, number: int, secret_of: int | None, inside: BoolArray | None) -> WholeNumbers:
         """α of a history that ends in a chapter, times some whole number; (c, a) of it, with the same axis before."""
         asked = secret_of if secret_of is not None and number >= secret_of else None
-        if (node, asked) not in self._after:
+        inside = None if asked is None else inside
+        key = node, asked, None if inside is None else inside.tobytes()
+        if key not in self._after:
             chapter = self.past.chapters[number]
             place = node - chapter.first
             parent, output = int(chapter.parents[place]), int(chapter.outputs[place])
             channel = int(chapter.channels_of(np.array([parent]))[0])
-            law = self._before(parent, chapter.joint, chapter.changes, None if asked == number else asked)
+            law = self._before(parent, chapter.joint, chapter.changes, None if asked == number else asked, inside)
             if asked == number:
-                law = by_own_secret(law)
-            self._after[node, asked] = published(law, chapter.library[channel, output].tolist())
-        return self._after[node, asked]
+                law = by_own_secret(law if inside is None else law * inside)
+            self._after[key] = published(law, chapter.library[channel, output].tolist())
+        return self._after[key]
 
 
 def by_own_secret(law: WholeNumbers) -> WholeNumbers:

@@ -148,7 +148,7 @@ class _ExpectedRows:
         asked, units = self._asked, self._units
         law, changes = units.first, units.observed.changes
         channel = asked.channel(law, _mean(self._declared, law, self._decided, self._shares, units.waves))
-        people = asked.drawn_people(law, changes, before)
+        people = asked.drawn_people(law, changes, before, units.observed.secrets)
         together = Fitted(
             Step.of_waves([one.step for one in self._found], people, asked.aim, channel),
             Step.of_waves(self._decided, units.observed, asked.aim, channel),

@@ -14,6 +14,7 @@ from funnel.history.allowed import Kept, require_posterior
 from funnel.history.corrected import right_on_average
 from funnel.history.expected import as_expected
 from funnel.history.history_status import stand
+from funnel.history.kept_rows import KeptRows, digest_of
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.prove import proven_weights
@@ -50,6 +51,7 @@ def follow(
     utility: Utility = INFORMATION,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
+    kept: KeptRows | None = None,
 ) -> Step:
     """Decide the next version: a channel for every history that people have, at one bound for all versions together.
 
@@ -104,6 +106,8 @@ def follow(
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
     progress : Progress
+    kept : KeptRows, optional
+        Where rows that were searched before for the same are, and those that are searched are kept.
 
     Returns
     -------
@@ -161,7 +165,11 @@ def follow(
     if only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
         proven = proven_weights(standing, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
-        proven = deciding.best(inner, Budget.of(_SECONDS if budget is None else budget), progress)
+        work, digest = Budget.of(_SECONDS if budget is None else budget), ""
+        if kept is not None:
+            asked = (past.chapters, observed, str(declared), reserve, read_alone, whole, worth, *utility.content)
+            digest = digest_of(asked, target.weights, target.outputs.symbols, target.is_invariant, work.remaining)
+        proven = deciding.best(inner, work, progress, kept, digest)
     proven, channel = deciding.alone(proven, aim.balanced)
     if right and people is not observed:
         # These rows are in balance for people who change as the frequencies say; what is published is of those there.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import Allowed, Kept, allowed_by, lifts_of, require_posterior
+from funnel.guarantees.known_columns import Given, known_values
+from funnel.guarantees.reading import reads_secret
+from funnel.guarantees.srlip import SRLIP
+from funnel.history.allowed import Allowed, Kept, allowed_by, bound_given, lifts_of, require_posterior
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of, secrets_of
+from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of
 from funnel.history.exact_distribution import WholeNumbers, moved_on
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
@@ -52,6 +55,14 @@ class Standing:
         The name of the earlier version whose secret it is; None for those of the version itself.
     bounded : bool
         Whether what is believed of this secret is bounded for this observer; else it is only reported how far it goes.
+    given : tuple of (column, value)
+        What the observer knows of a person besides, of the version whose secret it is.
+    inside : ndarray of bool or None
+        The inputs of that version that go with it; None where nothing is known besides.
+    knows_all : bool
+        Whether that is of all of its published columns.
+    share : ndarray or None
+        Of how many of the people with each history it goes with it, as the observer expects, (h,).
     others : tuple of Standing
         Where the same histories, or those of them that were in an earlier version, stand for other observers and in
         other secrets, as far as these are bounded.
@@ -74,6 +85,10 @@ class Standing:
     secret_of: int | None = None
     secret_name: str | None = None
     bounded: bool = True
+    given: Given = ()
+    inside: BoolArray | None = None
+    knows_all: bool = False
+    share: FloatArray | None = None
     others: tuple[Standing, ...] = ()
     reported: tuple[Standing, ...] = ()
     possible: DistributionSet | None = None
@@ -82,6 +97,11 @@ class Standing:
     def everybody(self) -> tuple[Standing, ...]:
         """Where histories stand for every observer and secret that are bounded, this one first."""
         return (self, *self.others)
+
+    @property
+    def who(self) -> str:
+        """The name of the observer, with the columns that are known besides."""
+        return named(self.observer.name, tuple(column for column, _ in self.given))
 
     @property
     def error(self) -> float:
@@ -110,7 +130,7 @@ class Standing:
 
     def exact_law(self, place: int) -> WholeNumbers:
         """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
-        return self.observer.exact_law(int(self.nodes[place]), self.secret_of)
+        return self.observer.exact_law(int(self.nodes[place]), self.secret_of, self.inside)
 
 
 def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
@@ -136,10 +156,21 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
     possible = DistributionSet.of(past, observed, allowed_by(declared))
     secrets = [*_secrets_now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
     first, *others = (
-        _stand(observer, secret, people[secret.places], observed, declared)
+        _stand(observer, secret, given, inside, people[secret.places], observed, declared)
         for observer in observers_of(past, observed)
         for secret in secrets
+        for given, inside in _known(declared, secret.joint)
     )
+    if isinstance(declared, SRLIP):
+        if possible is not None:
+            raise DataError(
+                f"{declared} is not bounded under all that noise leaves open for observers who know some of the "
+                "published columns; take robust out of [history]"
+            )
+        if reads_secret(observed.joint):
+            raise SpecError(
+                f"{declared} is not bounded over versions that publish the secret; take it out of the published columns"
+            )
     if possible is not None and any(one.bounded and one.secret_of is not None for one in others):
         raise DataError("secrets of earlier versions are not bounded under all that noise, or a sample, leaves open")
     return replace(
@@ -150,15 +181,34 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
     )
 
 
+def named(observer: str, known: Sequence[str]) -> str:
+    """The name of an observer who knows some published columns of everybody."""
+    return f"{observer}, knowing {' and '.join(known)}" if known else observer
+
+
+def _known(guarantee: Kept, joint: Joint) -> Iterator[tuple[Given, BoolArray | None]]:
+    """What the observers of a guarantee know besides: nothing, and under srlip any values of any published columns.
+
+    Also of all columns: an answer tells nothing more of a secret then, but those of other versions do.
+    """
+    for given, inside in known_values(joint, every=True):
+        if not given or isinstance(guarantee, SRLIP):
+            yield given, inside if given else None
+
+
 @dataclass(frozen=True, eq=False)
 class _Secret:
-    """A secret that something is believed of: whose it is, the histories it is one of, and how common it is."""
+    """A secret that something is believed of: whose it is, in which version, and the histories it is one of.
+
+    Counts ``cells`` (c, a) of the people whose secrets it is common among, and which of these each history has.
+    """
 
     of: int | None
     name: str | None
+    joint: Joint
     nodes: IntArray
     places: IntArray
-    priors: tuple[IntArray, ...]
+    cells: tuple[IntArray, ...]
     prior_of: IntArray
 
 
@@ -172,12 +222,12 @@ def _secrets_now(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_S
         joint, changes, before = first.joint, first.changes, past.before_rows(nodes, begun)
     members = observed.members
     if members is None:
-        yield _Secret(None, None, nodes, every, *_priors(past, before, joint, changes))
+        yield _Secret(None, None, joint, nodes, every, *_priors(past, before, joint, changes))
         return
     for row in sorted(range(members.rows), key=lambda row: row != begun):
         # Chapters of rows that are to come go on from those that there are.
         of = None if row == begun else len(past) - begun + row
-        yield _Secret(of, None, nodes, every, *_priors(past, before, joint, changes, members.changes, row))
+        yield _Secret(of, None, joint, nodes, every, *_priors(past, before, joint, changes, members.changes, row))
 
 
 def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_Secret]:
@@ -194,33 +244,56 @@ def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterato
         yield _Secret(
             number,
             first.version,
+            first.joint,
             nodes[places],
             places,
             *_priors(past, before, first.joint, first.changes, within if begun else None, begun),
         )
 
 
-def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Observed, guarantee: Kept) -> Standing:
-    """Where histories stand for one observer in one secret; all compare with how common secrets are."""
-    nodes, allowed = secret.nodes, allowed_by(guarantee)
-    laws = observer.laws(nodes, secret.of)
+def _stand(
+    observer: Observer,
+    secret: _Secret,
+    given: Given,
+    inside: BoolArray | None,
+    people: IntArray,
+    observed: Observed,
+    guarantee: Kept,
+) -> Standing:
+    """Where histories stand for one observer in one secret; all compare with how common secrets are.
+
+    Of those who know something besides, the histories that go with it.
+    """
+    knows_all = len(given) == len(secret.joint.inputs.columns)
+    allowed = allowed_by(guarantee if inside is None else bound_given(guarantee, knows_all))
+    nodes, prior_of = secret.nodes, secret.prior_of
+    priors = tuple(cells.sum(axis=1) if inside is None else cells[:, inside].sum(axis=1) for cells in secret.cells)
+    laws, share = observer.laws(nodes, secret.of, inside), None
+    if inside is not None:
+        share = laws.likely / observer.laws(nodes).likely
+        occurs = np.array([bool(prior.any()) for prior in priors])
+        these = np.flatnonzero(laws.values.any(axis=(1, 2)) & occurs[prior_of])
+        nodes, people, prior_of = nodes[these], people[these], prior_of[these]
+        laws, share = laws.at(these), share[these]
     error = laws.error + rounding(laws)
     moved = np.zeros(len(nodes), dtype=bool)
-    for group, prior in enumerate(secret.priors):
-        here = np.flatnonzero(secret.prior_of == group)
+    for group, prior in enumerate(priors):
+        here = np.flatnonzero(prior_of == group)
+        if not len(here):
+            continue
         lifts = lifts_of(laws.values[here].sum(axis=2)[:, :, None], prior)
-        inside, outside = allowed.within(lifts, error)
-        moved[here] = outside[:, 0]
-        for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
-            alone = observer.exact_law(int(nodes[place]), secret.of).sum(axis=1)
+        holds, breaks = allowed.within(lifts, error)
+        moved[here] = breaks[:, 0]
+        for place in here[~(holds | breaks)[:, 0] | ~laws.sound[here]].tolist():
+            alone = observer.exact_law(int(nodes[place]), secret.of, inside).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
     bounded = observer.bounded and (secret.name is None or observed.secrets == "all")
     return Standing(
         nodes,
         people,
         laws,
-        secret.priors,
-        secret.prior_of,
+        priors,
+        prior_of,
         moved,
         observer,
         observed.joint,
@@ -229,6 +302,10 @@ def _stand(observer: Observer, secret: _Secret, people: IntArray, observed: Obse
         secret.of,
         secret.name,
         bounded,
+        given,
+        inside,
+        knows_all,
+        share,
     )
 
 
@@ -240,7 +317,7 @@ def _priors(
     within: Changes | None = None,
     rows: int = 0,
 ) -> tuple[tuple[IntArray, ...], IntArray]:
-    """How common secrets are in a version, for the histories (k,) that came to it, and which of these each has.
+    """Counts (c, a) of the people of a version that histories (k,) came to it with, and which of these each has.
 
     Or in a later row of units, so many after the first, by the changes from a row to the next within the version.
     """
@@ -252,12 +329,12 @@ def _priors(
     for head in kept:
         came = changes.get(last[int(head)])
         if within is None or not rows:
-            priors.append(secrets_of(joint, came))
+            priors.append(cells_of(joint, came))
             continue
         cells = cells_of(joint, came).astype(object)
         for _ in range(rows):
             cells = moved_on(cells, joint, within)
-        priors.append(cells.sum(axis=1))
+        priors.append(cells)
     return tuple(priors), np.asarray(group[prior_of])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,6 +16,9 @@ from funnel.joint import IntArray, Joint, freeze
 
 Secrets = Literal["all", "current"]
 """Of which versions secrets are bounded: of all, or of each once it is published and no more."""
+
+# Less of a person than this is what sums of shares are off by.
+_FEW = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,7 @@ class Observed:
 
     def people(self, records: float) -> int:
         """How many people so many records are."""
-        return int(records) if self.weight == 1 else round(float(records) * self.weight)
+        return math.ceil(records - _FEW) if self.weight == 1 else round(float(records) * self.weight)
 
     def known_by(self, public: Joint, changes: Mapping[int, Changes]) -> Observed:
         """The same people for whoever knows published frequencies, and the law of changes that follows from these."""

@@ -174,19 +174,19 @@ def described(standing: Standing, library: WeightArray, drawn_from: IntArray) ->
     for one in (*standing.everybody, *standing.reported):
         here, _ = one.among(standing.nodes)
         found = _reached(one, library, drawn_from[here])
-        moved, outside = (np.zeros(len(standing.nodes), dtype=bool) for _ in range(2))
+        moved, outside = np.zeros(len(standing.nodes)), np.zeros(len(standing.nodes))
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
         found = replace(found, moved=moved, outside=outside, worst=worst)
         about = found.observer, found.secret_of, found.bounded
-        reached[about] = reached[about].joined(found) if about in reached else found
+        reached[about] = reached[about].joined(found, one.share is not None) if about in reached else found
     return Proven(library, drawn_from, tuple(reached.values()))
 
 
 def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Reached:
     """How far channels go for the observer and in the secret of a standing, by its own places."""
     bounded, every = standing.bounded, np.arange(len(standing.nodes))
-    about = standing.observer.name, standing.secret_name, bounded
+    about = standing.who, standing.secret_name, bounded
     judged = _decide(standing, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
     may = standing.moved | (not bounded)
@@ -194,20 +194,22 @@ def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> 
     for place in np.flatnonzero(judged.outside_open & may).tolist():
         outputs = _exact_outputs(standing, place, library[drawn_from[place]])
         outside[place] = not standing.allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
+    share = np.ones(len(every)) if standing.share is None else standing.share
+    people = standing.moved * share, outside * share
     above = 32 * standing.error
     moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
     nats = np.where(standing.moved, -1.0, judged.nats)
     if nats.max(initial=-1.0) < 0:
         nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
-        return Reached(*about, standing.moved, outside, nothing, None, moved_level)
+        return Reached(*about, *people, nothing, None, moved_level)
     place = int(nats.argmax())
     if not bounded:
         level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
-        return Reached(*about, standing.moved, outside, level, place, moved_level)
+        return Reached(*about, *people, level, place, moved_level)
     witness = _witness(standing, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
     value = min(standing.guarantee.budget, float(nats[place]) + above)
-    return Reached(*about, standing.moved, outside, Level(value, witness), place, moved_level)
+    return Reached(*about, *people, Level(value, witness), place, moved_level)
 
 
 def _decided(
@@ -359,8 +361,8 @@ def _witness(standing: Standing, place: int, output: int, weights: WeightArray) 
     high, low = max(range(len(lifts)), key=lifts.__getitem__), min(range(len(lifts)), key=lifts.__getitem__)
     if standing.allowed.apart is not None:
         ratio = lifts[high] / lifts[low] if lifts[low] else None
-        return Witness(output, seen[high], seen[low], ratio, True)
+        return Witness(output, seen[high], seen[low], ratio, True, standing.given)
     sides = standing.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]))[:, 0]
     if sides[0] >= sides[1] or math.isnan(sides[1]):
-        return Witness(output, seen[high], None, lifts[high], True)
-    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False)
+        return Witness(output, seen[high], None, lifts[high], True, standing.given)
+    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False, standing.given)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from funnel.guarantees.base import Level
-from funnel.history.distributions import BoolArray
 from funnel.history.observed import Observed
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +23,9 @@ class Reached:
         The earlier version whose secret this is about; None for the secret of the version itself.
     bounded : bool
         Whether the bound on this secret is proven for this observer.
-    moved, outside : ndarray of bool, shape (h,)
-        Histories that are outside the bound by themselves, and those with some possible output outside it: some of
-        them where the bound is proven.
+    moved, outside : ndarray, shape (h,)
+        The shares of the people with each history who are outside the bound by it alone, and of those with some
+        possible output outside it: 0 or 1, unless the observer knows something besides that goes with some of them.
     level : Level
         Of those that are not moved.
     worst : int or None
@@ -36,20 +37,24 @@ class Reached:
     observer: str
     secret_of: str | None
     bounded: bool
-    moved: BoolArray
-    outside: BoolArray
+    moved: FloatArray
+    outside: FloatArray
     level: Level
     worst: int | None
     moved_level: float | None
 
-    def joined(self, other: Reached) -> Reached:
-        """With what is found of another secret of the same people in that version: of another row of their unit."""
+    def joined(self, other: Reached, of_others: bool) -> Reached:
+        """With what is found of another secret of the same people in that version: of another row of their unit.
+
+        Or of other people with these histories: those who have other values that an observer knows.
+        """
+        either = np.add if of_others else np.maximum
         further = max(self, other, key=lambda one: one.level.value)
         known = [one.moved_level for one in (self, other) if one.moved_level is not None]
         return replace(
             further,
-            moved=self.moved | other.moved,
-            outside=self.outside | other.outside,
+            moved=either(self.moved, other.moved),
+            outside=either(self.outside, other.outside),
             moved_level=max(known, default=None),
         )
 
@@ -69,7 +74,8 @@ class ForObserver:
     level : float
         Of all histories that are within the bound by themselves, in nats; never above the budget where it is.
     moved : int
-        People whose history by itself, as this observer sees people now, is outside the declared bound on this secret.
+        People whose history by itself, as this observer sees people now, is outside the declared bound on this secret;
+        of an observer who knows something besides as many as are expected to be, rounded up.
     outside : int
         People for whom some possible output is outside; where the version is bounded, all of them are moved.
     moved_level : float or None
@@ -87,7 +93,7 @@ class ForObserver:
     @classmethod
     def of(cls, reached: Reached, observed: Observed, people: IntArray) -> ForObserver:
         """Of histories that so many have, (h,)."""
-        moved, outside = (observed.people(people[these].sum()) for these in (reached.moved, reached.outside))
+        moved, outside = (observed.people(float(people @ share)) for share in (reached.moved, reached.outside))
         return cls(
             reached.observer,
             reached.secret_of,

@@ -10,10 +10,12 @@ from typing import Final
 import numpy as np
 
 from funnel.guarantees.sided import over_set
+from funnel.guarantees.srlip import SRLIP
 from funnel.history.aim import Aim
 from funnel.history.allowed import Kept, allowed_by
 from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.history_status import Standing
+from funnel.history.kept_rows import FoundRows, KeptRows
 from funnel.history.library import effective_weights, integer_library, with_constants
 from funnel.history.observed import Observed
 from funnel.history.possible_rows import PossibleSearch
@@ -25,7 +27,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import INVARIANT, WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
-from funnel.solver.budget import Budget
+from funnel.solver.budget import UNITS_A_SECOND, Budget
 from funnel.solver.integer_balance import IMBALANCE, imbalance
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
@@ -37,6 +39,8 @@ _MENDED = 5e-3
 # The share of what work is left that a search for rows may take, and the share of all of it below which none is begun
 # any more; below which it is not tried again from another start.
 _SHARE, _LEFT, _AGAIN = 0.75, 0.1, 0.5
+# Rows that took less work than a hundredth of a second are found again as fast as they are read.
+_WORTH_KEEPING = 0.01 * UNITS_A_SECOND
 # How much more a channel says to find what it is about to break; of how many outputs and half-spaces.
 _SHARPER, _MANY = 0.1, 64
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
@@ -87,8 +91,33 @@ class RowChoice:
         library = with_constants(rows.library, np.tile(constants, (len(rows.library), 1)))
         return proven_weights(self.standing, library, rows.drawn_from, likeliest)
 
-    def best(self, inner: Kept, budget: Budget, progress: Progress) -> Proven:
-        """The best rows over all histories, proven."""
+    def best(
+        self, inner: Kept, budget: Budget, progress: Progress, kept: KeptRows | None = None, digest: str = ""
+    ) -> Proven:
+        """The best rows over all histories, proven.
+
+        Rows that were kept under the digest of all that they depend on are not searched again, but rounded and proven.
+        """
+        standing, aim, target = self.standing, self.aim, self.target
+        found = None if kept is None else kept.find_rows(digest)
+        if found is None:
+            spent = budget.spent
+            found = FoundRows(*self._searched(inner, budget, progress), budget.spent - spent)
+            # What a clock or somebody ended would be another one next time.
+            if kept is not None and found.work >= _WORTH_KEEPING and budget.ended_by in (None, "work"):
+                kept.keep_rows(digest, found)
+        else:
+            budget.spend(found.work)
+        library, assigned, masses = found.library, found.assigned, standing.masses()
+        if self.observed.totals is not None:
+            library, assigned = _expected(library, assigned, masses)
+        otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
+        published = aim.outputs(len(target.outputs))
+        library = _over_all(library, published, len(target.outputs))
+        return proven_weights(standing, integer_library(library), assigned, published[otherwise])
+
+    def _searched(self, inner: Kept, budget: Budget, progress: Progress) -> tuple[FloatArray, IntArray]:
+        """The best rows over all histories that programmes find: a library (n, b, a) and the channel of each."""
         standing, joint, aim, target = self.standing, self.joint, self.aim, self.target
         masses = standing.masses()
         search: RowSearch | PossibleSearch
@@ -126,7 +155,7 @@ class RowChoice:
             conditions = self.conditions(target.matrix)
         else:
             conditions = self.whole.conditions(self.cone_of_whole(self.whole), joint.counts.sum(axis=0))
-        library, assigned = best_together(
+        return best_together(
             standing,
             self.observed,
             conditions,
@@ -136,12 +165,6 @@ class RowChoice:
             lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
             progress,
         )
-        if self.observed.totals is not None:
-            library, assigned = _expected(library, assigned, masses)
-        otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
-        published = aim.outputs(len(target.outputs))
-        library = _over_all(library, published, len(target.outputs))
-        return proven_weights(standing, integer_library(library), assigned, published[otherwise])
 
     def conditions(self, channel: FloatArray) -> FloatArray:
         """Half-spaces (k, a) that W meets where it meets the guarantee for the version alone.
@@ -150,6 +173,8 @@ class RowChoice:
         (b, a) would break if it said a little more.
         """
         joint, over = self.joint, over_set(self.inside, self.joint)
+        if over is None and isinstance(self.inside, SRLIP):
+            return self.inside.cone(joint)
         if over is None:
             return cone_over(self.inside, joint.counts.sum(axis=1)) @ joint.p
         broken, _, _ = over.half_spaces(joint, _sharper(joint, channel), most=1 if len(channel) > _MANY else 4)

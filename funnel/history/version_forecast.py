@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.following import follow
+from funnel.history.kept_rows import KeptRows
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -150,6 +151,7 @@ def outlook(
     utility: Utility = INFORMATION,
     time_limit: float | None = None,
     progress: Progress = quiet,
+    kept: KeptRows | None = None,
 ) -> Outlook:
     """Weigh the next version of a register; nothing is drawn.
 
@@ -166,7 +168,7 @@ def outlook(
         That the spec asks for.
     reserves : sequence of float
         To compare with it.
-    worth, right, utility
+    worth, right, utility, kept
         As of `funnel.history.follow`, so that the forecast is of the version that a release makes.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
@@ -196,6 +198,7 @@ def outlook(
             right=right,
             utility=utility,
             progress=progress,
+            kept=kept,
         )
 
     found = forecast_units(past, weigh, (), guarantee, target, reserve, reserves, progress=progress)

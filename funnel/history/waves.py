@@ -22,6 +22,7 @@ from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
+from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past
 from funnel.history.step import Step
@@ -59,7 +60,7 @@ class UnitVersion:
         What was published of every unit before; -1 of those that are forgotten.
     guarantee : Guarantee
     version : str
-    target, reserve, budget, progress, utility
+    target, reserve, budget, progress, utility, kept
         As `funnel.history.follow` takes them; the target is one for all rows, read as rows of different people.
     """
 
@@ -75,6 +76,7 @@ class UnitVersion:
     budget: float | Budget | None = None
     progress: Progress = quiet
     utility: Utility = INFORMATION
+    kept: KeptRows | None = None
 
     @property
     def aim(self) -> Protocol:
@@ -104,6 +106,7 @@ class UnitVersion:
             utility=self.utility,
             budget=budget,
             progress=self.progress,
+            kept=self.kept,
         )
 
     def channel(self, law: Joint, weights: WeightArray) -> Protocol:
@@ -111,13 +114,13 @@ class UnitVersion:
         marginal, outputs = marginal_weights(law, weights), self.aim.outputs
         return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.guarantee))
 
-    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray) -> Observed:
+    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets) -> Observed:
         """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
         inputs, a = self.cells % len(self.joint.inputs), len(self.joint.inputs)
         pairs, records = np.unique(np.maximum(before, 0) * a + inputs, return_counts=True)
         silent = np.bincount(inputs[before < 0], minlength=a)
         totals = None if law is self.joint else self.joint
-        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals)
+        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals, secrets=secrets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,5 +343,5 @@ class _CountedRows:
                 "the rows of people who are forgotten would take the effective channel out of the bound for this "
                 "version alone; set a smaller budget_fraction in [history]"
             )
-        people = self._asked.drawn_people(joint, self._units.changes, before)
+        people = self._asked.drawn_people(joint, self._units.changes, before, self._units.secrets)
         return Step.of_waves(self._steps, people, self._target, self._asked.channel(joint, weights)), None, None

@@ -19,9 +19,11 @@ from funnel.planning import MechanismChoice, PlanRow, best_protocol, plan
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version
 from funnel.progress import WARNING, Progress
+from funnel.protocol import INVARIANT
 from funnel.release.protection import Protection
 from funnel.release.secret import Reader
 from funnel.sample_size import rare_secrets, warnings
+from funnel.settings.agreement import NO_ROWS
 from funnel.source import resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import FittedRows
@@ -194,6 +196,7 @@ class Planner:
                     weights=mechanism.weights,
                     named=mechanism.name,
                     kept=FittedRows.within(self.spec.workspace_folder / self.spec.name),
+                    ruled_out={INVARIANT: NO_ROWS} if self.spec.follows_units else None,
                 ),
             )
             for bound in self._bounds

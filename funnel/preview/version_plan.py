@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from funnel.history.version_forecast import Outlook, first_people, forecast_unit
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
-from funnel.planning import PlanRow, choose
+from funnel.planning import PlanRow, choose, drawn_over_versions
 from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
@@ -26,14 +25,17 @@ from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
 from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
+from funnel.release.decision import origin_of, version_after
 from funnel.release.learned import learned_codings
 from funnel.release.protected_tables import public_changes
-from funnel.release.secret import Reader, find_register_secret
+from funnel.release.secret import Reader, ReleaseSecret, find_register_secret
+from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
-from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
+from funnel.sampling.keyed import RecordKey
 from funnel.solver.invariant import counted
 from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
+from funnel.tradeoff import FittedRows
 
 
 def plan_version(
@@ -97,6 +99,7 @@ def plan_version(
                 utility=utility,
                 time_limit=limit,
                 progress=progress,
+                kept=_kept(spec),
             )
         )
     return tuple(outlooks)
@@ -109,15 +112,17 @@ def _unit_outlooks(
     progress: Progress,
     read: Reader | None,
 ) -> tuple[Outlook | None, ...]:
-    """The same where people have several rows, which are drawn as they would be and thrown away.
+    """The same where people have several rows, which are drawn as a release would draw them, and thrown away.
 
-    With noise it is about the units that are expected.
+    By the same secret, and under the name of the version that a release would make: else other rows would come next,
+    and be fitted again. With noise it is about the units that are expected.
     """
     if spec.register is None or spec.record_key is None or spec.history is None:
         raise ValueError("there is no register")
     register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
-    key = _key(spec, spec.record_key, register, read)
+    secret, series = _secret(spec, register, read), Series.of(spec)
+    key = secret.record_key(spec.record_key, read)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
@@ -129,15 +134,18 @@ def _unit_outlooks(
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
         target = _target(spec, public, bound, rows, utility)
+        if target is None:
+            found.append(None)
+            continue
+        origin = origin_of(spec, snapshot, target, secret.fingerprint)
+        version = f"{spec.name}/{version_after(origin, series.earlier, series.held.all)}"
 
-        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
-            if target is None:
-                raise ValueError("nothing is weighed without a target")
+        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol = target, version: str = version) -> Step:
             waves = follow_units(
                 register,
                 units,
                 bound,
-                "planned",
+                version,
                 key,
                 target=target,
                 reserve=reserve,
@@ -145,13 +153,12 @@ def _unit_outlooks(
                 utility=utility,
                 expected=expected,
                 progress=progress,
+                kept=_kept(spec),
             )
             return waves.step if waves.fitted is None else waves.fitted.predicted
 
         found.append(
-            None
-            if target is None
-            else forecast_units(
+            forecast_units(
                 register.past,
                 weigh,
                 spec.record_key,
@@ -191,19 +198,19 @@ def _target(
     return coarsened(joint, bound, row.protocol, utility)
 
 
-def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:
-    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone.
+def _kept(spec: ReleaseSpec) -> FittedRows:
+    """Where a release finds the rows that a plan searched for."""
+    return FittedRows.within(spec.workspace_folder / spec.name)
 
-    Where noise protects the rows of units, it is the one of the release: other rows would have other noise.
-    """
-    if not register.entries and not (spec.follows_units and spec.frequencies.kind.is_noisy):
-        return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
-    secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
-    return secret.record_key(columns, read)
+
+def _secret(spec: ReleaseSpec, register: Register, read: Reader | None) -> ReleaseSecret:
+    """That people are known by: the one of the release, which is made if there is none yet."""
+    return find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
 
 
 def _chosen(spec: ReleaseSpec, rows: tuple[PlanRow, ...]) -> PlanRow | None:
-    usable = [row for row in rows if row.reason is None and row.protocol is not None]
+    asked = drawn_over_versions(rows, spec.mechanism.name)
+    usable = [row for row in asked if row.reason is None and row.protocol is not None]
     named = [row for row in usable if row.mechanism == spec.mechanism.name]
     if named or spec.mechanism.name != "auto":
         return named[0] if named else None
@@ -223,7 +230,7 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
     register.require_fitting(spec.secret, spec.record_key)
     if not register.entries:
         return Past(), first_people(frequencies.joint)
-    key = _key(spec, spec.record_key, register, read)
+    key = _secret(spec, register, read).record_key(spec.record_key, read)
     with TemporaryDirectory() as name:
         # Where a release would leave files behind; a plan does not.
         folder = Path(name)

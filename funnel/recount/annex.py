@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any
 
+from funnel.recount.balance import is_invariant
+
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
 
@@ -25,6 +27,15 @@ _ALWAYS = {
         "iso-6.3-harms iso-9-after nist-systemic nist-access nist-collection adf-1 adf-2 adf-4 adf-5 adf-8 adf-10"
     ),
 }
+# Over what a bound is a maximum, and over what an average; of all that are not here over nothing.
+_AVERAGES = {
+    "mi": "an average over all records",
+    **dict.fromkeys(
+        ("l1-lift", "chi2-lift", "alpha-lift"),
+        "a maximum over all published values of an average over the values of the secret",
+    ),
+}
+_MAXIMUM = "a maximum over all published values and all values of the secret"
 
 
 class _Figures(HTMLParser):
@@ -55,7 +66,7 @@ class _Figures(HTMLParser):
             self._open = None
 
 
-def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None) -> Iterator[str]:
+def annex_complaints(page: str, report: Json, protocol: Json, published: Mapping[Symbol, int] | None) -> Iterator[str]:
     """What an annex states that does not follow from the documents beside it.
 
     Parameters
@@ -64,11 +75,18 @@ def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None)
         ``annex.html``.
     report, protocol : JSON objects
         ``report.json`` and ``protocol.json``.
-    alone : int or None
-        Published records like no other; None where whole records are published, or the table cannot be read.
+    published : mapping of symbol to int, or None
+        Published records by their values; None where whole records are published, or the table cannot be read.
     """
-    if alone is not None and report["alone"] != alone:
-        yield f"report.json counts {report['alone']!r} records like no other, and there are {alone}"
+    if published is not None:
+        alone = sum(n == 1 for n in published.values())
+        if report["alone"] != alone:
+            yield f"report.json counts {report['alone']!r} records like no other, and there are {alone}"
+        if report.get("absent") != (absent := absent_records(protocol, published)):
+            yield (
+                f"report.json counts {report.get('absent')!r} records with combinations that no record has, and there "
+                f"are {absent}"
+            )
     expected: dict[str, float | str] = {**_figures(report, protocol), **_statuses(report)}
     found = _Figures(page).found
     named = {name for name, _, _ in found}
@@ -83,6 +101,18 @@ def annex_complaints(page: str, report: Json, protocol: Json, alone: int | None)
             yield f"its figure {name!r} is {value!r} instead of {said:.6g}"
         elif not _reads_as(text, said):
             yield f"its figure {name!r} reads {text!r}, and is {said:.6g}"
+
+
+def absent_records(protocol: Json, published: Mapping[Symbol, int]) -> int | None:
+    """Published records with a combination to which the protocol gives no share; None where outputs are sets."""
+    if not is_invariant(protocol):
+        return None
+    prior = protocol["prior"]
+    impossible = {*published}
+    for symbol, share in zip(prior["symbols"], prior["probabilities"], strict=True):
+        if share:
+            impossible.discard(tuple(symbol))
+    return sum(published[symbol] for symbol in impossible)
 
 
 def _is_number(text: str, value: float) -> bool:
@@ -209,7 +239,9 @@ def _statuses(report: Json) -> dict[str, str]:
     found = {key: status for status, keys in _ALWAYS.items() for key in keys.split()}
     noisy, together = report["frequencies"]["protection"] == "noise", report["people"] == "same"
     errors, groups = report["accuracy"] is not None or bool(report["estimated"]), bool(report["estimated"])
+    parts = [part.strip() for part in report["guarantee"].split("&")]
     return found | {
+        "extent": "; ".join(f"{part} is {_AVERAGES.get(part.partition(':')[0], _MAXIMUM)}" for part in parts),
         "nist-epsilon": _MET if noisy else _NOT_APPLICABLE,
         "nist-unit": _MET if noisy else _NOT_APPLICABLE,
         "nist-composition": _MET if together else _PUBLISHER,

@@ -156,14 +156,15 @@ class Chapter:
         """Whether rows of a person have secrets of their own."""
         return any(before // self.a != after // self.a for before, after in self.changes.get(self.ordinal, {}))
 
-    def shares(self, earlier: int | None, row: int = 1) -> tuple[int, ...]:
+    def shares(self, earlier: int | None, row: int = 1, inside: frozenset[int] | None = None) -> tuple[int, ...]:
         """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all.
 
         Of a later row with a secret of its own: what follows from these and from the changes from a row to the next, in
-        the same proportions.
+        the same proportions. Where inputs are given, of people with one of these.
         """
         if earlier is not None and earlier in self.laws:
-            return self.laws[earlier].by_secret
+            moved = self.laws[earlier]
+            return moved.by_secret if inside is None else self._by_secret(moved.by_cell, inside)
         cells = [Fraction(count) for count in self.beginning]
         if earlier is not None:
             cells = [Fraction()] * len(cells)
@@ -171,9 +172,13 @@ class Chapter:
                 cells[after] += count
         for _ in range(row - 1):
             cells = carried_exactly(self.within, cells, len(cells))
-        found = [sum(cells[s * self.a : (s + 1) * self.a], Fraction()) for s in range(self.c)]
-        common = math.lcm(*(share.denominator for share in found))
-        return tuple(int(share * common) for share in found)
+        common = math.lcm(*(share.denominator for share in cells))
+        return self._by_secret([int(share * common) for share in cells], inside)
+
+    def _by_secret(self, cells: Sequence[int], inside: frozenset[int] | None) -> tuple[int, ...]:
+        """Sums by secret of numbers by cell, of some inputs or of all."""
+        some = range(self.a) if inside is None else sorted(inside)
+        return tuple(sum(cells[s * self.a + x] for x in some) for s in range(self.c))
 
     def secrets_ahead(self, rows: int) -> tuple[list[list[int]], int]:
         """P(secret so many rows later | cell), numbers (c a, c) out of 2^BITS rounded up, and their `excess`."""

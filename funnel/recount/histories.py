@@ -15,11 +15,20 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from funnel.errors import SpecError
 from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import RegisterHistories, VersionHistories
 from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, sides_of
 from funnel.recount.history_tallies import Decided, Tally, expected_histories
+from funnel.recount.known_groups import (
+    Group,
+    has_known_columns,
+    knowing,
+    known_groups,
+    known_sets,
+    promise_given,
+)
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories, Tables
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
@@ -92,6 +101,10 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints), head.digests)
 
 
+# What is found for an observer, and the inequalities that are asked for, of all the budget and of the reserved share.
+_Judged = tuple[Decided, tuple[Side, ...], tuple[Side, ...]]
+
+
 @dataclass(frozen=True)
 class _Judging:
     """A register that is judged; ``coming`` where its last version is not published yet."""
@@ -105,15 +118,29 @@ class _Judging:
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
-        apart = iter(() if self._apart is None else PathDistributions(self._apart).versions())
-        for chapter, laws in PathDistributions(self.tree).versions():
+        promises = [read_promise(entry.chapter.guarantee) for entry in self.entries]
+        if promise is not None:
+            promises[-1] = promise
+        known, known_apart = self._known(promises)
+        apart = iter(() if self._apart is None else PathDistributions(self._apart, known_apart).versions())
+        for chapter, laws in PathDistributions(self.tree, known).versions():
             last = chapter.ordinal == len(self.entries) - 1
             _, of_movers = next(apart, (None, iter(())))
             if last or not self.coming:
-                declared = promise if last and promise is not None else read_promise(chapter.guarantee)
-                yield self._version(self.entries[chapter.ordinal], laws, of_movers, declared)
+                yield self._version(self.entries[chapter.ordinal], laws, of_movers, promises[chapter.ordinal])
             for _ in chain(laws, of_movers):
                 pass
+
+    def _known(self, promises: Sequence[Promise]) -> tuple[dict[int, list[Group]], dict[int, list[Group]]]:
+        """What observers may know of each version, where some version promises to bound them: of all inputs, and apart.
+
+        A version with units has one secret, or several, for which no observer who knows more is bounded.
+        """
+        if not any(map(has_known_columns, promises)):
+            return {}, {}
+        known = {one.chapter.ordinal: known_groups(one.input_columns, one.chapter.inputs) for one in self.entries}
+        sizes = {one.chapter.ordinal: one.chapter.a for one in self.entries}
+        return known, {version: [group.twice(sizes[version]) for group in of] for version, of in known.items()}
 
     @cached_property
     def _exact(self) -> ExactDistributions:
@@ -137,6 +164,8 @@ class _Judging:
 
     def _open(self, entry: Entry, promise: Promise) -> OpenHistories | None:
         """All that has to be within the bound of a version; None where that is for the published tables alone."""
+        if has_known_columns(promise) and entry.left_open is not None:
+            raise SpecError(f"{promise.kind} cannot be judged over versions for all that noise leaves open")
         if promise.laws is None:
             return None if entry.left_open is None else self._left_open
         alpha = promise.number("alpha")
@@ -213,44 +242,54 @@ class _Judging:
         First of their secret now, then of the one that they had in each version before.
         """
         tree, chapter = exact.tree, exact.tree.chapters[entry.chapter.ordinal]
-        sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
         of_changes, had = observer == TRANSITIONS, self._had(entry, followed)
         # Which tables noise leaves open is about all people together.
         left_open = self._open(entry, promise) if of_changes else None
         known = of_changes or observer in entry.observers
-        by_secret: dict[int | None, Decided] = {}
+        by_secret: dict[tuple[int | None, tuple[str, ...]], _Judged] = {}
         for secret_of in (None, *range(chapter.ordinal)):
             name = None if secret_of is None else tree.chapters[secret_of].name
             bounded = known and (secret_of is None or entry.secrets == "all")
-            every, real, predicted = (Tally(tree, promise, sides) for _ in range(3))
-            unsure = None if left_open is None or secret_of is not None else 0.0
-            by_secret[secret_of] = Decided(observer, name, bounded, every, real, predicted, unsure)
-        shares: dict[tuple[int, int | None, int], tuple[int, ...]] = {}
+            columns = (entry if secret_of is None else self.entries[secret_of]).input_columns
+            for besides in ((), *(known_sets(columns) if has_known_columns(promise) else ())):
+                asked = promise_given(promise, len(besides) == len(columns))
+                sides = sides_of(asked)
+                every, real, predicted = (Tally(tree, asked, sides) for _ in range(3))
+                unsure = None if left_open is None or secret_of is not None else 0.0
+                who = knowing(observer, besides)
+                decided = Decided(who, name, bounded, every, real, predicted, unsure)
+                by_secret[secret_of, besides] = decided, sides, sides_of(asked, chapter.reserve)
+        shares: dict[tuple[int, int | None, int, frozenset[int] | None], tuple[int, ...]] = {}
         for law in laws:
-            # Secrets of all rows of a person in the version are judged as one.
-            judged = by_secret[None if law.secret_of == chapter.ordinal else law.secret_of]
+            # Secrets of all rows of a person in the version are judged as one, and all values that may be known.
+            whose = None if law.secret_of == chapter.ordinal else law.secret_of
+            found_for = by_secret.get((whose, () if law.group is None else law.group.columns))
             version = chapter.ordinal if law.secret_of is None else law.secret_of
-            begun = version, tree.origin(tree.until(law.node, version), version), law.row
+            inside = None if law.group is None else law.group.inside
+            begun = version, tree.origin(tree.until(law.node, version), version), law.row, inside
             if begun not in shares:
                 shares[begun] = tree.chapters[version].shares(*begun[1:])
+            if found_for is None or not any(shares[begun]):
+                continue
+            judged, sides, inner = found_for
             rows = chapter.channels[chapter.followed[law.node]]
-            if attending is not None and law.secret_of is None:
+            if attending is not None and law.secret_of is None and law.group is None:
                 attending.add(law, chapter)
             found = _found(sides, inner, law, rows, shares[begun], exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
             is_first = law.node < chapter.first
-            judged.every.add(law.node, found, 0)
+            judged.every.add(law, found, 0)
             open_now = None if law.secret_of is not None else left_open
             if open_now is not None and not open_now.holds(law.node, chapter, sides):
                 what = "frequencies of a population" if promise.laws is not None else "true tables"
                 judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
             if law.node in had:
-                judged.real.add(law.node, found, followed.people.get(law.node, 0) if is_first else 0)
+                judged.real.add(law, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
-                judged.predicted.add(law.node, found, attending.people[law.node] if is_first else 0)
+                judged.predicted.add(law, found, attending.people[law.node] if is_first else 0)
                 if open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
                     judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
-        return [*by_secret.values()]
+        return [judged for judged, _, _ in by_secret.values()]
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -316,7 +355,9 @@ def _found(
     try:
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
-        return judge_history(sides, inner, _whole(law, exact.law(law.node, version, law.secret_of)), rows, shares)
+        return judge_history(
+            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, group=law.group)), rows, shares
+        )
 
 
 def history_complaints(entry: Entry, followed: Followed, missing: int, coming: bool) -> Iterator[str]:

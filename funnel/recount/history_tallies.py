@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
 from funnel.recount.found_histories import ExpectedHistories, ExpectedObserver, ObserverHistories
 from funnel.recount.history_bounds import HistoryFinding, Side, Worst, level_above
+from funnel.recount.known_groups import Group
 from funnel.recount.movers import MOVER_STAYER
+from funnel.recount.path_laws import HistoryDistribution
 from funnel.recount.promise import Promise
+
+# Less of a person than this is what sums of shares are off by.
+_FEW = 1e-6
 
 
 class Tally:
@@ -21,16 +27,17 @@ class Tally:
         self._worst: list[Worst | None] = [None] * len(sides)
         self._moved_worst: list[Worst] | None = None
         self._failed: dict[str, list[int]] = {}
-        # Of one history there may be several secrets, of the rows of a person.
-        self._moved: dict[int, float] = {}
-        self._outside: dict[int, float] = {}
+        # Of one history there may be several secrets, of the rows of a person; of each group that is known some people.
+        self._moved: dict[tuple[int, Group | None], float] = {}
+        self._outside: dict[tuple[int, Group | None], float] = {}
 
-    def add(self, node: int, found: HistoryFinding, people: float) -> None:
-        """One history more."""
+    def add(self, law: HistoryDistribution, found: HistoryFinding, people: float) -> None:
+        """One history more, that so many people have."""
+        node, these = law.node, (law.node, law.group)
         if found.outside:
-            self._outside[node] = people
+            self._outside[these] = people * law.share
         if found.moved:
-            self._moved[node] = people
+            self._moved[these] = people * law.share
             self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
         else:
             self._worst = [*_furthest(self._worst, found.worst)]
@@ -90,7 +97,9 @@ class Decided:
     def broken(self) -> Iterator[str]:
         """In what way the bound is not kept, where there is one for this observer."""
         whose = "" if self.secret_of is None else f", of the secret in {self.secret_of}"
-        whose += ", for who knows who changed" if self.observer == MOVER_STAYER else ""
+        observer, _, known = self.observer.partition(", knowing ")
+        whose += ", for who knows who changed" if observer == MOVER_STAYER else ""
+        whose += f", for who knows {known}" if known else ""
         return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
 
     def figures(self) -> ObserverHistories:
@@ -101,8 +110,8 @@ class Decided:
             secret_of=self.secret_of,
             bounded=self.bounded,
             level=real.level(),
-            moved=int(real.moved),
-            outside=int(real.outside),
+            moved=ceil(real.moved - _FEW),
+            outside=ceil(real.outside - _FEW),
             moved_level=real.moved_level,
             followed_level=self.every.level(),
         )

@@ -100,6 +100,11 @@ class MoveDistribution:
             found = [one + people * part for one, part in zip(found, to, strict=True)]
         return tuple(found)
 
+    @cached_property
+    def by_cell(self) -> tuple[int, ...]:
+        """Records by cell now, length c a."""
+        return tuple(self.carried([1] * len(self.stay), len(self.of_inputs) * self.after))
+
     def row(self, cell: int) -> tuple[dict[int, int], int]:
         """Records from a cell before to every cell now, and how many these are."""
         found: dict[int, int] = {}

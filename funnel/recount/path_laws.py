@@ -12,18 +12,21 @@ as there were secrets, each of the people who had one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree, carried_exactly
+from funnel.recount.known_groups import Group
 from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
 # Numbers that are carried on at once, of each cell.
 _BATCH = 512
+# The version and row from which a secret is told apart, and the group that is known then.
+_Begins = tuple[int, int, Group | None]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class HistoryDistribution:
         itself, for another row of the person in it.
     row : int
         Whose secret it is where rows of a person in that version have secrets of their own; else 1.
+    group : Group or None
+        The inputs that the observer knows a person to have one of, in the version whose secret it is.
+    share : float
+        Of how many of the people with the history that is expected.
     """
 
     node: int
@@ -50,6 +57,13 @@ class HistoryDistribution:
     excess: int
     secret_of: int | None = None
     row: int = 1
+    group: Group | None = None
+    share: float = 1.0
+
+    def within(self, group: Group, a: int) -> HistoryDistribution:
+        """The same for an observer who knows more of the version that is to come."""
+        cells = _within(self.cells, group, a)
+        return replace(self, cells=cells, group=group, share=sum(cells) / sum(self.cells))
 
 
 @dataclass(frozen=True)
@@ -62,12 +76,23 @@ class _Known:
     parts : list of list of int
         Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none.
     excess : int
+    group : Group or None
+        What is known besides of the version whose secret it is.
+    power : int
+        Numbers times 2^power have the same scale for all that is known of a history.
     """
 
     secret_of: int | None
     parts: list[list[int]]
     excess: int
     row: int = 1
+    group: Group | None = None
+    power: int = 0
+
+    def of_people(self, whole: _Known) -> float:
+        """Of how many of the people with a history what is known besides is expected."""
+        found = Fraction(sum(map(sum, self.parts)), sum(map(sum, whole.parts)))
+        return float(found * Fraction(2) ** (self.power - whole.power))
 
     def law(self, node: int, c: int, row: int = 1) -> HistoryDistribution:
         """Before a version of c secrets, or a row in it with a secret of its own."""
@@ -75,7 +100,7 @@ class _Known:
             return HistoryDistribution(node, self.parts[0], self.excess, row=row)
         a = len(self.parts[0]) // c
         cells = [sum(part[x::a]) for part in self.parts for x in range(a)]
-        return HistoryDistribution(node, cells, self.excess, self.secret_of, self.row)
+        return HistoryDistribution(node, cells, self.excess, self.secret_of, self.row, self.group)
 
     def to_come(
         self, node: int, chapter: Chapter, row: int, ahead: list[list[int]], excess: int
@@ -89,14 +114,15 @@ class _Known:
         ]
         return HistoryDistribution(node, cells, self.excess + excess, chapter.ordinal, row)
 
-    def split(self, chapter: Chapter, row: int) -> _Known:
+    def split(self, chapter: Chapter, row: int, group: Group | None = None) -> _Known:
         """What is known as a whole, by the secret in the version, or the row of a person in it, that it is of."""
         (whole,), a = self.parts, chapter.a
+        whole = whole if group is None else _within(whole, group, a)
         of_secret = [[n if cell // a == s else 0 for cell, n in enumerate(whole)] for s in range(chapter.c)]
-        return _Known(chapter.ordinal, of_secret, self.excess, row)
+        return _Known(chapter.ordinal, of_secret, self.excess, row, group, self.power)
 
-    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended:
-        """The same of those who got an output."""
+    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended | None:
+        """The same of those who got an output; None if nobody of a known group can get it."""
         after: list[int] = []
         for part in self.parts:
             got = [0] * len(part)
@@ -104,16 +130,19 @@ class _Known:
                 for cell in range(x, len(part), a):
                     got[cell] = part[cell] * weight
             after += got
+        if not any(after) and self.group is not None:
+            return None
         if not any(after):
             raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
-        shifted = max(after).bit_length() > BITS
+        shift = max(after).bit_length() - BITS
         numbers = scaled_up(after, BITS)
         width, size = width_for(1 << BITS), len(self.parts[0])
         contents = [
             b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
             for at in range(0, len(numbers), size)
         ]
-        return _Ended(self.secret_of, contents, self.excess + (_unit(numbers) if shifted else 0), self.row)
+        excess = self.excess + (_unit(numbers) if shift > 0 else 0)
+        return _Ended(self.secret_of, contents, excess, self.row, self.group, self.power + shift)
 
 
 @dataclass(frozen=True)
@@ -124,6 +153,8 @@ class _Ended:
     contents: list[bytes]
     excess: int
     row: int = 1
+    group: Group | None = None
+    power: int = 0
 
 
 class PathDistributions:
@@ -132,16 +163,18 @@ class PathDistributions:
     Parameters
     ----------
     tree : Tree
+    known : mapping of int to sequence of Group
+        What observers may know of everybody in a version besides, by ordinal.
 
     Notes
     -----
     A version costs O(h k) products for h histories and k different changes, some nanoseconds each, and holds the laws
     of the histories that later versions go on from: 20 bytes a cell. All that once more for every secret of every
-    earlier version.
+    earlier version, and for everything that may be known besides.
     """
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, tree: Tree, known: Mapping[int, Sequence[Group]] | None = None) -> None:
+        self._tree, self._groups = tree, known or {}
         self._last = tree.last_used()
         # Of histories that somebody goes on from later.
         self._ends: dict[int, list[_Ended]] = {}
@@ -162,6 +195,7 @@ class PathDistributions:
             earlier = self._tree.versions[node]
             groups.setdefault((earlier, self._tree.rows[node] if earlier == chapter.ordinal else 0), []).append(node)
         members, depth = chapter.has_members, self._tree.depths[chapter.ordinal]
+        may_know = self._groups.get(chapter.ordinal, ())
         ahead = [chapter.secrets_ahead(rows) for rows in range(depth if members else 1)]
         # Another row of a person comes after all rows before it.
         for (earlier, _), nodes in sorted(groups.items(), key=lambda group: group[0][1]):
@@ -169,12 +203,20 @@ class PathDistributions:
                 rows, row = chapter.channels[chapter.followed[node]], self._tree.next_row(node, chapter.ordinal)
                 for child, y in children.get(node, ()):
                     # The secret of a version begins with the first row of a person in it, unless each has its own.
-                    begun = [known[0].split(chapter, row)] if row == 1 or members else []
-                    self._ends[child] = [one.ended(rows[y], chapter.a) for one in (*known, *begun)]
+                    begun = [known[0].split(chapter, row, group) for group in (None, *may_know)]
+                    every = [*known, *(begun if row == 1 or members else ())]
+                    ended = [one.ended(rows[y], chapter.a) for one in every]
+                    self._ends[child] = [one for one in ended if one is not None]
                 for one in known:
                     # Where all rows of a person in a version have one secret, the law now is by that.
                     if one.secret_of != chapter.ordinal or members:
-                        yield one.law(node, chapter.c, row if members else 1)
+                        law = one.law(node, chapter.c, row if members else 1)
+                        yield law if one.group is None else replace(law, share=one.of_people(known[0]))
+                whole = known[0].law(node, chapter.c)
+                for group in may_know:
+                    found = whole.within(group, chapter.a)
+                    if any(found.cells):
+                        yield found
                 for later in range(row + 1, depth + 1) if members else ():
                     yield known[0].to_come(node, chapter, later, *ahead[later - row])
 
@@ -187,7 +229,9 @@ class PathDistributions:
         carrying = chapter.carrying(earlier)
         cells = len(self._tree.chapters[earlier].counts)
         most = 1 + sum(
-            one.c * (self._tree.depths[one.ordinal] if one.has_members else 1)
+            one.c
+            * (self._tree.depths[one.ordinal] if one.has_members else 1)
+            * (1 + len(self._groups.get(one.ordinal, ())))
             for one in self._tree.chapters[: chapter.ordinal + 1]
         )
         step = max(1, _BATCH // most)
@@ -217,8 +261,13 @@ def _carried(
         for end in known:
             carried = [list(next(laws)) for _ in end.contents]
             unit = _unit([n for _ in end.contents for n in next(divided)])
-            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row))
+            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row, end.group, end.power))
         yield node, found
+
+
+def _within(cells: Sequence[int], group: Group, a: int) -> list[int]:
+    """Numbers by cell of the inputs of a group; 0 of others."""
+    return [n if cell % a in group.inside else 0 for cell, n in enumerate(cells)]
 
 
 def _unit(numbers: Sequence[int]) -> int:
@@ -243,19 +292,25 @@ class ExactDistributions:
         self._end = lru_cache(4096)(self._ended)
         self._carrying = lru_cache(64)(lambda version, earlier: tree.chapters[version].carrying(earlier))
 
-    def law(self, node: int, version: int, secret_of: int | None = None, row: int = 1) -> list[Fraction]:
+    def law(
+        self, node: int, version: int, secret_of: int | None = None, row: int = 1, group: Group | None = None
+    ) -> list[Fraction]:
         """P(s, x | h) before a version, up to a factor, length c a; s now, or in an earlier version of the history.
 
-        Or, where rows of a person have secrets of their own, in another row.
+        Or, where rows of a person have secrets of their own, in another row. For an observer who knows a group, of the
+        inputs of it alone in the version whose secret it is.
         """
         chapter = self.tree.chapters[version]
         if secret_of is None:
-            return self._law(node, version, None, None)
+            whole = self._law(node, version, None, None)
+            if group is None:
+                return whole
+            return [n if cell % chapter.a in group.inside else Fraction() for cell, n in enumerate(whole)]
         a, ahead = chapter.a, row - self.tree.next_row(node, version)
         if secret_of == version and ahead > 0:
             return self._to_come(chapter, self._law(node, version, None, None), ahead)
         secrets = range(self.tree.chapters[secret_of].c)
-        of = secret_of, row
+        of = secret_of, row, group
         return [sum(self._law(node, version, of, s)[x::a], Fraction()) for s in secrets for x in range(a)]
 
     def _to_come(self, chapter: Chapter, law: list[Fraction], rows: int) -> list[Fraction]:
@@ -271,22 +326,27 @@ class ExactDistributions:
                     found[s * a + cell % a] += share * sum(cells[s * a : (s + 1) * a], Fraction())
         return found
 
-    def _law(self, node: int, version: int, of: tuple[int, int] | None, secret: int | None) -> list[Fraction]:
-        """P(S = secret then, cell | h), length c a, by version and row; without these, P(cell | h)."""
+    def _law(self, node: int, version: int, of: _Begins | None, secret: int | None) -> list[Fraction]:
+        """P(S = secret then, cell | h), length c a, by version, row and group; without these, P(cell | h)."""
         chapter = self.tree.chapters[version]
         earlier = self.tree.versions[node]
         if earlier is None:
             return [Fraction(count) for count in chapter.beginning]
         return carried_exactly(self._carrying(version, earlier), self._end(node, of, secret), len(chapter.counts))
 
-    def _ended(self, node: int, of: tuple[int, int] | None, secret: int | None) -> tuple[Fraction, ...]:
+    def _ended(self, node: int, of: _Begins | None, secret: int | None) -> tuple[Fraction, ...]:
         version = self.tree.versions[node]
         assert version is not None
         chapter, parent = self.tree.chapters[version], self.tree.parents[node]
         weights = dict(chapter.channels[chapter.followed[parent]][self.tree.outputs[node]])
         law = self._law(parent, version, of, secret)
-        begins = of == (version, self.tree.rows[node])
+        begins, group = of is not None and of[:2] == (version, self.tree.rows[node]), None if of is None else of[2]
+
+        def is_of(cell: int) -> bool:
+            s, x = divmod(cell, chapter.a)
+            return s == secret and (group is None or x in group.inside)
+
         return tuple(
-            Fraction() if begins and cell // chapter.a != secret else share * weights.get(cell % chapter.a, 0)
+            Fraction() if begins and not is_of(cell) else share * weights.get(cell % chapter.a, 0)
             for cell, share in enumerate(law)
         )

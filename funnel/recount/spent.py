@@ -12,7 +12,7 @@ from typing import Any
 from funnel.recount.register_files import entry_folders
 
 Draws = Mapping[str, Decimal]
-"""Epsilon of every draw of noise, by the SHA-256 (hex) of what was drawn: the same noise is paid once."""
+"""Epsilon of every draw of noise of one version, by the SHA-256 (hex) of what was drawn."""
 
 
 def own_draws(content: Mapping[str, Any]) -> Draws:
@@ -31,7 +31,7 @@ def own_draws(content: Mapping[str, Any]) -> Draws:
 
 
 def spent_complaints(
-    content: Mapping[str, Any], register: Path, workspace: Path, until: str | None = None
+    content: Mapping[str, Any], record: Mapping[str, Any], register: Path, workspace: Path, until: str | None = None
 ) -> Iterator[str]:
     """What is wrong with what ``frequencies.json`` says was spent on the people of a register, as parts of sentences.
 
@@ -39,6 +39,9 @@ def spent_complaints(
     ----------
     content : mapping
         Of the file.
+    record : mapping
+        That of the version: the same noise is paid once where it is for the same exact tables, and noise for others was
+        drawn by itself, also where it is the same by chance.
     register : Path
         Its folder.
     workspace : Path
@@ -46,11 +49,11 @@ def spent_complaints(
     until : str, optional
         Time of publication of the version (ISO 8601, UTC): later versions do not count. By default none is later.
     """
-    records, draws = list(_records(workspace, register.name)), dict(own_draws(content))
+    records, draws = list(_records(workspace, register.name)), _named(record, own_draws(content))
     before = [one for one in records if until is None or str(one["created"]) < until]
-    for record in before:
-        draws = {**_draws(record["frequencies"]), **draws}
-    known = {str(record["history"]["name"]) for record in records}
+    for one in before:
+        draws = {**_named(one, _draws(one["frequencies"])), **draws}
+    known = {str(one["history"]["name"]) for one in records}
     entries = (json.loads((folder / "entry.json").read_bytes()) for folder in entry_folders(register))
     names = {str(entry.get("name")) for entry in entries}
     if until is None and (unknown := sorted(names - known)):
@@ -69,11 +72,22 @@ def _records(workspace: Path, register: str) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def _named(record: Mapping[str, Any], draws: Draws) -> dict[tuple[str, str, str], Decimal]:
+    """The draws of a version by its series, the digest of what each was drawn for, and that of what was drawn."""
+    frequencies, series = record["frequencies"], str(record["history"]["name"]).rpartition("/")[0]
+    drawn_for = {str(one["noisy"]): str(one["counted"]) for one in (frequencies, *_tables(frequencies))}
+    return {(series, drawn_for.get(noisy, ""), noisy): cost for noisy, cost in draws.items()}
+
+
+def _tables(frequencies: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for name in ("changes", "rows", "means") if (one := frequencies.get(name)) is not None]
+
+
 def _draws(frequencies: Mapping[str, Any]) -> Draws:
     """The same by the part of a record about frequencies; nothing of a version without noise."""
     if frequencies.get("noisy") is None:
         return {}
-    tables = [one for name in ("changes", "rows", "means") if (one := frequencies.get(name)) is not None]
+    tables = _tables(frequencies)
     found = {one["noisy"]: Decimal(repr(one["epsilon"])) for one in tables}
     return {**found, frequencies["noisy"]: Decimal(repr(frequencies["epsilon"])) - sum(found.values())}
 

@@ -14,6 +14,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Step
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Secrets
 from funnel.history.unit_rows import counted_cells
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
@@ -142,6 +143,7 @@ def follow_units(
     expected: ExpectedUnits | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
+    kept: KeptRows | None = None,
 ) -> Waves:
     """Decide and draw all rows of a version; the words are those that the release draws with.
 
@@ -160,6 +162,7 @@ def follow_units(
         budget,
         progress,
         utility,
+        kept,
     )
     plan = CountedUnits(units.changes, True, secrets) if expected is None else expected
     return follow_waves(asked, plan, _drawing(units, record_key))

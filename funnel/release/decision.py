@@ -213,10 +213,7 @@ def decide(
         return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
     if there and is_this(there[-1].record) and not again:
         return Unchanged(there[-1].version)
-    # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
-    # So are those in the register of versions that may have been seen before they were in their place in full.
-    seen = [one for one in earlier if not one.published and _register_of(one.record)]
-    last = max((*published, *seen, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
+    last = _last(earlier, submitted)
     rejected = submitted[-1].held if submitted and submitted[-1].rejected else None
     # Drawing until somebody likes the draw would choose among draws, which no bound is about.
     asking = spec.approval.required and not asked
@@ -234,6 +231,11 @@ def decide(
                 return TakeOver(version, origin, one, not one.published and not answered, rotated)
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
+
+
+def version_after(origin: Origin, earlier: Sequence[Earlier], submitted: Sequence[Submitted] = ()) -> Version:
+    """The number of the next version of an origin, if there is to be one; parameters as of `decide`."""
+    return _next(_last(earlier, submitted), origin)
 
 
 def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) -> None:
@@ -291,6 +293,16 @@ def _given(record: Record) -> str | None:
 
 def _register_of(record: Record) -> str | None:
     return None if record.history is None else record.history.register_name
+
+
+def _last(earlier: Sequence[Earlier], submitted: Sequence[Submitted]) -> Earlier | None:
+    """The version of the largest number that is used.
+
+    Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at. So are
+    those in the register of versions that may have been seen before they were in their place in full.
+    """
+    used = [one for one in earlier if one.published or _register_of(one.record)]
+    return max((*used, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
 
 
 def _next(newest: Earlier | None, origin: Origin) -> Version:

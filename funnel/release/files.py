@@ -92,6 +92,18 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def open_to_all(path: Path) -> None:
+    """Let everybody read a file or a folder with all below it, and its owner alone write: what is published is public.
+
+    The mask of the process (umask) has no part in it. Who may reach the place depends on the folders above.
+    """
+    folder = path.is_dir()
+    path.chmod(0o755 if folder else 0o644)
+    if folder:
+        for entry in path.iterdir():
+            open_to_all(entry)
+
+
 def write_whole(path: Path, content: bytes) -> FileRef:
     """Write a file so that it has either its old or its new content, whatever happens, and refer to it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")

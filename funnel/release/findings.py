@@ -51,6 +51,7 @@ class FindingsDocument(Document):
     history: FoundHistory | None
     drift: Mapping[str, JsonValue] | None
     explained: Explained | None
+    absent: Count | None = None
 
 
 def findings_document(findings: Findings) -> FindingsDocument:

@@ -36,7 +36,8 @@ class ExactFigures(Part):
     """Findings to the last digit, in nats, for whoever knows the exact counts.
 
     ``holds`` is whether the guarantee does for every table of counts that the public frequencies leave open, and
-    ``proven_level`` the level over these; None where the exact counts are the public ones.
+    ``proven_level`` the level over these; None where the exact counts are the public ones. ``absent`` published records
+    have a combination of values that no record of the source has; None where outputs stand for sets of values.
     """
 
     holds: bool
@@ -57,6 +58,7 @@ class ExactFigures(Part):
     robust_level: Level | None
     robust_lift_level: Level | None
     explained: Probability | None
+    absent: Count | None = None
 
 
 class ExactLift(Part):

@@ -19,13 +19,16 @@ from funnel.joint import Joint
 from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
-from funnel.release.protection import ProtectedCounts, Protection, numbers_of
+from funnel.release.protection import Draw, ProtectedCounts, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
+
+SeriesDraw = tuple[str, str, str]
+"""The series that noise was drawn for, and the draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +151,9 @@ def public_frequencies(
         reused = False
     else:
         # Where tables come beside counts that are paid for, it is these alone that may cost something.
-        paid = tables > 0 and document.noisy_sha256 in before
-        own = {} if paid else {document.noisy_sha256: Decimal(repr(settings.epsilon))}
+        draw = key, document.noisy_sha256
+        paid = tables > 0 and (context.spec.name, *draw) in before
+        own = {} if paid else {(context.spec.name, *draw): Decimal(repr(settings.epsilon))}
         # Other tables may have been published with the same counts.
         frequencies = replace(
             document.frequencies,
@@ -275,15 +279,24 @@ def require_records(context: ProtectionContext, versions: Sequence[str]) -> None
         )
 
 
-def draws_of(context: ProtectionContext) -> dict[str, Decimal]:
-    """What every draw of noise cost that versions before published about these people, by what was drawn."""
-    found: dict[str, Decimal] = {}
+def draws_of(context: ProtectionContext) -> dict[SeriesDraw, Decimal]:
+    """What every draw of noise cost that versions before published about these people."""
+    found: dict[SeriesDraw, Decimal] = {}
     for one in _before(context):
-        found.update(one.frequencies.draws)
+        followed = None if one.history is None else one.history.name
+        series = context.spec.name if followed is None else followed.rpartition("/")[0]
+        found |= in_series(series, one.frequencies.draws)
     return found
 
 
-def spent_by(settings: FrequencySettings, before: Mapping[str, Decimal], own: Mapping[str, Decimal]) -> float:
+def in_series(series: str, draws: Mapping[Draw, Decimal]) -> dict[SeriesDraw, Decimal]:
+    """The same with the series, whose noise is derived from a secret of its own."""
+    return {(series, *draw): cost for draw, cost in draws.items()}
+
+
+def spent_by(
+    settings: FrequencySettings, before: Mapping[SeriesDraw, Decimal], own: Mapping[SeriesDraw, Decimal]
+) -> float:
     """Epsilon (nats) of all draws together, each of which counts once.
 
     Raises

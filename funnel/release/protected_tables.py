@@ -23,12 +23,13 @@ from funnel.release.protected import (
     Protected,
     ProtectionContext,
     draws_of,
+    in_series,
     other_noise,
     public_frequencies,
     published_frequencies,
     spent_by,
 )
-from funnel.release.protection import ProtectedTables, numbers_of
+from funnel.release.protection import Draw, ProtectedTables, numbers_of
 from funnel.spec import ReleaseSpec
 
 TablesPart = ChangesPart | RowsPart | MeansPart
@@ -158,7 +159,7 @@ def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlie
     document = published_frequencies(rows_of)
     if document.changes is None or document.changes.noisy_sha256 != before.changes.noisy:
         raise other_noise(rows_of)
-    spent = sum({**draws_of(context), **before.draws}.values(), Decimal(0))
+    spent = sum({**draws_of(context), **in_series(context.spec.name, before.draws)}.values(), Decimal(0))
     frequencies = replace(
         protected.frequencies,
         changes=document.changes.changes,
@@ -202,10 +203,10 @@ def _with_tables(
     if found is None:
         epsilon = part_for(context.spec.frequencies, context.learned)
         # Refused before anything is drawn.
-        _spent_in_all(context, protected, "", epsilon, more)
+        _spent_in_all(context, protected, (key, ""), epsilon, more)
         found = draw(epsilon, context.noise_secret)
     noisy = found.noisy_sha256
-    total, spent = _spent_in_all(context, protected, noisy, found.epsilon, more)
+    total, spent = _spent_in_all(context, protected, (key, noisy), found.epsilon, more)
     frequencies = replace(protected.frequencies, epsilon=total, spent=spent, **{name: getattr(found, name)})
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), name: tables})
@@ -232,7 +233,7 @@ def _known(versions: Sequence[Earlier], name: str, key: str) -> TablesPart | Non
 
 
 def _spent_in_all(
-    context: ProtectionContext, protected: Protected, noisy: str, epsilon: float, more: bool
+    context: ProtectionContext, protected: Protected, draw: Draw, epsilon: float, more: bool
 ) -> tuple[float, float]:
     """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
 
@@ -240,8 +241,8 @@ def _spent_in_all(
     ----------
     context, protected, more
         As of `public_changes`.
-    noisy : str
-        Digest of these tables.
+    draw : Draw
+        That of these tables.
     epsilon : float
         What they cost.
 
@@ -253,7 +254,8 @@ def _spent_in_all(
     settings, noise = context.spec.frequencies, protected.frequencies.noise
     if noise is None:
         raise ValueError("only what is protected by noise has cost anything")
-    tables = {noisy: epsilon, **{one.noisy: one.epsilon for one in protected.record.tables}}
+    record = protected.record
+    tables = {draw: epsilon, **{one.draw: one.epsilon for one in record.tables}}
     each = [noise.epsilon, context.learned.epsilon, *tables.values()]
     exact, total = sum(map(Fraction, each)), settings.epsilon
     if exact > Fraction(total):
@@ -262,7 +264,7 @@ def _spent_in_all(
         while Fraction(total) < exact:
             total = math.nextafter(total, math.inf)
     parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
-    before, counts = draws_of(context), protected.record.noisy or ""
+    before, counts = draws_of(context), (record.counted, record.noisy or "")
     rest = Decimal(repr(total)) - sum(parts.values())
-    own = {counts: before.get(counts, rest) if more else rest, **parts}
-    return total, spent_by(settings, before, own)
+    own = {counts: before.get((context.spec.name, *counts), rest) if more else rest, **parts}
+    return total, spent_by(settings, before, in_series(context.spec.name, own))

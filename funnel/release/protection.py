@@ -44,6 +44,13 @@ class Protection(Part):
         return self
 
 
+Draw = tuple[str, str]
+"""A draw of noise by the SHA-256 (hex) of what it was drawn for, and of what was drawn.
+
+Noise for something else is another draw, also where both are the same by chance, as of few people they may be.
+"""
+
+
 class ProtectedTables(Part):
     """Noisy tables beside the counts, as the record of a version names them; internal.
 
@@ -58,6 +65,11 @@ class ProtectedTables(Part):
     epsilon: float = Field(gt=0)
     counted: Sha256
     noisy: Sha256
+
+    @property
+    def draw(self) -> Draw:
+        """Which draw of noise they are."""
+        return self.counted, self.noisy
 
 
 class ProtectedCounts(Protection):
@@ -101,13 +113,13 @@ class ProtectedCounts(Protection):
         return tuple(one for one in (self.changes, self.rows, self.means) if one is not None)
 
     @property
-    def draws(self) -> Mapping[str, Decimal]:
-        """What every draw of noise cost (nats), by what was drawn; the counts with what learning their values did."""
+    def draws(self) -> Mapping[Draw, Decimal]:
+        """What every draw of noise cost (nats); that of the counts with what learning their values did."""
         if self.epsilon is None or self.noisy is None:
             return {}
-        found = {one.noisy: Decimal(repr(one.epsilon)) for one in self.tables}
+        found = {one.draw: Decimal(repr(one.epsilon)) for one in self.tables}
         # As the decimal numbers that people wrote.
-        return {**found, self.noisy: Decimal(repr(self.epsilon)) - sum(found.values())}
+        return {**found, (self.counted, self.noisy): Decimal(repr(self.epsilon)) - sum(found.values())}
 
     @property
     def public(self) -> Protection:

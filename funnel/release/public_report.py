@@ -249,7 +249,9 @@ class PublicReport(Document):
     ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
     of this name about the same people whose public figures are there, this one last. ``weighted`` is None without
     survey weights, ``unchanged`` where outputs stand for sets of values. ``alone`` published records are like no
-    other one; None where whole records are published.
+    other one; None where whole records are published. ``absent`` published records have a combination of values that no
+    record has by the public counts; None where whole records are published, whose combinations are not counted in
+    public, and where outputs stand for sets of values.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -295,3 +297,4 @@ class PublicReport(Document):
     weighted: Weighted | None = None
     unchanged: Unchanged | None = None
     alone: Count | None = None
+    absent: Count | None = None

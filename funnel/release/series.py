@@ -15,6 +15,7 @@ from funnel.progress import Progress
 from funnel.release.earlier import Earlier
 from funnel.release.files import (
     move_version,
+    open_to_all,
     private_folder,
     remove_tree,
     remove_version,
@@ -220,7 +221,7 @@ class Series:
                 "records of this series from a backup, so that what was published stays known"
             )
         # The folder was private while it was put together; its evidence stays so.
-        incoming.root.chmod(0o755)
+        open_to_all(incoming.root)
         sync_tree(incoming.root)
         sync_tree(incoming.internal)
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
@@ -403,7 +404,9 @@ def open_series(spec: ReleaseSpec) -> Iterator[Series]:
     try:
         if series.remote is not None:
             private_folder(series.root)
-        series.root.mkdir(parents=True, exist_ok=True)
+        elif not series.root.is_dir():
+            series.root.mkdir(parents=True, exist_ok=True)
+            open_to_all(series.root)
         private_folder(workspace)
         with ExitStack() as acquiring:
             # Another workspace may publish to the same folder: what is being put together there is in use.

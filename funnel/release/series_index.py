@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from funnel.errors import DataError
 from funnel.release.document import Part, Sha256, VersionText
-from funnel.release.files import sync_folder, write_whole
+from funnel.release.files import open_to_all, sync_folder, write_whole
 from funnel.release.layout import INDEX, SIGNATURE_FILE, Version
 from funnel.release.manifest import bytes_to_sign
 from funnel.release.record import Record
@@ -159,6 +159,7 @@ def write_index(
     if not path.is_file() or path.read_bytes() != content:
         write_whole(path, content)
         sync_folder(root)
+    open_to_all(path)
     return content
 
 

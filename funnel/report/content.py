@@ -11,6 +11,7 @@ from funnel.certificate import Certificate
 from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.findings import Audited, Findings
+from funnel.findings.absent import absent_records
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.planning import PlanRow
@@ -232,6 +233,8 @@ class PublicContent(Described):
         None where outputs stand for sets of values.
     alone : int or None
         Published records like no other one; None where whole records are published.
+    absent : int or None
+        Published records with a combination that no record has by the public counts; None there, and of sets of values.
     """
 
     laws: PublicDistributions
@@ -241,6 +244,7 @@ class PublicContent(Described):
     weighted: Weighted | None
     unchanged: Unchanged | None
     alone: int | None
+    absent: int | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -321,15 +325,17 @@ class ReportContent(Described):
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
         laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
+        frequencies, drawn = self.audited.frequencies, self.audited.drawn
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
         described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.certified)
         return PublicContent(
             **described,
             laws=laws,
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
-            rarity=PublicRarity.of(self.audited.frequencies, laws),
+            rarity=PublicRarity.of(frequencies, laws),
             accuracy=PublicAccuracy.of(laws, not published_values(self.protocol.mechanism).estimator),
-            weighted=public_weighted(self.audited.frequencies.joint.over_published(laws.inputs.columns), self.weights),
+            weighted=public_weighted(frequencies.joint.over_published(laws.inputs.columns), self.weights),
             unchanged=self.unchanged,
-            alone=None if self.released else int((self.audited.drawn == 1).sum()),
+            alone=None if self.released else int((drawn == 1).sum()),
+            absent=None if self.released else absent_records(frequencies.joint, self.protocol, drawn),
         )

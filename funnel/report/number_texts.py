@@ -53,7 +53,7 @@ def whole_percent(share: float) -> str:
     """A share in whole per cent, without the sign; empty for what is impossible, and nothing else is 0 or 100."""
     if share in (0, 1):
         return "100" if share else ""
-    return "<1" if share < 0.005 else ">99" if share > 0.995 else f"{100 * share:.0f}"
+    return "<1" if share <= 0.005 else ">99" if share >= 0.995 else f"{100 * share:.0f}"
 
 
 def points(error: float) -> str:

@@ -79,7 +79,7 @@ def _environment() -> Environment:
         "seconds": number_texts.seconds,
         "probability": number_texts.probability,
         "optimum": _optimum,
-        "observer": _OBSERVERS.__getitem__,
+        "observer": _observer,
     }
     environment.filters.update(filters)
     environment.globals["confidence"] = confidence
@@ -139,6 +139,14 @@ _OBSERVERS = {
     "transitions": "how common every change is",
     "mover-stayer": "besides, how common it is among people who ever changed, and among people who never did",
 }
+
+
+def _observer(name: str) -> str:
+    """What an observer knows, and which published columns of everybody besides."""
+    known, _, columns = name.partition(", knowing ")
+    return _OBSERVERS[known] + (f", and {columns} of each person" if columns else "")
+
+
 _LETTERS = {"epsilon": "ε", "alpha": "α"}
 
 

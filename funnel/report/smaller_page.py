@@ -8,6 +8,8 @@ from functools import cache
 
 _STYLE = re.compile("(?<=<style>).*?(?=</style>)", re.DOTALL)
 _NAMES = re.compile(r"([.#]?)([a-zA-Z][\w-]*)")
+# Where a space between parts of a rule of style is.
+_IN_RULES, _SIGN = re.compile("([:;,]) "), r"\1"
 # Of a selector: what is in brackets, the innermost first, and says nothing of which element it is about.
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _STATES = re.compile(r"::?[\w-]+")
@@ -38,11 +40,11 @@ def _used(style: str, there: frozenset[str]) -> Iterator[str]:
             if within:
                 yield f"{selectors}{{{within}}}"
         elif selectors.startswith("@"):
-            yield f"{selectors}{{{rule}}}"
+            yield f"{selectors}{{{_IN_RULES.sub(_SIGN, rule)}}}"
         else:
             kept = [one for one in _selectors(selectors) if _about(one) <= there]
             if kept:
-                yield f"{','.join(kept)}{{{rule}}}"
+                yield f"{','.join(kept)}{{{_IN_RULES.sub(_SIGN, rule)}}}"
 
 
 @cache

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from funnel.protocol import INVARIANT
-from funnel.settings.column_agreement import columns_agree, numbers_agree, utility_agrees, weight_agrees
+from funnel.settings.column_agreement import (
+    columns_agree,
+    numbers_agree,
+    replicates_agree,
+    utility_agrees,
+    weight_agrees,
+)
 from funnel.settings.count_protection import PROTECTIONS
 from funnel.wording import did_you_mean, same_name, toml_text
 
@@ -25,16 +31,21 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
+_FOR_KNOWN_OVER_VERSIONS = ("srlip", "attribute")
 ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml")
 """Robust guarantees that can be kept over several versions about the same people."""
 
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
 _OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
-_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS)
+_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS, *_FOR_KNOWN_OVER_VERSIONS)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
 _OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
+NO_ROWS = (
+    "not there yet for several rows of one person: what a row shows given those before would not be right on average"
+)
+"""Why rows of one person are not drawn by the invariant mechanism."""
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -138,10 +149,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     if spec.register is None:
         return
     if spec.mechanism.name == INVARIANT and spec.unit is not None:
-        yield (
-            f'mechanism = "{INVARIANT}" is not there yet for several rows of one person: what a row shows given those '
-            'before would not be right on average; write mechanism = "optimal", or take unit out'
-        )
+        yield (f'mechanism = "{INVARIANT}" is {NO_ROWS}; write mechanism = "optimal", or take unit out')
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
@@ -154,19 +162,47 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
-            f"change has limits in boxes alone; take set out"
+            f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
+        )
+    elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: what follows '
+            "the rows of a person bounds observers who know none of the published columns; write guarantee = "
+            f'"{_kept(spec)}", or take unit out'
         )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
-            f'guarantee = "{spec.guarantee.canonical}" cannot be asked for over versions about the same people, nor '
-            "over rows of one person: what follows a person bounds the posterior of the secret alone; write "
-            f'guarantee = "{_kept(spec)}", or {_DIFFERENT}'
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: for a '
+            "population observers who know none of the published columns are bounded, and for the counted records "
+            f'those who know any; write guarantee = "{_kept(spec)}", or {_DIFFERENT}'
         )
+    elif spec.guarantee.kind in _FOR_KNOWN_OVER_VERSIONS:
+        yield from _known_over_versions(spec)
     if spec.mechanism.reads_secret:
         yield (
             "reads_secret = true in [mechanism] lets a protocol read the secret, which cannot be drawn given earlier "
             f"versions about the same people; take reads_secret out, or write {_DIFFERENT}"
         )
+
+
+def _known_over_versions(spec: ReleaseSpec) -> Iterator[str]:
+    """What observers who know published columns of everybody are not bounded for over versions."""
+    if spec.publishes_secret:
+        yield (
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for a secret that is published over versions '
+            "about the same people: what each version changes of it adds up for an observer who knows the other "
+            f"columns; take it out of publish, or write {_DIFFERENT}"
+        )
+    if spec.history is not None and spec.history.robust:
+        yield (
+            f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves '
+            "open is bounded for observers who know none of the published columns; take robust out of [history]"
+        )
+
+
+def _over_boxes(spec: ReleaseSpec) -> str:
+    """The same guarantee over boxes around the counts."""
+    return ",".join(part for part in spec.guarantee.canonical.split(",") if part != "chi2")
 
 
 def _kept(spec: ReleaseSpec) -> str:
@@ -178,7 +214,8 @@ def _kept(spec: ReleaseSpec) -> str:
     if kind in ROBUST_OVER_VERSIONS and spec.unit is None:
         return part
     nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
-    if kind != nominal and nominal in _OVER_ROWS:
+    known = spec.unit is None and not spec.publishes_secret and nominal in _FOR_KNOWN_OVER_VERSIONS
+    if kind != nominal and (nominal in _OVER_ROWS or known):
         return f"{nominal}:{first}"
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 
@@ -379,6 +416,7 @@ RULES = (
     Rule(("publish", "[groups] classes", "guarantee", "mechanism", "[frequencies] protection", "utility"), _classes),
     Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
+    Rule(("secret", "publish", "[groups] exclude"), replicates_agree),
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),

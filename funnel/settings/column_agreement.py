@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from funnel.settings.numbers import NumberSettings, drawn_name
 from funnel.settings.recode import Recode
+from funnel.settings.replicate_weights import replicate_weights, why_refused
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ def utility_agrees(spec: ReleaseSpec) -> Iterator[str]:
                 f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand '
                 f"for; give range = [least, largest] under [numbers.{toml_key(column)}]"
             )
+
+
+def replicates_agree(spec: ReleaseSpec) -> Iterator[str]:
+    """Replicate weights among the columns that are released."""
+    if found := replicate_weights(spec.columns):
+        yield why_refused(found)
 
 
 def weight_agrees(spec: ReleaseSpec) -> Iterator[str]:

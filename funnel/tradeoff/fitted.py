@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from funnel.certificate import Certificate
 from funnel.guarantees import Guarantee
+from funnel.history.kept_rows import FoundRows
 from funnel.joint import Joint
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 
-_FILE = "row.json"
+_FILE, _ARRAYS = "row.json", "rows.npz"
 
 
 @dataclass(frozen=True)
 class FittedRows:
     """Rows of plans by public counts, guarantee, mechanism, units of work, what they were chosen by, and the code.
+
+    And the rows of versions about people with histories, by the digest of all that these were searched for.
 
     Attributes
     ----------
@@ -59,6 +65,26 @@ class FittedRows:
         content["protocol"] = None if row.protocol is None else row.protocol.to_dict()
         key = self._key(joint, guarantee, row.mechanism, work, *chosen_by)
         self.cache.keep(key, {_FILE: json.dumps(content).encode()})
+
+    def find_rows(self, digest: str) -> FoundRows | None:
+        """The rows of a version that were searched for the same; None if there are none that are whole."""
+        kept = self.cache.find(self.cache.key(digest))
+        if kept is None:
+            return None
+        with np.load(io.BytesIO(kept[_ARRAYS]), allow_pickle=False) as arrays:
+            return FoundRows(arrays["library"], arrays["assigned"], float(arrays["work"]))
+
+    def keep_rows(self, digest: str, rows: FoundRows) -> None:
+        """Keep the rows of a version.
+
+        Raises
+        ------
+        OSError, OutputError
+            If they cannot be written.
+        """
+        content = io.BytesIO()
+        np.savez(content, library=rows.library, assigned=rows.assigned, work=rows.work)
+        self.cache.keep(self.cache.key(digest), {_ARRAYS: content.getvalue()})
 
     def _key(self, joint: Joint, guarantee: Guarantee, name: str, work: float, *chosen_by: object) -> str:
         return self.cache.key(joint.digest, str(guarantee), name, work, *chosen_by)

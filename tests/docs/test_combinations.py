@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import funnel
+from benchmarks.combination_costs import OnAdult, accepted, share_of
 from funnel.settings import agreement
 from tests.combinations import COMBINATIONS, Combination
 
@@ -26,7 +30,7 @@ def test_the_page_is_that_of_the_rules() -> None:
 
 
 def test_a_rule_that_is_gone_leaves_nothing_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = Combination("one channel", "same people", "noise", "attribute:1.0", "estimation")
+    some = Combination("one channel", "same people", "noise", "rattribute:1.0,0.05", "estimation")
     assert len(some.refusals) == 1
     kept = tuple(rule for rule in agreement.RULES if rule.broken.__name__ != "_over_versions")
     monkeypatch.setattr(agreement, "RULES", kept)
@@ -37,6 +41,7 @@ def test_a_theorem_of_nothing_that_is_refused_is_an_error(monkeypatch: pytest.Mo
     monkeypatch.setattr(combinations_page, "THEOREMS", {"words that nothing says": "nowhere.md"})
     monkeypatch.setattr(combinations_page, "COMBINATIONS", COMBINATIONS[:1])
     monkeypatch.setattr(combinations_page, "table", lambda *_: "")
+    monkeypatch.setattr(combinations_page, "costs", lambda _: [])
     with pytest.raises(ValueError, match="words that nothing says"):
         combinations_page.page()
 
@@ -57,3 +62,41 @@ def test_several_contradictions_are_told_apart() -> None:
 
 def test_every_combination_is_there_once() -> None:
     assert len(set(COMBINATIONS)) == len(COMBINATIONS) == 2 * 4 * 3 * 12 * 3
+
+
+def shares() -> dict[str, float]:
+    found: dict[str, float] = json.loads(combinations_page.COSTS.read_text(encoding="utf-8"))
+    return found
+
+
+def test_costs_are_those_of_the_file_and_of_nothing_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = shares()
+    assert set(found) <= {str(one) for one in accepted()}
+    assert {one.people for one in accepted() if str(one) in found} >= {"one version", "same people"}
+    assert all(0 <= share <= 1 for share in found.values())
+    page = combinations_page.page()
+    other = tmp_path / "costs.json"
+    monkeypatch.setattr(combinations_page, "COSTS", other)
+    some = "one channel, same people, none, lip:1.0, information"
+    other.write_text(json.dumps({**found, some: 0.0123}), encoding="utf-8")
+    assert "| 1.2 % |" not in page
+    assert "| 1.2 % |" in combinations_page.page()
+    refused = Combination("one channel", "units", "none", "rlip:1.0,0.05", "information")
+    other.write_text(json.dumps({**found, str(refused): 0.5}), encoding="utf-8")
+    with pytest.raises(ValueError, match="is not released"):
+        combinations_page.page()
+
+
+def test_some_of_the_costs_are_computed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(OnAdult, "path", ROOT / "data" / "adult.parquet", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for kind, utility in (("lip:1.0", "unchanged"), ("srlip:1.0", "information")):
+        one = OnAdult("one channel", "one version", "none", kind, utility)
+        assert share_of(one) == pytest.approx(shares()[str(one)], abs=1e-3)
+    # And by the library alone.
+    table = pq.read_table(OnAdult.path, columns=["income", "marital-status", "sex"])
+    joint = funnel.Joint.from_table(table, ["income"], ["marital-status", "sex"])
+    best = funnel.optimal(joint, funnel.LIP(1.0)).utility / joint.entropy
+    assert best == pytest.approx(shares()["one channel, one version, none, lip:1.0, information"], abs=5e-3)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +14,44 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.pipeline.expectations import Evidence, Verdict
+from funnel.pipeline.expectations import Evidence, Finished, Verdict
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
 from funnel.sampling import plan_rows, release_rows
 from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
+from tests.copies import copied
 from tests.verdicts import judge_evidence
 
 SOURCE = Path(__file__).parents[2] / "data" / "adult.parquet"
 Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was made, with what it was made from."""
+
+    spec: Path
+    folder: Path
+    snapshot: Snapshot
+
+    @classmethod
+    def of(cls, spec: Path) -> Self:
+        """Make the release of a spec."""
+        told, done = run_release(ReleaseSpec.load(spec), False, False)
+        assert done is not None
+        return cls(spec, Path(told["folder"]), done.snapshot)
+
+
+@pytest.fixture
+def finished(made: Made, tmp_path: Path) -> Finished:
+    """A copy of the release `made` of a module that may be spoilt."""
+    folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
+    # What is signed was judged before.
+    folder.signature.unlink()
+    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
 
 
 def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:

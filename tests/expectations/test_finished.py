@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,45 +20,21 @@ from funnel.audit.evidence import _is_level
 from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
-from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
-from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-from tests.copies import copied
+from tests.expectations.conftest import Made
 from tests.projects import SPEC, make_project
 
 TEXT = SPEC + '\n[mechanism]\nname = "grr"\n\n[output]\ncsv = true\n'
 SOURCE = {one.name for one in SOURCE_CHECKS}
 
 
-@dataclass(frozen=True)
-class Made:
-    """A release that was made, with what it was made from."""
-
-    spec: Path
-    folder: Path
-    snapshot: Snapshot
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    spec = make_project(tmp_path_factory.mktemp("finished"), TEXT)
-    told, done = run_release(ReleaseSpec.load(spec), False, False)
-    assert done is not None
-    return Made(spec, Path(told["folder"]), done.snapshot)
-
-
-@pytest.fixture
-def finished(made: Made, tmp_path: Path) -> Finished:
-    """A copy of it that may be spoilt."""
-    folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
-    # What is signed was judged before.
-    folder.signature.unlink()
-    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
+    return Made.of(make_project(tmp_path_factory.mktemp("finished"), TEXT))
 
 
 def failures(finished: Finished, *names: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,14 @@ from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _selected, _values
 from funnel.pipeline.expectations.spec_claims import _bins
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
 from funnel.recount.source import Recount, recount
 from funnel.release.layout import ReleaseFolder
-from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
+from tests.expectations.conftest import Made
 from tests.expectations.test_finished import edit, failures
 from tests.projects import SPEC, make_project
 
@@ -44,32 +43,12 @@ TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class Made:
-    """A release that was made, with what it was made from."""
-
-    spec: Path
-    folder: Path
-    snapshot: Snapshot
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    spec = make_project(tmp_path_factory.mktemp("noisy"), TEXT)
     with pytest.MonkeyPatch.context() as patch:
         # Noise that rules the exact counts out, as one in a hundred does, is no release of these tests.
         patch.setattr("funnel.release.secret.fresh_text", lambda: hashlib.sha256(b"3").hexdigest())
-        told, done = run_release(ReleaseSpec.load(spec), False, False)
-    assert done is not None
-    return Made(spec, Path(told["folder"]), done.snapshot)
-
-
-@pytest.fixture
-def finished(made: Made, tmp_path: Path) -> Finished:
-    """A copy of it that may be spoilt."""
-    folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
-    folder.signature.unlink()
-    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
+        return Made.of(make_project(tmp_path_factory.mktemp("noisy"), TEXT))
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,8 @@ from tests.releases import make_release
 
 ROWS = 6_000
 GIVEN = WHOLE.replace("[source]", '[groups]\nclasses = "classes.json"\nmin_records = 500\n\n[source]')
-VALUES = {column: sorted(set(adult_rows(rows=48_842)[column].to_pylist())) for column in ("income", *COLUMNS)}
+ADULT = adult_rows(rows=48_842)
+VALUES = {column: sorted(ADULT[column].unique().to_pylist()) for column in ("income", *COLUMNS)}
 CATEGORIES = "\n".join(f"{column} = {json.dumps(values)}" for column, values in VALUES.items())
 NOISY = GIVEN.replace('protection = "none"', 'protection = "noise"') + f"\n[categories]\n{CATEGORIES}\n"
 ROBUST = GIVEN.replace("lip:1.0", "rlip:1.0,0.05")

@@ -39,24 +39,16 @@ from funnel.release.public_report import PublicReport
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
-from tests.projects import SPEC, adult_rows, make_project, spec_of
+from tests.funnel.audit.test_unchanged import CATEGORIES, PLAIN
+from tests.projects import adult_rows, make_project, spec_of
 from tests.releases import make_release
 
-NOISY = """
-[categories]
-income = ["<=50K", ">50K"]
-sex = ["Female", "Male"]
-race = ["White", "Black", "Other"]
-"""
 ROWS = 12_000
 WITHOUT = (
-    SPEC.replace('["marital-status"]', '["income"]')
-    .replace('["relationship"]', '["sex", "race"]')
-    .replace("[source]", 'mechanism = "invariant"\n\n[source]')
-    .replace('protection = "none"', '{ protection = "noise", epsilon = 1.0 }')
+    PLAIN.replace('protection = "none"', '{ protection = "noise", epsilon = 1.0 }')
     .replace("frequencies.{", "frequencies = {")
     .replace("frequencies.protection", "frequencies")
-    + NOISY
+    + CATEGORIES
 )
 WITH = WITHOUT.replace('["sex", "race"]', '["income", "sex", "race"]').replace('"lip:1.0"', '"attribute:1.0"')
 
@@ -250,7 +242,7 @@ def digest_of(content: dict[str, Any]) -> str:
 
 
 def test_without_noise_the_balance_is_that_of_the_source(tmp_path: Path) -> None:
-    spec = WITHOUT.replace('{ protection = "noise", epsilon = 1.0 }', '{ protection = "none" }').replace(NOISY, "")
+    spec = WITHOUT.replace('{ protection = "noise", epsilon = 1.0 }', '{ protection = "none" }').replace(CATEGORIES, "")
     found = released(tmp_path, spec)
     assert {"balance", "exact balance"} <= {check.name for check in recheck(found) if check.passed}
     assert overall(recheck(found)) == State.PASSED

@@ -17,6 +17,9 @@ from funnel.audit.check import State
 from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.guarantees import parse_guarantee
+from funnel.history import row_choice
+from funnel.history.history_status import Standing
+from funnel.history.together import best_together
 from funnel.joint import Joint
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.planning import plan as compare
@@ -273,6 +276,27 @@ def test_a_plan_weighs_what_a_release_would_keep_and_publishes_nothing(tmp_path:
     assert sorted(tmp_path.rglob("*.parquet")) == before
 
 
+def test_a_release_searches_no_rows_that_its_plan_has_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project(tmp_path)
+    searched: list[int] = []
+
+    def counted(standing: Standing, *arguments: object) -> tuple[np.ndarray, np.ndarray]:
+        searched.append(len(standing.nodes))
+        return best_together(standing, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(row_choice, "best_together", counted)
+    monkeypatch.setattr(row_choice, "_WORTH_KEEPING", 0.0)
+    planned = _planned(path)
+    assert searched
+    searched.clear()
+    told, _ = run_release(ReleaseSpec.load(path), False, False)
+    assert not searched
+    # What the release draws is what the plan weighed: the same rows of the same people by the same secret.
+    history = told["history"]
+    assert isinstance(history, dict)
+    assert history["histories"] == planned["histories"]
+
+
 def _planned(path: Path) -> dict[str, object]:
     spec = ReleaseSpec.load(path)
     joint = Joint.from_table(spec.source_address, ["ill"], ["ward"])
@@ -322,3 +346,15 @@ def test_rows_of_an_earlier_source_are_taken_over_and_then_nothing_happens(made:
     assert len(Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries) == 2
     again, _ = run_release(ReleaseSpec.load(path), False, False)
     assert (again["status"], again["version"]) == ("unchanged", told["version"])
+
+
+@pytest.mark.parametrize("frequencies", ['protection = "none"', "epsilon = 8.0"])
+def test_the_secret_of_each_version_alone_is_bounded_where_that_is_asked_for(tmp_path: Path, frequencies: str) -> None:
+    listed = '\n[categories]\nill = ["no", "yes"]\nward = ["a", "b", "c"]\n'
+    text = SPEC.replace('people = "same"', 'people = "same"\nsecrets = "current"') + listed
+    for version in range(2):
+        path = project(tmp_path, text.replace('protection = "none"', frequencies), version)
+        told, _ = run_release(ReleaseSpec.load(path), False, False)
+        assert told["status"] == "published"
+    entries = Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries
+    assert [entry.secrets for entry in entries] == ["current", "current"]

@@ -57,7 +57,6 @@ def test_what_is_published_is_worth_most_for_estimates(tmp_path: Path) -> None:
     assert (found.errors < 0.02).all()
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("people", "protection", "guarantee"),
     [("same people", "noise", "pml:1.0"), ("same people", "none", "rlip:1.0,0.05"), ("units", "none", "ldp:0.5")],
@@ -77,7 +76,6 @@ def test_versions_of_the_same_people_are_for_estimates_too(
     assert told.accuracy is not None
 
 
-@pytest.mark.usefixtures("in_process")
 def test_the_worth_of_what_versions_aim_at_is_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Estimation.told
     monkeypatch.setattr(Estimation, "told", lambda self, joint, protocol: 0.9 * told(self, joint, protocol))
@@ -109,7 +107,6 @@ people = "same"
 """
 
 
-@pytest.mark.usefixtures("in_process")
 def test_versions_of_the_same_people_explain_a_number(tmp_path: Path) -> None:
     explained = []
     for utility in ("variance", "information"):

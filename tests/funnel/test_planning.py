@@ -16,7 +16,7 @@ import funnel
 from funnel import ALIP, LDP, LIP, RLIP, Guarantee, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.planning import WORTHWHILE, MechanismChoice, PlanRow, choose, contenders, plan
+from funnel.planning import WORTHWHILE, MechanismChoice, PlanRow, choose, contenders, drawn_over_versions, plan
 from tests.strategies import joints
 
 SIXTEEN = Joint.from_counts(np.random.default_rng(4).integers(1, 900, (5, 16)))
@@ -262,3 +262,18 @@ def test_weights_decide_which_records_an_invariant_protocol_leaves_unchanged() -
     assert unchanged["share"] > unchanged["root"] > unchanged["uniform"]
     assert rarest["share"] < min(rarest["root"], rarest["uniform"])
     assert mechanism("grr", "share") is mechanism("grr")
+
+
+def test_what_is_ruled_out_is_not_fitted_and_says_why() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    rows = plan(joint, LIP(0.5), ["grr", "invariant"], ruled_out={"invariant": "not there yet"})
+    ruled_out = next(row for row in rows if row.mechanism == "invariant")
+    assert (ruled_out.tried, ruled_out.protocol, ruled_out.reason) == (False, None, "not there yet")
+    assert rows[0].mechanism == "grr"
+
+
+def test_values_as_they_are_follow_people_only_where_they_are_asked_for() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    rows = plan(joint, LIP(5.0), ["invariant", "identity"])
+    assert [row.mechanism for row in drawn_over_versions(rows, "auto")] == ["identity"]
+    assert drawn_over_versions(rows, "invariant") == list(rows)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, INVARIANT, OTHER_BOUND, WEIGHTED
+from tests.sabotage.scenes import (
+    COUNTED,
+    DRAWN,
+    EXPLAINED,
+    FORGED_PROTOCOL,
+    INVARIANT,
+    OTHER_BOUND,
+    WEIGHTED,
+    WITH_SECRET,
+)
 
 PUBLISHING = [
     Mutant(
@@ -248,6 +257,24 @@ PUBLISHING = [
         '"linked": float(np.minimum(p_known, best / rows).sum()),',
         '"linked": float(np.minimum(p_known, 0 * best / rows).sum()),',
         "annex",
+    ),
+    Mutant(
+        "published records held against themselves",
+        "officers read that every published record is one of the source, and its secret is that of nobody there",
+        "funnel.findings.absent",
+        "there, _ = count_combinations(_batches(snapshot, columns), columns)",
+        "there, _ = count_combinations(_batches(released, columns), columns)",
+        "counted again",
+        WITH_SECRET,
+    ),
+    Mutant(
+        "combinations that nobody has counted as those of one record",
+        "the internal report tells of combinations that cannot exist and were published",
+        "funnel.findings.absent",
+        "if share > 0}",
+        "if share > 0.1}",
+        "counted again",
+        INVARIANT,
     ),
     Mutant(
         "a question that is said to be met",

@@ -384,14 +384,16 @@ def test_a_series_that_leaves_out_what_others_of_the_register_spent_is_refused(
     for version in VERSIONS:
         folder = ReleaseFolder(place / "releases" / "panel" / version)
         said = json.loads(folder.frequencies.read_bytes())
-        assert own_draws(said) == Record.read(folder.record).frequencies.draws
-        assert list(spent_complaints(said, register, workspace, Record.read(folder.record).created)) == []
-    assert [one for one in spent_complaints(content, register, workspace) if "have spent 6.0" in one]
+        its = Record.read(folder.record)
+        assert own_draws(said) == {noisy: cost for (_, noisy), cost in its.frequencies.draws.items()}
+        assert list(spent_complaints(said, its.content(), register, workspace, its.created)) == []
+    assert [one for one in spent_complaints(content, record.content(), register, workspace) if "spent 6.0" in one]
     # A record of an earlier version is gone.
     gone = next(workspace.glob("*/records/*/1.1.0.json"))
     gone.rename(gone.with_suffix(".gone"))
-    last = json.loads(ReleaseFolder(place / "releases" / "panel" / "1.2.0").frequencies.read_bytes())
-    assert [one for one in spent_complaints(last, register, workspace) if "panel/1.1.0" in one]
+    newest = ReleaseFolder(place / "releases" / "panel" / "1.2.0")
+    last, its = json.loads(newest.frequencies.read_bytes()), Record.read(newest.record)
+    assert [one for one in spent_complaints(last, its.content(), register, workspace) if "panel/1.1.0" in one]
     gone.with_suffix(".gone").rename(gone)
     # Another series about the same people, whose maker looks at its own versions alone.
     spec = place / "people.toml"

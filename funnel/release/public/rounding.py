@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
@@ -156,12 +157,15 @@ def _to_digits(value: float, digits: int, rounding: str) -> float:
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))
 
 
-def in_digits(value: Any, digits: int = MOST_DIGITS) -> Any:
-    """A JSON value with every float in it to so many significant digits."""
+def in_digits(value: Any, declared: Collection[float] = ()) -> Any:
+    """A JSON value with every float in it to `MOST_DIGITS` significant digits, but for numbers that are declared.
+
+    Those are told as they are: no data are in them, and other documents tell them so.
+    """
     if isinstance(value, float):
-        return rounded(value, digits)
+        return value if value in declared else rounded(value, MOST_DIGITS)
     if isinstance(value, dict):
-        return {key: in_digits(part, digits) for key, part in value.items()}
+        return {key: in_digits(part, declared) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [in_digits(part, digits) for part in value]
+        return [in_digits(part, declared) for part in value]
     return value

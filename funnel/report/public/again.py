@@ -96,4 +96,5 @@ def _content(told: PublicReport, frequencies: Frequencies, protocol: Protocol) -
         weighted=told.weighted,
         unchanged=told.unchanged,
         alone=told.alone,
+        absent=told.absent,
     )

@@ -31,8 +31,8 @@ def public_report(content: ReportContent) -> PublicReport:
 def report_of(content: PublicContent) -> PublicReport:
     """The same of what is public of a release."""
     numbers = _document(content).content()
-    # What the spec declares is told as it is: no data are in it.
-    return PublicReport.from_json(dump({**in_digits(numbers), "frequencies": numbers["frequencies"]}))
+    declared = content.guarantee.budget, numbers["estimation"]["alpha"]
+    return PublicReport.from_json(dump({**in_digits(numbers, declared), "frequencies": numbers["frequencies"]}))
 
 
 def _document(content: PublicContent) -> PublicReport:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import funnel
-from funnel.analysis.exported import Variable, export_release, names_for, variables_of
+from funnel.analysis.exported import Variable, cut_labels, export_release, names_for, variables_of
 from funnel.cli import main
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
@@ -81,11 +81,11 @@ def test_names_are_those_that_packages_take() -> None:
     assert len({name.lower() for name in found}) == len(columns)
 
 
-def released_as(texts: list[str], categories: list[str]) -> Any:
+def released_as(texts: list[str], categories: list[str], title: str = "T", column: str = "size") -> Any:
     """A release of one column with these values."""
-    fields = [{"name": "size", "categories": categories}]
-    package = {"name": "n", "title": "T", "resources": [{"schema": {"fields": fields}}]}
-    table = pa.table({"size": pa.array(texts).dictionary_encode()})
+    fields = [{"name": column, "categories": categories}]
+    package = {"name": "n", "title": title, "resources": [{"schema": {"fields": fields}}]}
+    table = pa.table({column: pa.array(texts).dictionary_encode()})
     privacy = SimpleNamespace(guarantee="lip:1.0", meaning="A bound.")
     return SimpleNamespace(package=package, table=lambda: table, version="1.0.0", privacy=privacy)
 
@@ -97,6 +97,48 @@ def test_whole_numbers_stay_what_they_are(tmp_path: Path) -> None:
     assert described.variable_value_labels == {}
     # A number that is not written as such is a text as any.
     assert Variable("size", "", ("01", "2"), np.zeros(1, dtype=np.int64)).numbers is None
+
+
+LONG_TITLE = "Haushalte und Wohnverhältnisse nach Bezirken, erhoben im Frühjahr " + "Donaudampfschifffahrt" * 5
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
+@pytest.mark.parametrize(
+    ("title", "column"), [(LONG_TITLE, "x"), ("T", "wie viele Räume " * 20), (LONG_TITLE, "ä" * 300)]
+)
+def test_a_title_that_a_package_cuts_is_whole_elsewhere_and_a_sentence_says_so(
+    tmp_path: Path, title: str, column: str, ending: str
+) -> None:
+    released, column = released_as(["a"], ["a"], title, column.strip()), column.strip()
+    path = export_release(released, tmp_path / f"n{ending}")
+    frame, described = (pyreadstat.read_dta if ending == ".dta" else pyreadstat.read_sav)(str(path))
+    whole, said = f"{title}, version 1.0.0", cut_labels(released, path)
+    assert frame.shape == (1, 1)
+    assert said is not None
+    assert whole.startswith(described.file_label)
+    assert column.startswith(described.column_labels[0])
+    assert ("title" in said) is (described.file_label != whole)
+    assert ("name of column 1" in said) is (described.column_labels[0] != column)
+    if ending == ".dta":
+        assert said.startswith("Stata keeps 80 characters of a label")
+        assert "funnel export RELEASE FILE.xml" in said
+    else:
+        notes = "".join(described.notes).replace(" ", "")
+        if title == LONG_TITLE:
+            assert f"title: {whole}".replace(" ", "") in notes
+        if described.column_labels[0] != column:
+            assert f"name of column 1: {column}".replace(" ", "") in notes
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".xml"])
+def test_nothing_is_said_where_nothing_is_cut(tmp_path: Path, ending: str) -> None:
+    title = "ä" * 24 if ending == ".sav" else "ä" * 65
+    released = released_as(["a"], ["a"], title)
+    assert cut_labels(released, tmp_path / f"n{ending}") is None
+    if ending != ".xml":
+        path = export_release(released, tmp_path / f"n{ending}")
+        read = pyreadstat.read_dta if ending == ".dta" else pyreadstat.read_sav
+        assert read(str(path))[1].file_label == f"{title}, version 1.0.0"
 
 
 def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -> None:

@@ -38,13 +38,6 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
     return make_release(make_project(tmp_path_factory.mktemp("newest"), SPEC, adult_rows(0, 1000)))
 
 
-@pytest.fixture
-def project(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    """A copy with its workspace."""
-    shutil.copytree(honest.root.parents[2], tmp_path / "project", symlinks=True)
-    return ReleaseFolder(tmp_path / "project" / "releases" / "people" / "1.0.0")
-
-
 def listed(version: str, signature: str = OTHER, withdrawn: bool = False) -> ListedVersion:
     return ListedVersion(version=version, signature=signature, withdrawn=withdrawn)
 

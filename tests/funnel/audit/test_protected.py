@@ -22,13 +22,9 @@ from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.expectations.test_finished import edit
-from tests.projects import SPEC, make_project
+from tests.funnel.audit.test_forgeries import TEXT
+from tests.projects import make_project
 
-TEXT = (
-    SPEC.replace('protection = "none"', 'protection = "noise"')
-    + '\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = ["Divorced", "Married-civ-spouse", '
-    + '"Never-married", "Separated", "Widowed", "Other"]\n'
-)
 # What the digests and the signature tell besides.
 SEALS = {"signature", "package", "record"}
 

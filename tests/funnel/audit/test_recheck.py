@@ -40,13 +40,6 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 
 @pytest.fixture
-def project(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    """A copy with its workspace."""
-    shutil.copytree(honest.root.parents[2], tmp_path / "project", symlinks=True)
-    return ReleaseFolder(tmp_path / "project" / "releases" / "people" / "1.0.0")
-
-
-@pytest.fixture
 def public(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
     """What a reader has."""
     shutil.copytree(honest.root, tmp_path / "public")

@@ -421,6 +421,17 @@ class TestColumns:
         table["smoker"] = (table.index < 60).astype(int)
         assert len(count_joint(written(tmp_path, table, "smoker", "age,region"), quiet).inputs) <= 6
 
+    def test_whole_records_say_which_values_of_the_secret_share_a_bound(self, tmp_path: Path) -> None:
+        rows = range(3_000)
+        table = pd.DataFrame({f"place {k}": [f"{one * (k + 3) % 61} way" for one in rows] for k in range(9)})
+        table["code"] = [f"rare {k % 7}" if k % 10 == 0 else f"code {k % 3}" for k in rows]
+        table.to_csv(tmp_path / "wide.csv", index=False)
+        answers = Answers(("code",), tuple(f"place {k}" for k in range(9)))
+        out = tmp_path / "spec.toml"
+        draft = draft_file(str(tmp_path / "wide.csv"), None, None, out, True, quiet, answers=answers)
+        assert "[groups]" in out.read_text()
+        assert "of code is protected as one value" in " ".join(draft["notes"])
+
     def test_values_that_few_have_share_a_bound_where_it_holds_in_the_population(self, tmp_path: Path) -> None:
         rows = range(5_000)
         table = pd.DataFrame(

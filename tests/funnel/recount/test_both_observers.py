@@ -5,7 +5,7 @@ And lines of what makes and keeps it changed, each of which is noticed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import FunnelError
-from funnel.guarantees import LIP
+from funnel.guarantees import LIP, Guarantee
 from funnel.history import Step, drawing_protocol, follow
 from funnel.history.observed import Secrets
 from funnel.history.observers import OBSERVERS, observers_of
@@ -86,12 +86,13 @@ def publish(
     asked: tuple[str, ...] | None = None,
     budget: float = BUDGET,
     secrets: Secrets = "all",
+    guarantee: Guarantee = GUARANTEE,
 ) -> Step:
     """Publish a wave as a release without noise does."""
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
     observed = replace(people.observed, observers=register.observers(asked), secrets=secrets)
-    step = follow(register.past, observed, GUARANTEE, f"panel/{version}", reserve=0.9, read_alone=True, budget=budget)
+    step = follow(register.past, observed, guarantee, f"panel/{version}", reserve=0.9, read_alone=True, budget=budget)
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
@@ -102,7 +103,7 @@ def publish(
         key_columns=KEY.columns,
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
-        observers=tuple(dict.fromkeys(one.observer for one in step.bounded_for)),
+        observers=observed.observers,
         secrets=secrets,
     )
     prepared = prepare_entry(register, noted, terms)
@@ -111,12 +112,18 @@ def publish(
 
 
 def published(
-    folder: Path, asked: tuple[str, ...] | None = None, budget: float = BUDGET, secrets: Secrets = "all"
+    folder: Path,
+    asked: tuple[str, ...] | None = None,
+    budget: float = BUDGET,
+    secrets: Secrets = "all",
+    guarantee: Guarantee = GUARANTEE,
+    waves: Sequence[Wave] = WAVES,
 ) -> tuple[list[Step], RegisterHistories]:
     """The waves as a register, and what the recount finds in it."""
     register = Register.of(folder, REGISTER)
     steps = [
-        publish(register, wave, f"1.{number}.0", folder, asked, budget, secrets) for number, wave in enumerate(WAVES)
+        publish(register, wave, f"1.{number}.0", folder, asked, budget, secrets, guarantee)
+        for number, wave in enumerate(waves)
     ]
     return steps, recount_histories(register.root)
 

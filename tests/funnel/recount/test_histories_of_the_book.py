@@ -213,9 +213,9 @@ LINES = {
         GONE,
     ),
     "prior of all people": (
-        "funnel.history.distributions",
-        "return np.asarray(cells_of(joint, changes).sum(axis=1))",
-        "return np.asarray(joint.counts.sum(axis=1))",
+        "funnel.history.history_status",
+        "priors.append(cells_of(joint, came))",
+        "priors.append(joint.counts)",
         COMING,
     ),
     "one channel for all": (
@@ -288,7 +288,7 @@ def test_the_reserve_is_kept_for_both_observers() -> None:
 
 
 def test_people_who_are_moved_are_counted_and_not_their_histories() -> None:
-    old = "observed.people(people[these].sum())"
-    with patched(Patch("funnel.history.reached", old, "int(these.sum())")):
+    old = "observed.people(float(people @ share))"
+    with patched(Patch("funnel.history.reached", old, "int(share.sum())")):
         book = published("lip:0.1", CHANGING)
     assert [one[None].moved for one in found_in(book)] != [step.by_observer[0].moved for step in book.steps]

@@ -174,6 +174,23 @@ def test_what_versions_about_the_same_people_spend_adds_up(tmp_path: Path) -> No
     assert made(spec_in(tmp_path), COUNTED, (one, two)).frequencies.spent == 0.5
 
 
+def test_noise_that_is_the_same_by_chance_is_paid_for_each_time_that_it_is_drawn(tmp_path: Path) -> None:
+    """Of a large epsilon nearly all noise is zero: sources with the same counts have the same noisy ones."""
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 20.0})
+    earlier: tuple[Earlier, ...] = ()
+    for number in range(3):
+        context = ProtectionContext(spec, earlier, source=SHA(number))
+        found = public_frequencies(context, COUNTED)
+        assert found.record.noisy == public_frequencies(ProtectionContext(spec), COUNTED).record.noisy
+        assert found.frequencies.spent == 20.0 * (number + 1)
+        name = f"1.{number}.0"
+        history = FOLLOWED.model_copy(update={"ordinal": number, "name": f"test/{name}"})
+        earlier = (*earlier, published(found, tmp_path / "releases", name, history))
+        # Once more for the same source it costs nothing.
+        again = public_frequencies(ProtectionContext(spec, earlier, source=SHA(number)), COUNTED)
+        assert (again.reused, again.frequencies.spent) == (True, 20.0 * (number + 1))
+
+
 def test_people_of_one_source_are_the_same_whatever_the_spec_says(tmp_path: Path) -> None:
     """Another beta, another epsilon, another series of values: each is a further look at the same people."""
     spec = spec_in(tmp_path)

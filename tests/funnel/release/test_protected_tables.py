@@ -292,7 +292,10 @@ def test_a_record_names_tables_where_there_is_noise(name: str) -> None:
     part = {"epsilon": 0.1, "counted": SHA(3), "noisy": SHA(4)}
     said: dict[str, Any] = {"protection": "noise", **NUMBERS, "unprotected": 0, "counted": SHA(1), "values": None}
     found = ProtectedCounts.model_validate({**said, "noisy": SHA(2), name: part})
-    assert {place: str(cost) for place, cost in found.draws.items()} == {SHA(2): "0.4", SHA(4): "0.1"}
+    assert {draw: str(cost) for draw, cost in found.draws.items()} == {
+        (SHA(1), SHA(2)): "0.4",
+        (SHA(3), SHA(4)): "0.1",
+    }
     plain = {**said, **dict.fromkeys(NUMBERS), "protection": "none", "noisy": None}
     with pytest.raises(ValueError, match="names noisy tables where there is no noise"):
         ProtectedCounts.model_validate({**plain, name: part})

@@ -130,6 +130,24 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
         assert (series.root / "latest").readlink() == Path("1.0.0")
 
 
+@pytest.mark.parametrize("mask", [0o077, 0o002, 0o000])
+def test_everybody_may_read_what_is_published_and_its_owner_alone_what_is_internal(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        folder = make_release(make_project(tmp_path, make_spec(True)))
+    finally:
+        os.umask(before)
+    series = folder.root.parent
+    modes = {
+        path: path.lstat().st_mode & 0o777
+        for path in (series, *series.rglob("*"))
+        if not path.is_symlink() and not path.is_relative_to(series / "latest")
+    }
+    assert {path.name for path in modes} >= {"records.parquet", "data", "report.json", "versions.json", series.name}
+    assert modes == {path: 0o755 if path.is_dir() else 0o644 for path in modes}
+    assert folder.internal.stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> None:
     spec = make_project(tmp_path, make_spec(shuffle))

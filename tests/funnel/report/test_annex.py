@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funnel import LIP, Alphabet, Attribute, Joint, fit
+from funnel import LIP, Alphabet, Attribute, Joint, L1Lift, MutualInformation, Several, fit
 from funnel.audit.page import active_parts
 from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
@@ -57,7 +57,11 @@ def documents_of(content: ReportContent) -> tuple[PublicReport, ProtocolDocument
 
 
 def _complaints(page: str, report: PublicReport, protocol: ProtocolDocument) -> list[str]:
-    return list(annex_complaints(page, json.loads(report.to_bytes()), json.loads(protocol.to_bytes()), report.alone))
+    return list(annex_complaints(page, json.loads(report.to_bytes()), json.loads(protocol.to_bytes()), None))
+
+
+def published_of(content: ReportContent) -> dict[tuple[str, ...], int]:
+    return dict(zip(content.protocol.outputs.symbols, content.audited.drawn.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", ["usual", "sets", "noise"])
@@ -106,8 +110,75 @@ def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, Re
     assert report.alone == int((drawn == 1).sum())
     page = render_annex(report, protocol)
     told = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
-    assert list(annex_complaints(page, *told, report.alone)) == []
-    assert len(list(annex_complaints(page, *told, report.alone + 1))) == 1
+    published = dict(zip(content.protocol.outputs.symbols, drawn.tolist(), strict=True))
+    assert list(annex_complaints(page, *told, published)) == []
+    published[content.protocol.outputs.symbols[0]] = 2
+    (complaint,) = annex_complaints(page, *told, published)
+    assert "like no other" in complaint
+
+
+@pytest.mark.parametrize(
+    ("bound", "said", "other"),
+    [
+        (LIP(0.5), "a maximum over all published values and all values of the secret", "average over"),
+        (
+            L1Lift(1.3, 0.7),
+            "a maximum over all published values of an average over the values of the secret",
+            "records",
+        ),
+        (MutualInformation(0.1), "an average over all records", "maximum"),
+    ],
+)
+def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(
+    make_content: Callable[..., ReportContent], bound: Any, said: str, other: str
+) -> None:
+    joint = table_of(False)
+    report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
+    page = render_annex(report, protocol)
+    (row,) = re.findall(r"Is the risk a maximum or an average\?.*?<td>([^<]*)</td>", page, flags=re.DOTALL)
+    assert row == f"{report.guarantee} is {said}; chances of guesses are averages"
+    (stated,) = re.findall(r'data-figure="extent"[^>]*>([^<]*)<', page)
+    assert stated == f"{report.guarantee} is {said}"
+    assert other not in stated
+    assert _complaints(page, report, protocol) == []
+    forged = page.replace(said, "a maximum over all people")
+    assert "its answer 'extent'" in " ".join(_complaints(forged, report, protocol))
+
+
+def test_of_several_bounds_each_is_told_of(make_content: Callable[..., ReportContent]) -> None:
+    joint, bound = table_of(False), Several([LIP(0.5), MutualInformation(0.1)])
+    report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
+    page = render_annex(report, protocol)
+    assert "lip:0.5 is a maximum over" in page
+    assert "mi:0.1 is an average over all records" in page
+    assert _complaints(page, report, protocol) == []
+
+
+def test_records_that_no_record_is_like_are_counted_by_public_counts(
+    make_content: Callable[..., ReportContent],
+) -> None:
+    """A combination with a public count of zero stays published where a record has it all the same."""
+    counts = np.array([[40, 35, 20, 15, 3, 0], [10, 15, 30, 35, 2, 0]])
+    joint = Joint.from_counts(counts, table_of(False).secret, table_of(False).inputs)
+    content = make_content(joint, fit("invariant", joint, LIP(0.5)), LIP(0.5))
+    drawn = np.array([49, 50, 50, 50, 4, 3])
+    content = replace(content, audited=replace(content.audited, drawn=drawn))
+    report, protocol = documents_of(content)
+    assert report.absent == 3
+    page, published = render_annex(report, protocol), published_of(content)
+    told, stated = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
+    assert list(annex_complaints(page, told, stated, published)) == []
+    for wrong in (0, 2, None):
+        (complaint,) = annex_complaints(page, {**told, "absent": wrong}, stated, published)
+        assert "no record has" in complaint
+
+
+def test_of_sets_of_values_no_combination_is_said_to_be_absent(contents: dict[str, ReportContent]) -> None:
+    report, protocol = documents_of(contents["sets"])
+    assert report.absent is None
+    told, stated = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
+    page, published = render_annex(report, protocol), published_of(contents["sets"])
+    assert list(annex_complaints(page, {**told, "absent": 0}, stated, published)) != []
 
 
 @pytest.mark.parametrize("name", ["usual", "sets", "noise"])
@@ -119,7 +190,9 @@ def test_no_figure_and_no_answer_of_the_page_can_be_another(contents: dict[str, 
     assert len(found) > 40
     for one in found:
         key, value, text = one.groups()
-        if value in ("met", "not applicable", "left to the publisher"):
+        if key == "extent":
+            changed = [f'<data data-figure="{key}" value="{said}">{said}</data>' for said in ("x", value[:-1])]
+        elif value in ("met", "not applicable", "left to the publisher"):
             others = {"met", "not applicable", "left to the publisher"} - {value}
             changed = [f'<data data-figure="{key}" value="{other}">{other}</data>' for other in others]
             changed.append(f'<data data-figure="{key}" value="{value}">{others.pop()}</data>')

@@ -117,7 +117,7 @@ def test_the_styles_need_nothing_from_elsewhere(lip: ReportContent) -> None:
     assert len(styles) > 3000
     assert "url(" not in styles
     assert "@import" not in styles
-    for needed in ("@media print", "print-color-adjust: exact", "prefers-color-scheme: dark", "size: A4"):
+    for needed in ("@media print", "print-color-adjust:exact", "prefers-color-scheme: dark", "size:A4"):
         assert needed in styles
 
 
@@ -218,7 +218,7 @@ def test_what_is_judged_is_listed_and_no_outcome_is_claimed(
     for one in judged:
         assert f"{one.description} {one.name}" in page.sections["judged"]
     nothing = read_page(render_public(public_report(dataclasses.replace(lip, judged=()))))
-    assert "Nothing was judged." in nothing.sections["judged"]
+    assert "Nothing was validated." in nothing.sections["judged"]
 
 
 # Of a secret that the published column says nothing of: every value can be published as it is.

@@ -124,7 +124,17 @@ def test_one_record_is_not_one_records() -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.0, ""), (0.001, "<1"), (0.004, "<1"), (0.37, "37"), (0.996, ">99"), (0.999, ">99"), (1.0, "100")],
+    [
+        (0.0, ""),
+        (0.001, "<1"),
+        (0.005, "<1"),
+        (0.006, "1"),
+        (0.37, "37"),
+        (0.994, "99"),
+        (0.995, ">99"),
+        (0.999, ">99"),
+        (1.0, "100"),
+    ],
 )
 def test_whole_percentages_of_cells_do_not_claim_certainty(share: float, text: str) -> None:
     assert number_texts.whole_percent(share) == text

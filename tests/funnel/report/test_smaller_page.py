@@ -40,13 +40,13 @@ def _style(page: str) -> str:
 )
 def test_rules_stay_where_something_is_that_they_may_be_about(rule: str, is_kept: bool) -> None:
     made = smaller(_page(rule, '<p class="other there"><b id="one">x</b></p>'))
-    assert _style(made) == (rule if is_kept else "")
+    assert _style(made) == (rule.replace("margin: ", "margin:").replace("ink: ", "ink:") if is_kept else "")
 
 
 def test_of_several_selectors_those_stay_that_mean_something() -> None:
     style = "/* a } comment */ i, .there,  b.gone { margin: 0; }\nb { margin: 1px; }"
     made = smaller(_page(style, '<p class="there"><b>x</b></p>'))
-    assert _style(made).splitlines() == [".there{margin: 0;}", "b{margin: 1px;}"]
+    assert _style(made).splitlines() == [".there{margin:0;}", "b{margin:1px;}"]
 
 
 def test_texts_keep_their_spaces_and_what_is_preformatted_its_lines() -> None:

@@ -28,7 +28,14 @@ def refusal(**changes: Any) -> str:
             {**SAME, "unit": ["id"], "guarantee": "rlip:1.5,0.05"},
             ['"rlip:1.5,0.05"', "several rows of one person", 'write guarantee = "lip:1.5"'],
         ),
-        ({**SAME, "guarantee": "rldp:1.5,0.05,chi2"}, ['"rldp:1.5,0.05,chi2"', "same people", "take set out"]),
+        (
+            {**SAME, "guarantee": "rldp:1.5,0.05,chi2"},
+            [
+                '"rldp:1.5,0.05,chi2"',
+                "same people",
+                'write guarantee = "rldp:1.5,0.05", or [history] people = "different"',
+            ],
+        ),
         (
             {**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]},
             ['write guarantee = "rlip:1.0,0.05"'],

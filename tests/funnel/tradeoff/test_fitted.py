@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from funnel import LIP, Joint
+from funnel.history.kept_rows import FoundRows, digest_of
 from funnel.measures.utilities import INFORMATION
 from funnel.mechanisms.family import Mechanism
 from funnel.mechanisms.invariant import Invariant
@@ -66,3 +68,31 @@ def test_what_a_spec_does_not_name_is_only_compared(tmp_path: Path) -> None:
     asked = (*INFORMATION.content, "root")
     assert kept.find(JOINT, LIP(0.5), "optimal", COMPARED * UNITS_A_SECOND, *asked) is not None
     assert kept.find(JOINT, LIP(0.5), "invariant", 60.0 * UNITS_A_SECOND, *asked) is not None
+
+
+def test_rows_of_versions_are_found_by_all_that_they_were_searched_for(tmp_path: Path) -> None:
+    kept = FittedRows.within(tmp_path)
+    asked = digest_of(JOINT, {1: np.arange(3)}, "lip:1.0", 0.9)
+    rows = FoundRows(np.array([[[0.1, 1 / 3]]]), np.array([0]), 7e8 / 3)
+    kept.keep_rows(asked, rows)
+    found = kept.find_rows(digest_of(JOINT, {1: np.arange(3)}, "lip:1.0", 0.9))
+    assert found is not None
+    assert (found.library.tolist(), found.assigned.tolist(), found.work) == ([[[0.1, 1 / 3]]], [0], 7e8 / 3)
+    other = Joint.from_counts([[30, 10, 6], [10, 50, 20]])
+    for content in [
+        (other, {1: np.arange(3)}, "lip:1.0", 0.9),
+        (JOINT, {2: np.arange(3)}, "lip:1.0", 0.9),
+        (JOINT, {1: np.arange(3.0)}, "lip:1.0", 0.9),
+        (JOINT, {1: np.arange(3)[::-1]}, "lip:1.0", 0.9),
+        (JOINT, {1: np.arange(3)}, "lip:1.0", 0.8),
+        (JOINT, ({1: np.arange(3)}, "lip:1.0"), 0.9),
+    ]:
+        assert kept.find_rows(digest_of(*content)) is None
+
+
+def test_whole_numbers_of_any_size_are_told_apart() -> None:
+    big = np.array([[2**80, 1]], dtype=object)
+    assert digest_of(big) == digest_of(big.copy())
+    assert digest_of(big) != digest_of(np.array([[2**80 + 1, 1]], dtype=object))
+    with pytest.raises(TypeError, match="set is not known"):
+        digest_of({1, 2})

@@ -1,0 +1,85 @@
+"""What a report may state at all: digits, limits and names that follow from its documents, whatever the counts were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from fractions import Fraction
+from typing import Any
+
+from funnel.errors import FunnelError
+from funnel.guarantees import parse_guarantee
+from funnel.release.layout import Version
+from funnel.release.public_report import Change, History, PublicReport
+
+# No figure of a report has more significant digits, but for numbers that the publisher declares.
+_DIGITS = 4
+_RECORDS = re.compile(r"no|fewer than 10|about [1-9]\d{0,2}(,\d{3})*")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+
+
+def stated_complaints(told: PublicReport, budget: float, step: Fraction) -> Iterator[str]:
+    """What no report states.
+
+    Parameters
+    ----------
+    told : PublicReport
+    budget : float
+        Of the guarantee.
+    step : Fraction
+        Of public shares.
+    """
+    figures = {key: value for key, value in told.content().items() if key != "frequencies"}
+    if long := next(_long(figures, (budget, told.estimation.alpha), ""), None):
+        yield f"{long} has more than {_DIGITS} digits"
+    if told.source.dropped is not None and not _RECORDS.fullmatch(told.source.dropped):
+        yield "source.dropped is no number of records in words"
+    if told.figures.history is not None:
+        yield from _history_complaints(told.figures.history, budget, step)
+    if told.change is not None:
+        yield from _change_complaints(told.change)
+    versions = [Version.parse(one.version) for one in told.kept]
+    numbers = [one for one in versions if one is not None]
+    if len(numbers) < len(versions) or numbers != sorted(set(numbers)):
+        yield "kept is of what is no version, or not in their order"
+    if versions and str(versions[-1]) != told.version:
+        yield "kept does not end with this version"
+
+
+def _long(value: Any, declared: Collection[float], place: str) -> Iterator[str]:
+    """Places of floats with more digits than figures have."""
+    if isinstance(value, float):
+        if value not in declared and float(f"{value:.{_DIGITS}g}") != value:
+            yield place
+        return
+    parts = value.items() if isinstance(value, dict) else enumerate(value, 1) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from _long(part, declared, f"{place}.{key}" if place else str(key))
+
+
+def _history_complaints(history: History, budget: float, step: Fraction) -> Iterator[str]:
+    """Levels are upper bounds, at least the budget; shares are whole steps, at least one."""
+    observers = history.observers
+    levels = [level for one in observers for level in (one.level, one.level_of_all) if not isinstance(level, str)]
+    if any(level < budget for level in levels):
+        yield "a level for whoever keeps all versions is below the bound, which no level is told to be"
+    shares = [Fraction(repr(one.outside_at_most)) for one in observers]
+    if any(share % step or not share for share in shares):
+        yield "a share of people outside the bound is no whole number of steps of public shares, or none"
+    bounded = [share for one, share in zip(observers, shares, strict=True) if one.bounded]
+    if Fraction(repr(history.outside_at_most)) != max(bounded, default=None):
+        yield "the share of people outside the bound is not the largest of those that it is bounded for"
+    if len({(one.observer, one.secret_of) for one in observers}) < len(observers):
+        yield "an observer of the same secret is there twice"
+    if any(one.secret_of is None and not one.bounded and one.observer == "transitions" for one in observers):
+        yield "the secret of this version is not bounded for who knows all changes"
+
+
+def _change_complaints(change: Change) -> Iterator[str]:
+    """The version before was published at some time, under some guarantee."""
+    if not _TIME.fullmatch(change.created):
+        yield "change.created is no time in whole seconds"
+    try:
+        parse_guarantee(change.guarantee)
+    except FunnelError:
+        yield "change.guarantee is no guarantee"
