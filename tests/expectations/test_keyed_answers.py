@@ -52,7 +52,7 @@ IDS = {
 @pytest.mark.parametrize("kind", IDS)
 def test_a_release_with_record_keys_is_judged_by_them(tmp_path: Path, kind: str) -> None:
     release = make_release(people(tmp_path, IDS[kind]))
-    assert "Every record has the answer that its key" in release.report.read_text()
+    assert "Every record has the published value that its key" in release.report.read_text()
 
 
 @pytest.mark.parametrize("name", ["word_key", "_hashed"])
