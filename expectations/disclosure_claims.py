@@ -19,7 +19,7 @@ Symbol = tuple[str, ...]
 
 
 def disclosure_claims(finished: FinishedFolder) -> list[Claim]:
-    """The frequencies keep the rules of disclosure control, unless the spec asks to report only."""
+    """The frequencies keep the rules of disclosure control, unless the spec asks only for a report."""
     return rule_claims(finished.public.counts, finished.spec_text)
 
 

@@ -54,7 +54,7 @@ class Channel:
 
 
 def drawn_by_input(finished: FinishedFolder) -> list[Claim]:
-    """Every record drew once; among those with the same input, outputs look drawn without regard to the secret.
+    """Every record was drawn once; among records of one true value, published values do not depend on the secret.
 
     That is Y ⫫ S given X. Inputs and outputs alone would fit a protocol although records of one secret draw
     differently, if others make up for it. What was drawn is by the records that there are, of every (secret, input).
@@ -90,7 +90,7 @@ def drawn_by_input(finished: FinishedFolder) -> list[Claim]:
 
 
 def random_order(finished: FinishedFolder) -> list[Claim]:
-    """The order of the rows looks random: it follows neither the source nor inputs or secrets."""
+    """The rows are in random order: tests find no trace of the order of the source, of true values or of secrets."""
     channel, joint, snapshot = in_snapshot(finished), finished.joint, Path(finished.drawn_snapshot.data.path)
     secret = Placed(snapshot, joint.secret, np.append(joint.counts.sum(axis=1), 0))
     inputs = Placed(snapshot, channel.protocol.inputs, channel.records.sum(axis=0))
@@ -117,7 +117,7 @@ def in_source_order(finished: FinishedFolder) -> list[Claim]:
 
 
 def random_words(finished: FinishedFolder) -> list[Claim]:
-    """The random words that rows were drawn with and ordered by look uniform, and none was ever used twice."""
+    """The random bits that records were drawn and ordered by pass tests of uniformity, and none was used twice."""
     found = {purpose: check_randomness(stream) for purpose, stream in finished.words.items()}
     worst = min(found, key=lambda one: found[one].p_value)
     what = f"{found[worst].repeated_words:,} of those compared had been there before"
@@ -147,7 +147,7 @@ def random_words(finished: FinishedFolder) -> list[Claim]:
 
 
 def sampler(finished: FinishedFolder) -> list[Claim]:
-    """The sampler gives every output exactly the share of words that its weight says.
+    """The sampler draws every published value with exactly the probability that its weight states.
 
     It has to on both sides of every threshold: draws show none that is off by 2^-63.
     """
