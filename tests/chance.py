@@ -6,9 +6,10 @@ made of noisy counts may be anything that noise allows. So a test sees the same 
 words that rows are drawn with every time, as tests of properties see the same examples. What is exchanged is what the
 operating system gives, not what follows from it.
 
-Draws of other processes are fresh, but for commands of `tests.stage`: those of flows that a server starts, and of
-commands of a shell. They make fewer than twenty releases in a run, so that less than one run in three million is red by
-chance. With ``FUNNEL_FRESH=1``, or by ``make fuzz``, all draws are fresh.
+Commands of `tests.stage` have draws of their own, the same in every run; and a flow that a server starts, about people
+with record keys, draws by the secret that such a command made. In a whole run with every draw of the system noted,
+fresh ones were those of tests of random words themselves, and of two workers that measure figures of a paper. With
+``FUNNEL_FRESH=1``, or by ``make fuzz``, all draws are fresh.
 """
 
 from __future__ import annotations

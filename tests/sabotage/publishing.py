@@ -75,8 +75,8 @@ PUBLISHING = [
         "the internal evidence opened at the end",
         "the internal evidence is readable by all users of the machine",
         "funnel.release.series",
-        "incoming.root.chmod(0o755)",
-        "[path.chmod(0o755) for path in (incoming.root, incoming.internal)]",
+        "open_to_all(incoming.root)",
+        "[open_to_all(path) for path in (incoming.root, incoming.internal)]",
         "validated.require_validated",
     ),
     Mutant(

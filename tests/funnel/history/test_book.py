@@ -325,7 +325,6 @@ def test_what_cannot_be_is_refused_in_one_sentence_and_leaves_the_book_as_it_was
 @pytest.mark.parametrize(
     "guarantee",
     [
-        funnel.SRLIP(1.0),
         funnel.MutualInformation(0.1),
         funnel.L1Lift(0.5, 0.5),
         funnel.AlphaLift(lower=1.0, upper=1.0, alpha=2),

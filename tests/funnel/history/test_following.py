@@ -194,7 +194,7 @@ def test_a_target_of_this_version_is_what_new_people_are_drawn_from() -> None:
     [
         ({"reserve": 0.0}, "share of the budget"),
         ({"version": "a"}, "published already"),
-        ({"guarantee": funnel.SRLIP(1.0)}, "no bound on the posterior"),
+        ({"guarantee": funnel.MutualInformation(0.1)}, "no bound on the posterior"),
         ({"guarantee": funnel.LIP(0.01), "target": "good"}, "does not meet lip:0.01"),
         ({"target": "other"}, "not the 3 of this version"),
     ],

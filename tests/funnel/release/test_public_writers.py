@@ -111,7 +111,7 @@ READING = {
     *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.
     *("estimate", "count_published", "read_json", "json_of", "Evidence", "reread"),
-    *("opened", "class_claims"),
+    *("opened", "class_claims", "Placed", "source_order"),
 }
 WRITING_MODES = set("wax+")
 

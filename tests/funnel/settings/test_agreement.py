@@ -40,7 +40,7 @@ def refusal(**changes: Any) -> str:
             {**SAME, "guarantee": ["rlip:1.0,0.05", "srlip:1.0"], "publish": ["x", "y"]},
             ['write guarantee = "rlip:1.0,0.05"'],
         ),
-        ({**SAME, "guarantee": "srlip:0.5", "publish": ["x", "y"]}, ['write guarantee = "lip:0.5"']),
+        ({**SAME, "guarantee": "mi:0.5"}, ['write guarantee = "lip:0.5"']),
         (
             {"mechanism": "invariant", "record_key": ["id"], "unit": ["id"], "history": {"people": "same"}},
             ["several rows of one person", "take unit out"],
