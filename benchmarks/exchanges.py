@@ -1,6 +1,6 @@
 """Exchanges: what can stay for observers of any one column if donors share one value with the record, whichever it is.
 
-A record stays, or is exchanged in one of several ways: with the record of somebody who has the same value of the first
+A record stays, or is exchanged in one of several ways: with the record of a person who has the same value of the first
 column, of the second and so on, of anybody, by flows between classes that are the same in both directions; or at
 random. In every way the donor is drawn evenly from those of a class who share the value. So published records have the
 distribution of the true ones, and what an observer concludes is linear in flows. `benchmarks.single_columns` has the
@@ -41,7 +41,7 @@ class Exchange:
     stays : ndarray, shape (a,)
         Of every record the share of its people who are published as they are.
     flows : ndarray, shape (values + 1, classes, classes)
-        People of one class with a value who are published as somebody of another class with that value; as many come
+        People of one class with a value who are published as a person of another class with that value; as many come
         back. The last are those who need not share any.
     at_random : ndarray, shape (a, 2)
         Shares of the people of every record who are exchanged at random among all who are, in two separate lots.

@@ -168,13 +168,13 @@ def cut_labels(released: Release, target: Path) -> str | None:
     )
     if not cut:
         return None
-    most = [f"{size} {package.unit}" for size in sorted({package.title, package.variable})]
     where = (
         "the notes of the file have them whole"
         if package is _SPSS
         else f"a codebook has them whole: funnel export RELEASE FILE{_WHOLE}"
     )
-    return f"{package.name} keeps {' or '.join(most)} of a label, and so a part of the {listed(list(cut))}; {where}"
+    most = f"{package.title} {package.unit} of a title and {package.variable} of a name"
+    return f"{package.name} keeps {most}, and so only a part of the {listed(list(cut))}; {where}"
 
 
 def variables_of(released: Release) -> list[Variable]:

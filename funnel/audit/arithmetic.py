@@ -268,19 +268,6 @@ def check_utility(known: AuditContext) -> Found:
     return f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats"
 
 
-def guess_limits(document: ProtocolDocument, limits: list[Interval]) -> tuple[Interval, Interval]:
-    """How many values a guess gets right, for any prior within limits: of who knows the prior, and the output too."""
-    before = Interval(max(p.low for p in limits), max(p.high for p in limits))
-    least, most = (
-        sum(
-            max((weight / WHOLE * getattr(limits[x], end) for x, weight in row), default=0.0)
-            for row in document.entries
-        )
-        for end in ("low", "high")
-    )
-    return before, Interval(least, min(1.0, most))
-
-
 def _step_of(nats: float, step: float) -> float:
     """The step that an entropy is told to: no public figure has more than four digits."""
     return max(step, 0.01) if nats >= 10 else step

@@ -8,11 +8,11 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import guarantee_of, guess_limits, prior_limits, reads_published_only, share_step
+from funnel.audit.arithmetic import guarantee_of, prior_limits, reads_published_only, share_step
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
-from funnel.audit.stated import stated_complaints
+from funnel.audit.stated import guess_limits, stated_complaints
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name

@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from typing import Any
 
+from funnel.audit.arithmetic import WHOLE, Interval
 from funnel.errors import FunnelError
 from funnel.guarantees import parse_guarantee
+from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import Version
 from funnel.release.public_report import Change, History, PublicReport
 
@@ -44,6 +46,19 @@ def stated_complaints(told: PublicReport, budget: float, step: Fraction) -> Iter
         yield "kept is of what is no version, or not in their order"
     if versions and str(versions[-1]) != told.version:
         yield "kept does not end with this version"
+
+
+def guess_limits(document: ProtocolDocument, limits: list[Interval]) -> tuple[Interval, Interval]:
+    """How many values a guess gets right, for any prior within limits: of who knows the prior, and the output too."""
+    before = Interval(max(p.low for p in limits), max(p.high for p in limits))
+    least, most = (
+        sum(
+            max((weight / WHOLE * getattr(limits[x], end) for x, weight in row), default=0.0)
+            for row in document.entries
+        )
+        for end in ("low", "high")
+    )
+    return before, Interval(least, min(1.0, most))
 
 
 def _long(value: Any, declared: Collection[float], place: str) -> Iterator[str]:

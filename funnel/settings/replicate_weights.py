@@ -13,7 +13,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 # Any weights, where there are too many of them to be those of waves.
-_ANY = re.compile(r"weight|wgt|wt", re.IGNORECASE)
+_ANY = re.compile(r"(weight|wgt|wt)s?[_. -]*$", re.IGNORECASE)
 _FEWEST, _FEWEST_OF_ANY = 2, 10
 
 

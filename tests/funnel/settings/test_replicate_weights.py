@@ -44,6 +44,7 @@ def test_replicate_weights_are_known_by_their_names(stem: str) -> None:
         ["boot1", "boot2"],
         ["PWGTP", "PWGTP1"],
         numbered("question", 90),
+        numbered("growth", 90),
     ],
 )
 def test_other_columns_that_are_numbered_are_not(names: list[str]) -> None:
