@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bootstrap import KEY, SAMPLE, write_source
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import find_release
-from funnel.source import file_digest
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "engines.json"

@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 import funnel
 from benchmarks.rows import Row, save_as_they_come, table
 from funnel import Guarantee, Joint
-from funnel.frequencies import protect
+from funnel.frequencies.public_counts import protect
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import IntArray
 from funnel.recount.count_box import CountBox

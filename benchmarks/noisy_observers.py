@@ -24,21 +24,23 @@ import pyarrow as pa
 
 from benchmarks.observers import movers_and_stayers
 from funnel.errors import DataError
-from funnel.frequencies import protect
 from funnel.frequencies.moves import TABLES, Moves, inputs_by_secret, noisy_moves
 from funnel.frequencies.noise import draw_noise
-from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import LIP
-from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import allowed_by, lifts_of
-from funnel.history.changes import same_inputs
+from funnel.history.changes import Changes, same_inputs
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
+from funnel.history.following import follow
 from funnel.history.history_status import stand
 from funnel.history.mover_stayer import changes_without_class, class_cells, differs
+from funnel.history.observed import Observed
 from funnel.history.observers import OBSERVERS, TRANSITIONS
+from funnel.history.past import Past
+from funnel.history.step import Step
 from funnel.joint import IntArray, Joint
 from funnel.mechanisms import fit
 from funnel.protocol import WORD_BITS

@@ -258,7 +258,7 @@ def small_panel(waves: Sequence[tuple[str, pa.Table]]) -> list[Figures]:
     return [{"people": step.joint.n, "moved": step.moved, "level": step.moved_level} for step in book.steps]
 
 
-def _unchanged(step: funnel.history.Step) -> float:
+def _unchanged(step: funnel.history.step.Step) -> float:
     """The share of records that the effective channel leaves as they are."""
     p = step.joint.p_input
     return float(p @ step.channel.matrix.diagonal())

@@ -22,22 +22,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from funnel.frequencies import protect
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.means import noisy_means, variances_of_noise
 from funnel.frequencies.moves import Moves, noisy_moves
-from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
+from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, corrected, means
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
+from funnel.history.following import follow
 from funnel.history.move_limits import MoveLimits
-from funnel.history.past import Chapter
+from funnel.history.observed import Observed
+from funnel.history.past import Chapter, Past
+from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.mechanisms import fit

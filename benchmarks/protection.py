@@ -26,7 +26,7 @@ from benchmarks.unmasking import deduced
 from funnel import Joint, Protocol, fit
 from funnel.disclosure import Rules, Table, best_grouping
 from funnel.errors import FunnelError
-from funnel.frequencies import protect
+from funnel.frequencies.public_counts import protect
 from funnel.joint import IntArray
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.coarse import coarsened

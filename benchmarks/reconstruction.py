@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from benchmarks.attacks import NODES, Conditions, recovered, told_by_two
 from funnel import LIP, Joint, Protocol, fit
 from funnel.findings import Audited, DrawnRelease
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import FloatArray
 from funnel.release.coarse import coarsened
 from funnel.release.public import PublicRelease, lift_step

@@ -16,17 +16,19 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binom
 
-from funnel.frequencies import protect
 from funnel.frequencies.moves import Moves, noisy_moves
-from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import require_posterior
+from funnel.history.changes import Changes
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
+from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.mechanisms import fit

@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel import LIP, Joint
-from funnel.history import Past, Step
+from funnel.history.past import Past
+from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes

@@ -20,14 +20,13 @@ import numpy as np
 
 from benchmarks.units import RESULTS, Case, _draw, _Reader, _rows_of, encounters, panel_cases
 from funnel import Joint
-from funnel.frequencies import protect
-from funnel.frequencies.public_counts import part_for
+from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
 from funnel.frequencies.unit_tables import UnitCounts
-from funnel.history import Past
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.following import inner_bound
+from funnel.history.past import Past
 from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
 from funnel.history.waves import UnitVersion, follow_waves
 from funnel.measures import mutual_information

@@ -21,7 +21,7 @@ from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
 from funnel.release.signature import signer_of
-from funnel.source import resolved_columns
+from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:

@@ -58,7 +58,8 @@ from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.sample_size import doubts, rare_secrets
-from funnel.source import misfits, resolved_columns
+from funnel.source.columns import resolved_columns
+from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 
 

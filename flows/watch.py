@@ -11,10 +11,10 @@ from typing import Any
 
 from funnel.errors import DataError, PipelineError, SpecError
 from funnel.progress import Progress
+from funnel.readers.formats import open_source
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.series import Series
-from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 
 EVENT = "funnel.source.changed"

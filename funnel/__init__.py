@@ -12,7 +12,7 @@ _MODULES = {
     "estimation": ("estimate",),
     "frequencies.library": ("protect",),
     "guarantees": ("ALIP", "LDP", "LIP", "PML", "RLIP", "SRLIP", "Attribute", "parse_guarantee"),
-    "history": ("History",),
+    "history.book": ("History",),
     "joint": ("Joint",),
     "mechanisms": ("fit",),
     "planning": ("plan",),

@@ -138,7 +138,7 @@ def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:
     Parameters
     ----------
     spec : ReleaseSpec
-        With the recoding that the values were made by (`funnel.source.Codings.settled`).
+        With the recoding that the values were made by (`funnel.source.coding.Codings.settled`).
     joint : Joint
 
     Raises

@@ -16,6 +16,7 @@ from funnel.pipeline.ledger.holding import PATIENT, Patience
 from funnel.pipeline.ledger.ledger import Ledger, now
 from funnel.pipeline.ledger.reconcile import Found, missing_entries, newest_of_each
 from funnel.progress import Progress, quiet
+from funnel.readers.source_files import file_digest
 from funnel.register.register import Register
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -24,7 +25,6 @@ from funnel.release.record import History, Record
 from funnel.release.series import Series
 from funnel.release.signature import public_key_of, signer_of
 from funnel.release.verdict import Verdict
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
 # What says nothing of the release: a full disk, a lost connection, another run that is at work.

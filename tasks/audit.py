@@ -7,7 +7,7 @@ from pathlib import Path
 from funnel.donors.composition import Composition
 from funnel.findings import Audited, DrawnRelease, Findings, audit_release
 from funnel.findings.absent import absent_records, absent_whole_records
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.numbers import utility_for

@@ -23,8 +23,7 @@ from funnel.release.files import FileRef, Sink, private_folder, write_whole
 from funnel.release.snapshot import CODINGS, DATA, Snapshot
 from funnel.sampling import InputEncoder
 from funnel.sampling.donors import RECORD_COLUMN, Donors
-from funnel.source import Codings
-from funnel.source.coding import Coding
+from funnel.source.coding import Coding, Codings
 from funnel.spec import ReleaseSpec
 from funnel.tables import arrow_numbers, arrow_texts, open_paged
 

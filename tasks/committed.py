@@ -8,13 +8,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from funnel.readers.formats import open_source
 from funnel.register.register import Register
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
 from funnel.release.provenance import code_digest
 from funnel.release.series import Series
-from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 
 _FILE = "settled.json"

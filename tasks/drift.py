@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from funnel.errors import ReleaseRefused
-from funnel.frequencies import Frequencies
-from funnel.history import Changes
+from funnel.frequencies.public_counts import Frequencies
+from funnel.history.changes import Changes
 from funnel.history.drift import Drift, drift_between
 from funnel.joint import Joint
 from funnel.register.register import Register

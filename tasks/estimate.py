@@ -22,7 +22,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
-from funnel.source import is_wide, over_values
+from funnel.source.counting import is_wide, over_values
 from funnel.spec import ReleaseSpec
 
 JOINT, RECORDS = "joint.json", "records.parquet"

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import ReleaseRefused
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import Guarantee, parse_guarantee
-from funnel.history import HISTORY_COLUMN, Observed, Step, drawing_protocol
-from funnel.history import follow as follow_people
 from funnel.history.corrected import corrected, means
 from funnel.history.distributions import distributions_before
+from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
+from funnel.history.following import follow as follow_people
+from funnel.history.observed import Observed
+from funnel.history.step import Step
 from funnel.history.waves import Waves
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs

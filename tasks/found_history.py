@@ -8,9 +8,9 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
-from funnel.history import Step
 from funnel.history.fitting import Fitted
 from funnel.history.possible_rows import share_that_is_open
+from funnel.history.step import Step
 from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.truth import known_truth

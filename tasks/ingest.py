@@ -7,10 +7,11 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.tasks.step import step, tell
+from funnel.readers.formats import Source
 from funnel.release.learned import learned_codings
 from funnel.release.secret import ReleaseSecret, read_secret
 from funnel.release.snapshot import Snapshot, take_snapshot
-from funnel.source import Codings, Source
+from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.errors import InfeasibleGuarantee
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility

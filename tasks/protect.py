@@ -7,7 +7,7 @@ from pathlib import Path
 from funnel.disclosure import Disclosure
 from funnel.disclosure.rule_texts import breaches_sentence, disclosure_content, refusal
 from funnel.errors import ReleaseRefused
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray
 from funnel.pipeline.tasks.run import Run
 from funnel.pipeline.tasks.step import step, tell

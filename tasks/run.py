@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from funnel.findings import Audited, Findings
-from funnel.history import Step
 from funnel.history.expected import Attending, Expected, expected_after
+from funnel.history.step import Step
 from funnel.history.waves import Waves
 from funnel.joint import FloatArray, IntArray
 from funnel.pipeline.ledger.account import Account

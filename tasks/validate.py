@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
+from funnel.readers.source_files import file_digest
 from funnel.register.journal import Prepared as Entry
 from funnel.release.decision import TakeOver
 from funnel.release.earlier import Earlier
 from funnel.release.layout import Version
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict
-from funnel.source import file_digest
 
 
 @step

@@ -12,8 +12,11 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
 from funnel.guarantees import LIP
-from funnel.history import Observed, Past, Step, drawing_protocol
+from funnel.history.drawing import drawing_protocol
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.reached import ForObserver
+from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.register.following import drawn_people, follow_snapshot

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.findings import Audited, DrawnRelease
 from funnel.findings.of_release import DistributionFindings
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.preview.counted import Preview

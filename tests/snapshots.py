@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.sampling import KEY_COLUMN, Plan, RecordKey, key_digests, plan_rows
-from funnel.source import file_digest
 
 FULL = 2**63
 KEY = RecordKey(("id",), bytes(range(32)))

@@ -17,7 +17,7 @@ from funnel.errors import DataError, SpecError
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
-from funnel.source import count_joint, recoded
+from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 

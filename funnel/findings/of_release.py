@@ -12,7 +12,7 @@ from funnel.confidence import ConfidenceSet, confidence_set
 from funnel.drawn import DrawnCounts
 from funnel.findings.consistency import Consistency, draw_consistency
 from funnel.findings.followed import FoundHistory
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
 from funnel.guarantees.robustly import robustly
 from funnel.joint import FloatArray, IntArray, Joint

@@ -69,7 +69,7 @@ class History:
         people be moved beyond the bound when frequencies change.
     read_alone : bool
         Whether the effective channel of every version has to meet the guarantee by itself as well, as it has to in
-        published releases; see `funnel.history.follow`.
+        published releases; see `funnel.history.following.follow`.
     observers : sequence of str
         For whom everything is bounded: ``"transitions"`` knows how common every change is, and ``"mover-stayer"`` knows
         how common it is among people who changed before and among people who never did (METHOD section 16). By default

@@ -169,7 +169,7 @@ def outlook(
     reserves : sequence of float
         To compare with it.
     worth, right, utility, kept
-        As of `funnel.history.follow`, so that the forecast is of the version that a release makes.
+        As of `funnel.history.following.follow`, so that the forecast is of the version that a release makes.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
     progress : callable
@@ -177,7 +177,7 @@ def outlook(
     Raises
     ------
     SpecError, DataError, SolverError
-        As `funnel.history.follow`.
+        As `funnel.history.following.follow`.
 
     Notes
     -----

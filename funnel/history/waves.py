@@ -61,7 +61,7 @@ class UnitVersion:
     guarantee : Guarantee
     version : str
     target, reserve, budget, progress, utility, kept
-        As `funnel.history.follow` takes them; the target is one for all rows, read as rows of different people.
+        As `funnel.history.following.follow` has them; the target is one for all rows, read as rows of different people.
     """
 
     past: Past
@@ -217,7 +217,7 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     Raises
     ------
     SpecError
-        As `funnel.history.follow`.
+        As `funnel.history.following.follow`.
     DataError
         If changes from the last version of some history are missing.
 
@@ -271,7 +271,7 @@ class CountedUnits:
         From the last row of a unit in an earlier version to its first row here, by the ordinal of every chapter of
         that version. Counts of all units in both.
     read_alone : bool
-        As `funnel.history.follow` takes it, for all rows as a whole.
+        As `funnel.history.following.follow` takes it, for all rows as a whole.
     secrets : "all" or "current"
         Whether the secrets of earlier versions are bounded too.
     """

@@ -14,6 +14,7 @@ import pyarrow as pa
 from funnel.alphabet import CLASS_COLUMN
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.readers.formats import open_source
 from funnel.register.register import Register
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
@@ -25,7 +26,8 @@ from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling import KeyColumn, RecordKey
 from funnel.sampling.units import Units
-from funnel.source import count_joint, is_wide, misfits, open_source
+from funnel.source.counting import count_joint, is_wide
+from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 
 

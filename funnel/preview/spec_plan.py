@@ -24,7 +24,7 @@ from funnel.release.protection import Protection
 from funnel.release.secret import Reader
 from funnel.sample_size import rare_secrets, warnings
 from funnel.settings.agreement import NO_ROWS
-from funnel.source import resolved_columns
+from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import FittedRows
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
-from funnel.history import Observed, Past, Step
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.step import Step
 from funnel.history.version_forecast import Outlook, first_people, forecast_units, outlook
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
@@ -20,6 +22,7 @@ from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
+from funnel.readers.formats import Source
 from funnel.register.look_up import People, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
@@ -33,7 +36,7 @@ from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import RecordKey
 from funnel.solver.invariant import counted
-from funnel.source import Codings, Source
+from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import FittedRows
 

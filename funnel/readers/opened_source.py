@@ -65,7 +65,7 @@ class Content(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """An opened, checked source; made by `funnel.source.open_source`.
+    """An opened, checked source; made by `funnel.readers.formats.open_source`.
 
     Attributes
     ----------

@@ -10,9 +10,10 @@ import numpy as np
 
 from funnel.errors import FunnelError, SpecError
 from funnel.frequencies.moves import NoisyMoves
-from funnel.history import Changes, Chapter
+from funnel.history.changes import Changes
 from funnel.history.expected import Expected
 from funnel.history.mover_stayer import changes_without_class, class_cells, without_class
+from funnel.history.past import Chapter
 from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol

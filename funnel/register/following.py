@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
-from funnel.history import HISTORY_COLUMN, Step, decision_array, drawing_protocol
-from funnel.history.decisions import channel_digest
+from funnel.history.decisions import channel_digest, decision_array
+from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
+from funnel.history.step import Step
 from funnel.history.unit_rows import MOST_ROWS
 from funnel.history.waves import wave_name
 from funnel.joint import IntArray

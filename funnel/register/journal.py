@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from funnel.errors import DataError, LedgerError
+from funnel.readers.source_files import file_digest
 from funnel.register.entry import (
     ENTRY,
     FORGOTTEN,
@@ -25,7 +26,6 @@ from funnel.register.entry import (
 from funnel.register.entry_files import of_another_funnel
 from funnel.register.people import require_digest
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
-from funnel.source import file_digest
 
 PREPARING, COMING, FORGETTING = ".preparing-", ".coming-", ".forgetting-"
 

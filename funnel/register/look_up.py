@@ -11,9 +11,10 @@ import numpy as np
 
 from funnel.errors import DataError
 from funnel.frequencies.moves import Moves
-from funnel.history import Changes, Observed
+from funnel.history.changes import Changes
 from funnel.history.distributions import BoolArray
 from funnel.history.mover_stayer import changes_without_class, class_cells, differs
+from funnel.history.observed import Observed
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, people_of, places

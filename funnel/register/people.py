@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError, LedgerError
 from funnel.history.changes import Changes
 from funnel.joint import IntArray
+from funnel.readers.source_files import file_digest
 from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, of_another_funnel, record_batch
 from funnel.release.files import Sink
 from funnel.sampling.keyed import DigestArray
 from funnel.sampling.spill import Closing, Spill
-from funnel.source import file_digest
 from funnel.tables import open_paged
 
 BUCKET_ROWS = 1 << 18

@@ -9,10 +9,11 @@ from secrets import token_hex
 from typing import Literal
 
 from funnel.errors import LedgerError, OutputError
-from funnel.frequencies import Frequencies
-from funnel.history import Changes, Chapter
+from funnel.frequencies.public_counts import Frequencies
+from funnel.history.changes import Changes
 from funnel.history.expected import Expected
 from funnel.history.observed import Secrets
+from funnel.history.past import Chapter
 from funnel.joint import Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry

@@ -13,9 +13,9 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, OutputError, PipelineError, SpecError
-from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
+from funnel.history.past import Chapter, Past
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected
 from funnel.register.entry import PEOPLE, ROWS, RegisterHead

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.frequencies.moves import Moves
-from funnel.history import Changes, Chapter, Observed, Past, Step
 from funnel.history.allowed import lifts_of
+from funnel.history.changes import Changes
 from funnel.history.history_status import stand
+from funnel.history.observed import Observed
+from funnel.history.past import Chapter, Past
+from funnel.history.step import Step
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
 from funnel.register.look_up import People

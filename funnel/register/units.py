@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.frequencies import Frequencies
 from funnel.frequencies.moves import Moves
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees.base import Guarantee
-from funnel.history import Changes, Step
+from funnel.history.changes import Changes
 from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Secrets
+from funnel.history.step import Step
 from funnel.history.unit_rows import counted_cells
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import LedgerError
+from funnel.readers.source_files import file_digest
 from funnel.recount.promise import declared_promise, read_promise
 from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
 

@@ -16,10 +16,13 @@ from funnel.errors import DataError, OutputError, SpecError
 from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.readers.formats import open_source
 from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
 from funnel.release.files import write_whole
 from funnel.settings.guarantee import GuaranteeSettings
-from funnel.source import Codings, count_joint, open_source, recoded, resolved_columns
+from funnel.source.coding import Codings
+from funnel.source.columns import resolved_columns
+from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
 from funnel.wording import listed, toml_text

@@ -7,9 +7,9 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.estimation.plain_counts import CountNoise
-from funnel.frequencies import Frequencies
 from funnel.frequencies.means import variances_of_noise
 from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument

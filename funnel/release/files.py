@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, OutputError
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling.parts import writing_in
-from funnel.source import file_digest
 
 
 @dataclass(frozen=True)

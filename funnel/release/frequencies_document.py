@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from funnel.errors import SpecError
-from funnel.frequencies import Frequencies, Noise
 from funnel.frequencies.limits import limits_of
 from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.public_counts import of_noisy
+from funnel.frequencies.noise import Noise
+from funnel.frequencies.public_counts import Frequencies, of_noisy
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history.corrected import PARTS
 from funnel.joint import MAX_ROWS, IntArray

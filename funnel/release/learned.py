@@ -9,14 +9,17 @@ from pathlib import Path
 
 from funnel.alphabet import Alphabet
 from funnel.progress import Progress
+from funnel.readers.formats import Source
 from funnel.release.cache import Cache
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.sampling import RecordKey
 from funnel.sampling.unit_order import first_rows
-from funnel.source import Codings, Source, learn_codings, recoded
+from funnel.source.coding import Codings
+from funnel.source.counting import recoded
 from funnel.source.fitting import require_few_set_aside
+from funnel.source.learning import learn_codings
 from funnel.source.naming import columns_to_learn
 from funnel.spec import ReleaseSpec
 

@@ -11,11 +11,11 @@ from decimal import Decimal
 import numpy as np
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.noise import NoiseSecret
-from funnel.frequencies.public_counts import too_much
+from funnel.frequencies.public_counts import Frequencies, protect, too_much
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
+from funnel.readers.source_files import file_digest
 from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
@@ -24,7 +24,6 @@ from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
 SeriesDraw = tuple[str, str, str]

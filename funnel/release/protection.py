@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.release.document import Count, Part, Sha256
 from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
 

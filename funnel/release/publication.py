@@ -10,9 +10,10 @@ import pyarrow.csv as pacsv
 
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import ReleaseRefused
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release.classes_document import classes_document
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
@@ -26,7 +27,6 @@ from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicRelease
 from funnel.release.public_report import PublicReport
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
 

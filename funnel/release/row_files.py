@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from funnel.errors import DataError
+from funnel.readers.source_files import file_digest
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import Plan
-from funnel.source import file_digest
 
 _ROWS = "rows"
 

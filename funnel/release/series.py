@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
+from funnel.readers.source_files import file_digest
 from funnel.release.earlier import Earlier
 from funnel.release.files import (
     move_version,
@@ -40,7 +41,6 @@ from funnel.release.remote import RemoteSeries
 from funnel.release.series_index import write_index
 from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined
 

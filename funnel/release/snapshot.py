@@ -16,20 +16,14 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.progress import Progress
+from funnel.readers.formats import Source, open_source
 from funnel.release.document import dump
 from funnel.release.files import FileRef, Sink, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
-from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
+from funnel.sampling import KEY_COLUMN, KEY_TYPE, KeyColumn, RecordKey, key_kind
 from funnel.sampling.units import Units
-from funnel.source import (
-    KEY_TYPE,
-    Codings,
-    KeyColumn,
-    Source,
-    coded_batches,
-    open_source,
-    recoded,
-)
+from funnel.source.coding import Codings, coded_batches
+from funnel.source.counting import recoded
 from funnel.spec import ReleaseSpec
 from funnel.tables import even_tables, numbers_of
 

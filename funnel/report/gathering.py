@@ -36,7 +36,7 @@ from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import PlanLine, ReportContent, SourceNote
 from funnel.report.number_texts import things
-from funnel.source import Codings
+from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"

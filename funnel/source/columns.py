@@ -19,7 +19,7 @@ def resolved_columns(spec: ReleaseSpec) -> ReleaseSpec:
     SpecError
         If there are none, one cannot be published, or a column to leave out is not in the source.
     DataError
-        As `funnel.source.open_source`.
+        As `funnel.readers.formats.open_source`.
     """
     if not spec.groups.auto or spec.publish:
         return spec

@@ -17,10 +17,10 @@ from funnel.alphabet import Alphabet
 from funnel.pipeline.expectations import Evidence, Finished, Verdict
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import plan_rows, release_rows
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.verdicts import judge_evidence

@@ -21,7 +21,7 @@ from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.progress import quiet
 from funnel.release.public_report import History
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from tests.projects import spec_of
 from tests.public import UNPROTECTED, public_of
 

@@ -13,9 +13,9 @@ import pytest
 from funnel.errors import LedgerError
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.pipeline import run_release
+from funnel.readers.source_files import file_digest
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 

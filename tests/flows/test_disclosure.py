@@ -17,10 +17,13 @@ from funnel.errors import DataError, ReleaseRefused
 from funnel.pipeline.flows.commands import _sentence
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.progress import quiet
+from funnel.readers.formats import open_source
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.source import Codings, count_joint, is_wide, misfits, open_source, recoded
+from funnel.source.coding import Codings
+from funnel.source.counting import count_joint, is_wide, recoded
+from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns
 from tests.projects import make_project

@@ -23,8 +23,8 @@ from funnel.errors import OutputError, PipelineError
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.tasks.step import listening
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder, versions
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.flows.small_partitions import SMALL
 from tests.projects import ROOT, adult_rows, make_project

@@ -21,8 +21,8 @@ from funnel.bounds import Bounds
 from funnel.errors import ReleaseRefused
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.plain_shares import plain_shares
-from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.frequencies.public_counts import Frequencies, protect
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import pipeline

@@ -25,10 +25,10 @@ from funnel.errors import DataError, FunnelError, LedgerError, OutputError
 from funnel.pipeline.flows.release import release as flow
 from funnel.pipeline.flows.watch import watch_source
 from funnel.pipeline.tasks.step import listening
+from funnel.readers.formats import open_source
 from funnel.release.fetch import fetch_release
 from funnel.release.layout import Version
 from funnel.release.series import Series
-from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows

@@ -25,7 +25,7 @@ from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.estimation import estimate_numbers
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.history.version_forecast import outlook
 from funnel.planning import plan
 from funnel.preview.spec_plan import BoundPlan, SpecPlan

@@ -20,12 +20,12 @@ from funnel.errors import DataError, SpecError
 from funnel.measures.utilities import INFORMATION, Explained, Variance
 from funnel.numbers import described_numbers, intervals_of, numbers_of, utility_for
 from funnel.progress import quiet
+from funnel.readers.formats import open_source
 from funnel.recount.channel import Channel
 from funnel.recount.source import recount
 from funnel.recount.variance import plain_intervals, plain_numbers, plain_variance
 from funnel.sample_size import too_few
-from funnel.source import count_joint, open_source
-from funnel.source.counting import recoded
+from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from funnel.errors import DataError, SpecError
-from funnel.source import file_digest
+from funnel.readers.source_files import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import attempt, filesystem
 from tests.projects import spec_of

@@ -18,12 +18,12 @@ from funnel.pipeline.ledger.account import Account, accounting, ledger_of
 from funnel.pipeline.ledger.entry import Entry
 from funnel.pipeline.ledger.holding import Patience
 from funnel.pipeline.ledger.ledger import Ledger
+from funnel.readers.source_files import file_digest
 from funnel.release.files import private_folder
 from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.ledger.events import Clock, event

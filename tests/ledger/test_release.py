@@ -13,10 +13,10 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.pipeline.ledger.entry import Entry
 from funnel.pipeline.tasks.step import listening
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.release.series import Series
 from funnel.release.verdict import Judgement, Verdict
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.ledger.servers import Server
 from tests.projects import SPEC, adult_rows, make_project

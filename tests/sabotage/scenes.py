@@ -20,11 +20,11 @@ from funnel.findings import of_release as findings
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.progress import quiet
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release import snapshot
 from funnel.release.classified import write_classes
 from funnel.release.documents import joint_document, read_joint
 from funnel.sampling import partitions
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools

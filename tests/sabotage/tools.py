@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from funnel.frequencies import Frequencies
 from funnel.frequencies.noise import draw_noise
-from funnel.frequencies.public_counts import of_noisy
+from funnel.frequencies.public_counts import Frequencies, of_noisy
 from funnel.frequencies.widening import widened
 from funnel.history.observed import Observed
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened, on_grid
 from funnel.release.files import FileRef
@@ -30,7 +30,6 @@ from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.sampling.partitions import Plan
 from funnel.sampling.random_words import WordArray, WordStream
 from funnel.sampling.row_words import RowWords
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
 __all__ = ["coarsened", "file_digest"]

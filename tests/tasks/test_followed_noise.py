@@ -23,8 +23,8 @@ from funnel.analysis.estimated import estimate_release
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
-from funnel.history import Past
 from funnel.history.corrected import PARTS
+from funnel.history.past import Past
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveDistribution, distribution_since

@@ -14,8 +14,8 @@ import pytest
 from funnel import Protocol, parse_guarantee
 from funnel.guarantees import names
 from funnel.protocol import DENOMINATOR
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
-from funnel.source import file_digest
 from tests.audits import recheck
 from tests.projects import adult_rows, make_project
 from tests.releases import make_release

@@ -15,9 +15,9 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.step import listening
+from funnel.readers.formats import open_source
 from funnel.release.layout import versions
 from funnel.sampling import plan_rows, release_rows
-from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 

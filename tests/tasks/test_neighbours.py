@@ -29,7 +29,7 @@ from funnel.release import protected, protected_tables, secret
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
 from funnel.sampling import random_words
-from funnel.source import learn_codings
+from funnel.source.learning import learn_codings
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project, tree
 

@@ -11,11 +11,12 @@ import pytest
 from funnel.errors import DataError, LedgerError
 from funnel.pipeline.tasks import committed as module
 from funnel.pipeline.tasks.committed import commit_answer, committed_version
+from funnel.readers.formats import open_source
+from funnel.readers.source_files import file_digest
 from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
-from funnel.source import file_digest, open_source
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 from tests.public import OPEN_COUNTS

@@ -10,7 +10,7 @@ import numpy as np
 
 from funnel import measures
 from funnel.alphabet import Alphabet
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol

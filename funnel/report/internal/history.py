@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from funnel.errors import DataError
 from funnel.findings.followed import FoundHistory
 from funnel.findings.of_release import Findings
-from funnel.history import Observed, Step
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
+from funnel.history.observed import Observed
+from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol

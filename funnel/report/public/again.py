@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funnel.findings.of_release import Audited, distribution_findings
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.mechanisms import mechanism
 from funnel.protocol import Protocol

@@ -20,7 +20,7 @@ from funnel.cli import main
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.release.layout import ReleaseFolder
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from tests.projects import spec_of
 
 DDI = {"ddi": "ddi:codebook:2_5"}

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
 from funnel.release.layout import INDEX, ReleaseFolder
@@ -23,7 +24,6 @@ from funnel.release.manifest import manifest_of
 from funnel.release.series_index import ListedVersion, VersionList, sign_index
 from funnel.release.signature import signed
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
-from funnel.source import file_digest
 
 PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.html", "datapackage.json")
 

@@ -17,12 +17,12 @@ from funnel.audit.page import check_followed, check_numbers
 from funnel.audit.recheck import Told
 from funnel.errors import DataError
 from funnel.pipeline.flows.pipeline import run_release
+from funnel.readers.source_files import file_digest
 from funnel.recount.documentation import documentation_again
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import signing_key
 from funnel.rendering import figures_again, page_renderer
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.copies import copied

@@ -25,7 +25,7 @@ from funnel.progress import quiet
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.copies import copied

@@ -20,11 +20,11 @@ from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.errors import LeakageExceeded
 from funnel.progress import quiet
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
 from funnel.release.sharing import share_at, whole_release
 from funnel.release.signature import SignatureDocument, signing_key
-from funnel.source import file_digest
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release

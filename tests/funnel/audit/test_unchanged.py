@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
 from funnel.audit.unchanged_limits import RoundedShares
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.rendering import page_renderer
-from funnel.source import file_digest
 from tests.audits import recheck, verified
 from tests.copies import copied
 from tests.funnel.audit.forging import Forger

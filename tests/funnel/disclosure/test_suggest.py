@@ -17,7 +17,7 @@ from funnel.disclosure.suggest import Suggestion, group_names, made_one, suggest
 from funnel.disclosure.value_order import in_order
 from funnel.joint import Joint
 from funnel.progress import quiet
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from tests.projects import adult_rows, spec_of
 
 

@@ -22,7 +22,7 @@ from funnel.drafting.command import draft_file
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.settings.agreement import conflicts
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import ADULT

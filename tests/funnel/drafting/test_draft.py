@@ -23,7 +23,7 @@ from funnel.drafting.look import look_at
 from funnel.errors import DataError, FunnelError, SpecError
 from funnel.joint import Joint
 from funnel.progress import quiet
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import postgres_table, sqlite_table
 from tests.ledger.servers import Server

@@ -12,7 +12,7 @@ from funnel.drafting import Answers, look_at
 from funnel.drafting.command import draft_file
 from funnel.drafting.spellings import spellings_of
 from funnel.progress import quiet
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
 ANSWERS = ("strongly disagree", "disagree", "agree", "strongly agree")

@@ -7,7 +7,7 @@ import pytest
 
 from funnel.alphabet import Alphabet
 from funnel.estimation import expected_errors, share_information
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import LIP
 from funnel.joint import Joint
 from funnel.planning import plan

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import funnel
 from funnel import DataError, Joint, SpecError
 from funnel.bounds import Bounds
-from funnel.frequencies import Frequencies, Noise, protect, public_counts
+from funnel.frequencies import public_counts
 from funnel.frequencies.limits import bounds_of
-from funnel.frequencies.public_counts import of_noisy, spent_with
+from funnel.frequencies.noise import Noise
+from funnel.frequencies.public_counts import Frequencies, of_noisy, protect, spent_with
 from funnel.frequencies.selection import Share
 from funnel.frequencies.widening import widened
 from funnel.settings.protection_settings import FrequencySettings

@@ -13,9 +13,8 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from funnel import SpecError
-from funnel.frequencies import Noise
 from funnel.frequencies.limits import bounds_of, cell_limit, limits_of, moves_limit, naming_limit, total_limit
-from funnel.frequencies.noise import scale_of
+from funnel.frequencies.noise import Noise, scale_of
 
 epsilons = st.floats(0.05, 4)
 tails = st.floats(1e-9, 0.6)

@@ -13,7 +13,7 @@ from funnel import Alphabet, DataError, Joint, SpecError
 from funnel.frequencies import moves as module
 from funnel.frequencies.moves import INPUT_PARTS, SECRET_PARTS, Moves, NoisyMoves, noisy_moves, same_inputs, shares
 from funnel.frequencies.noise import scale_of
-from funnel.history import Changes
+from funnel.history.changes import Changes
 
 SECRETS, INPUTS = ("ill", "well", "gone"), ("a", "b", "c", "d")
 

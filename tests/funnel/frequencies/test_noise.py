@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from funnel import Joint, SpecError
-from funnel.frequencies import Noise
-from funnel.frequencies.noise import NoiseSecret, draw_noise, noise_at, scale_of
+from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise, noise_at, scale_of
 from funnel.sampling.keyed import encrypted_blocks
 
 KEY = hashlib.sha256(b"a key").digest()

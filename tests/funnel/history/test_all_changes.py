@@ -14,9 +14,12 @@ import pytest
 from funnel.alphabet import Alphabet
 from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
-from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.beliefs import cone_over
+from funnel.history.changes import Changes
+from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.joint import FloatArray, Joint
 from funnel.register.truth import reader
 from funnel.solver.optimum import optimal

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.history import Step
 from funnel.history.observed import Secrets
+from funnel.history.step import Step
 from tests import chance
 from tests.funnel.history.brute import Observer, Wave, beyond, lifts, panels, table_of, worse
 

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
-from funnel.history import Changes, Observed, Past, follow
+from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, corrected, correction, means
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import Fitted, fitted
+from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.joint import FloatArray
 from funnel.protocol import WORD_BITS
 from funnel.recount.balance import Correction, balance_complaints

@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel.history import Changes, Observed, Past, decision_array, drawing_protocol, follow
-from funnel.history.decisions import channel_digest, decision_digest, decision_keys, history_digest
+from funnel.history.changes import Changes
+from funnel.history.decisions import channel_digest, decision_array, decision_digest, decision_keys, history_digest
+from funnel.history.drawing import drawing_protocol
+from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.protocol import DENOMINATOR
 from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_key
 

@@ -9,7 +9,6 @@ import pytest
 
 from funnel import LIP, Joint
 from funnel.frequencies.moves import Moves
-from funnel.history import Observed, Past, Step, follow
 from funnel.history.allowed import allowed_by
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import (
@@ -22,7 +21,11 @@ from funnel.history.expected import (
     expected_people,
 )
 from funnel.history.fitting import Fitted, fitted
+from funnel.history.following import follow
 from funnel.history.history_status import stand
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.step import Step
 
 JOINT = Joint.from_counts([[300, 100, 60], [100, 200, 240]], ["ill", "well"], ["a", "b", "c"])
 BOUND = LIP(1.0)

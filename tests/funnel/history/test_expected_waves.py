@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.frequencies.unit_tables import NoisyRows
-from funnel.history import Changes, Past
+from funnel.history.changes import Changes
 from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray

@@ -13,9 +13,10 @@ from scipy.optimize import linprog
 
 import funnel
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.history import Changes, Observed, Past, follow
 from funnel.history.allowed import allowed_by
+from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, means, right_on_average
+from funnel.history.following import follow
 from funnel.history.history_status import Standing, stand
 from funnel.history.library import (
     constant_channels,
@@ -24,6 +25,8 @@ from funnel.history.library import (
     integer_library,
     with_constants,
 )
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.prove import proven_weights
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WORD_BITS, exact_sums

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from funnel.errors import DataError
-from funnel.history import Observed
 from funnel.history.library import effective_weights
+from funnel.history.observed import Observed
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR
 

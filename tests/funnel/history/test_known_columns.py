@@ -14,7 +14,7 @@ import pytest
 
 import funnel
 from funnel.errors import DataError, SpecError
-from funnel.history import Step
+from funnel.history.step import Step
 from tests.funnel.history.brute import Cell, Observer, Wave, beyond, lifts, worse
 
 VALUES = [(x, z) for x in range(2) for z in range(2)]

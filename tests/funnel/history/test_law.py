@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.errors import DataError
-from funnel.history import Changes, Observed, Past
+from funnel.history.changes import Changes
 from funnel.history.distributions import Kernel, distributions_before, secrets_of
 from funnel.history.exact_distribution import ExactDistributions, moved_on, published
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from tests.funnel.history.brute import Wave, panels, table_of
 
 
@@ -60,7 +62,7 @@ def test_a_law_near_the_smallest_double_is_not_trusted() -> None:
 
 def _chapter(past, joint, changes, library, node, version):  # type: ignore[no-untyped-def]
     protocol = funnel.Protocol(library[0], library[0][:, 0], joint.inputs, joint.inputs)
-    from funnel.history import Chapter
+    from funnel.history.past import Chapter
 
     return Chapter(
         version,

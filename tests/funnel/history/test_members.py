@@ -194,7 +194,7 @@ def table(version: Version) -> pa.Table:
     )
 
 
-def extended(book: funnel.History, version: Version, name: str) -> funnel.history.Step:
+def extended(book: funnel.History, version: Version, name: str) -> funnel.history.step.Step:
     return book.extend(table(version), key=["row"], unit=["household"], secret=["ill"], inputs=["ward"], version=name)
 
 

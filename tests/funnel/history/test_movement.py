@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from funnel import LIP, fit
-from funnel.history import Observed, Past
 from funnel.history.following import follow
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.version_forecast import first_people
 from funnel.register.look_up import observe
 from funnel.register.register import Register, open_register

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from funnel import LIP, PerfectPrivacy, fit
-from funnel.history import Past, follow
+from funnel.history.following import follow
+from funnel.history.past import Past
 from funnel.history.schedule import schedule_cost
 from funnel.history.version_forecast import BEGINNINGS, first_people, outlook
 from funnel.release.public import weighed

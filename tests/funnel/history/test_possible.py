@@ -18,12 +18,12 @@ from funnel.bounds import Bounds
 from funnel.errors import SpecError
 from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
-from funnel.history import Past, follow
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
+from funnel.history.following import follow
 from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_under_noise
-from funnel.history.past import Chapter
+from funnel.history.past import Chapter, Past
 from funnel.history.possible import PossibleStep, Reach
 from funnel.history.possible_distributions import DistributionSet
 from funnel.history.worst_tables import told_of, worst

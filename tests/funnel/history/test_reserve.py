@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Joint
-from funnel.history import Changes, Observed, Past
+from funnel.history.changes import Changes
 from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.reserve import ReserveCost, cost_of, moved_next
 
 BEFORE = Joint.from_counts([[60, 30, 10], [10, 30, 60]])

@@ -8,8 +8,11 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.history import Changes, Observed, Past, follow
+from funnel.history.changes import Changes
+from funnel.history.following import follow
 from funnel.history.library import integer_library
+from funnel.history.observed import Observed
+from funnel.history.past import Past
 from funnel.history.score_aims import aim_for
 from funnel.joint import FloatArray
 from funnel.measures import Estimation, Information, Utility, Variance

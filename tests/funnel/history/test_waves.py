@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.errors import SpecError
-from funnel.history import Changes, Past
+from funnel.history.changes import Changes
+from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows, row_changes
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
@@ -217,7 +218,7 @@ def encounters(units: int = 400, seed: int = 0) -> pa.Table:
     )
 
 
-def extended(book: funnel.History, table: pa.Table, version: str, **settings: Any) -> funnel.history.Step:
+def extended(book: funnel.History, table: pa.Table, version: str, **settings: Any) -> funnel.history.step.Step:
     settings = {"key": ["row"], "secret_bytes": SECRET, **settings}
     return book.extend(table, unit=["patient"], secret=["ill"], inputs=["ward"], version=version, **settings)
 

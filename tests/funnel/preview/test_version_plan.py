@@ -12,7 +12,7 @@ import pytest
 
 from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
-from funnel.history import follow
+from funnel.history.following import follow
 from funnel.history.version_forecast import Outlook
 from funnel.measures import Estimation, Information
 from funnel.preview.version_plan import plan_version
@@ -21,7 +21,7 @@ from funnel.register.look_up import observe
 from funnel.register.register import REGISTERS, Register, open_register
 from funnel.release.secret import REGISTER_FILE
 from funnel.solver.invariant import Weighting, counted
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.panels import KEY, REGISTER, SECRET, publish, waves
 from tests.public import previewed

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError
-from funnel.readers.formats import Source
+from funnel.readers.formats import Source, open_source
 from funnel.readers.source_files import find_files
-from funnel.source import count_joint, open_source
+from funnel.source.counting import count_joint
 from tests.projects import spec_of
 
 # What is released must not become a part of the source.

@@ -17,7 +17,7 @@ from funnel.progress import quiet
 from funnel.readers.days import forms_of, written_day
 from funnel.recount.cells import TEXT, meaning_of
 from funnel.recount.source import recount
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 

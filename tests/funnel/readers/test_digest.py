@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import DataError
-from funnel.source import file_digest
+from funnel.readers.source_files import file_digest
 
 
 @pytest.mark.parametrize("content", [b"", b"a", bytes(3_000_001)])

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, SpecError
-from funnel.source import Source, open_source
+from funnel.readers.formats import Source, open_source
 
 Refusal = Callable[..., str]
 

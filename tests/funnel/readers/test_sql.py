@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
-from funnel.readers.formats import sql
+from funnel.readers.formats import Source, open_source, sql
 from funnel.recount.source import recount, source_digest
-from funnel.source import Source, count_joint, open_source
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import connected, postgres_table, sqlite_table
 from tests.ledger.servers import PASSWORD, Server

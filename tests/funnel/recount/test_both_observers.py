@@ -17,9 +17,11 @@ import pytest
 
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP, Guarantee
-from funnel.history import Step, drawing_protocol, follow
+from funnel.history.drawing import drawing_protocol
+from funnel.history.following import follow
 from funnel.history.observed import Secrets
 from funnel.history.observers import OBSERVERS, observers_of
+from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories

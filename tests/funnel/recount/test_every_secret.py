@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import FunnelError
-from funnel.history import Step
+from funnel.history.step import Step
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.movers import secret_complaints
 from tests.funnel.recount.test_both_observers import AMPLE, GUARANTEE, complaints, published

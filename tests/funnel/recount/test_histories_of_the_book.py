@@ -13,7 +13,8 @@ import pytest
 
 import funnel
 from funnel.errors import DataError
-from funnel.history import Changes, Past
+from funnel.history.changes import Changes
+from funnel.history.past import Past
 from funnel.recount.chapters import Chapter, Rows, State, Tree
 from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, level_above, sides_of
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, told_apart

@@ -13,7 +13,7 @@ import pytest
 
 from funnel.errors import FunnelError
 from funnel.guarantees import SRLIP, Attribute
-from funnel.history import Step
+from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.known_groups import known_groups

@@ -13,7 +13,7 @@ from funnel import DataError
 from funnel.progress import quiet
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import recount
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
 ROWS = {("ill", "old", "f"): 30, ("ill", "old", "m"): 4, ("ill", "young", "f"): 9, ("well", "old", "f"): 12}

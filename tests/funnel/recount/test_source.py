@@ -30,12 +30,13 @@ from funnel import DataError, FunnelError
 from funnel.errors import PipelineError
 from funnel.progress import quiet
 from funnel.readers import formats
+from funnel.readers.formats import open_source
 from funnel.readers.formats.parquet import Parquet
 from funnel.recount import rows as recount_rows
 from funnel.recount.rows import CsvReader
 from funnel.recount.source import Recount, recount, source_columns
 from funnel.recount.zones import zones_of
-from funnel.source import count_joint, open_source
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
 DATA = Path(__file__).parents[3] / "data"

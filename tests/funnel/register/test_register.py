@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
+from funnel.readers.source_files import file_digest
 from funnel.recount.histories import recount_histories
 from funnel.register.entry import CHANGES, ENTRY, HEAD, PEOPLE, TABLES
 from funnel.register.look_up import observe
 from funnel.register.register import LOCK, Register, open_register
-from funnel.source import file_digest
 from tests.killing import killed_after
 from tests.panels import KEY, REGISTER, SECRET, draw, prepare, publish, waves
 

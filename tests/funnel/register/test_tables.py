@@ -9,9 +9,9 @@ import pytest
 
 from funnel.errors import LedgerError
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.register.entry import CHANNELS, EFFECTIVE, ENTRY, HEAD, NODES, PEOPLE, RegisterEntry, RegisterHead
 from funnel.register.entry_files import dense, dense_channel, read_table, sparse, write_table
-from funnel.source import file_digest
 from tests.registers import write_example
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel import Joint
-from funnel.frequencies import protect
+from funnel.frequencies.public_counts import protect
 from funnel.release.datapackage import protected_by
 from funnel.settings.protection_settings import FrequencySettings
 from tests.public import UNPROTECTED, protection_of

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from funnel import DataError, Joint, SpecError
-from funnel.frequencies import Frequencies, Noise, protect
 from funnel.frequencies.moves import Moves, NoisyMoves
-from funnel.frequencies.public_counts import of_noisy
+from funnel.frequencies.noise import Noise
+from funnel.frequencies.public_counts import Frequencies, of_noisy, protect
 from funnel.frequencies.unit_tables import NoisyRows
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.settings.protection_settings import FrequencySettings

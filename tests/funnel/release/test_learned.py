@@ -10,6 +10,7 @@ import pytest
 
 from funnel.preview.counted import preview
 from funnel.progress import quiet
+from funnel.readers.formats import Source, open_source
 from funnel.release import learned
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
@@ -20,7 +21,8 @@ from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling import RecordKey
-from funnel.source import Codings, Source, count_joint, open_source
+from funnel.source.coding import Codings
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
 from tests.funnel.source.databases import sqlite_table

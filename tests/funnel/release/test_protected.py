@@ -11,6 +11,7 @@ import pytest
 
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.joint import Joint
+from funnel.readers.source_files import file_digest
 from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
@@ -20,7 +21,6 @@ from funnel.release.protected import Protected, ProtectionContext, public_freque
 from funnel.release.protection import ProtectedCounts, Protection
 from funnel.release.record import History, Origin, Record
 from funnel.release.records import Records
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import PROTOCOL, SHA, SNAPSHOT
 from tests.projects import spec_of

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from funnel.findings import Findings
-from funnel.frequencies import Frequencies
+from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import Joint
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public import PublicDistributions, PublicFindings, PublicRelease

@@ -10,10 +10,10 @@ import pytest
 
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.progress import Progress, quiet
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
-from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS

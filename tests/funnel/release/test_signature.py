@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import DataError, OutputError, SpecError
+from funnel.readers.source_files import file_digest
 from funnel.release import signature
 from funnel.release.layout import ReleaseFolder
 from funnel.release.manifest import Manifest, ManifestFile, manifest_of
@@ -29,7 +30,6 @@ from funnel.release.signature import (
     signer_of,
     signing_key,
 )
-from funnel.source import file_digest
 from tests.projects import spec_of
 from tests.schemas import validated_file
 

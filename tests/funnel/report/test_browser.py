@@ -19,6 +19,7 @@ from PIL import Image
 from funnel import LIP, Attribute, Joint, fit, plan
 from funnel.mechanisms import mechanism
 from funnel.planning import choose
+from funnel.readers.formats import open_source
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
 from funnel.release.public_report import Mechanism
@@ -32,7 +33,7 @@ from funnel.report.public import public_report, render_public
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.random_words import WordStream
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.source import learn_codings, open_source
+from funnel.source.learning import learn_codings
 from funnel.source.side_columns import read_side_columns
 from funnel.spec import ReleaseSpec
 from tests.funnel.report.test_annex import documents_of, table_of

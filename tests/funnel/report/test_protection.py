@@ -10,7 +10,7 @@ import pytest
 
 from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.findings import Audited, DrawnRelease, audit_release
-from funnel.frequencies import Frequencies, protect
+from funnel.frequencies.public_counts import Frequencies, protect
 from funnel.report import ReportContent
 from funnel.report.internal import render_internal
 from funnel.report.public import public_report, render_public

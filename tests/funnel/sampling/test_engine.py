@@ -19,6 +19,7 @@ from scipy import stats
 
 from funnel.errors import DataError, EntropyError, PipelineError
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.sampling import (
     KEY_COLUMN,
     OneWorker,
@@ -33,7 +34,6 @@ from funnel.sampling import (
 )
 from funnel.sampling.parts import draw_partition
 from funnel.sampling.row_words import KeyedWords, WordKeys
-from funnel.source import file_digest
 from tests.funnel.sampling.worker_tasks import die, die_once, interrupt
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 

@@ -12,7 +12,9 @@ import pytest
 
 from funnel import Joint
 from funnel.errors import DataError
-from funnel.source import count_joint, learn_codings, open_source
+from funnel.readers.formats import open_source
+from funnel.source.counting import count_joint
+from funnel.source.learning import learn_codings
 from funnel.source.side_columns import MOST_VALUES, SAMPLE, SideColumn, SideKnowledge, read_side_columns
 from funnel.spec import ReleaseSpec
 

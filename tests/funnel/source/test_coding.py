@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError
 from funnel.joint import Joint
+from funnel.readers.formats import open_source
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.settings.recode import Recode
-from funnel.source import Codings, coded_batches, learn_codings, open_source
+from funnel.source.coding import Codings, coded_batches
+from funnel.source.learning import learn_codings
 from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec
 

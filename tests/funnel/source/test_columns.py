@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import SpecError
-from funnel.source import resolved_columns
+from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 

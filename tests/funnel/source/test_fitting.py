@@ -12,7 +12,12 @@ import pytest
 from funnel.console import Console
 from funnel.errors import SpecError
 from funnel.progress import WARNING, quiet
-from funnel.source import Codings, learn_codings, misfits, open_source, recoded, resolved_columns
+from funnel.readers.formats import open_source
+from funnel.source.coding import Codings
+from funnel.source.columns import resolved_columns
+from funnel.source.counting import recoded
+from funnel.source.fitting import misfits
+from funnel.source.learning import learn_codings
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 

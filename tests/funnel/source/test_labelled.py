@@ -18,7 +18,7 @@ from funnel.readers.formats import format_of, open_source
 from funnel.readers.formats.loaded import column_of, labels_of
 from funnel.recount.loaded_files import loaded_table
 from funnel.recount.source import recount
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from tests.projects import spec_of
 
 SEX, PARTY = {1: "male", 2: "female"}, {3: "Greens", 1: "Reds", 2: "Blues", 9: "refused"}

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from funnel.source import Codings, learn_codings, open_source
+from funnel.readers.formats import open_source
+from funnel.source.coding import Codings
+from funnel.source.learning import learn_codings
 from funnel.spec import ReleaseSpec
 
 Refusal = Callable[..., str]

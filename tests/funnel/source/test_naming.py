@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from funnel import DataError
 from funnel.frequencies import selection
-from funnel.source import Codings, coded_batches, learn_codings, open_source
+from funnel.readers.formats import open_source
+from funnel.source.coding import Codings, coded_batches
+from funnel.source.learning import learn_codings
 from funnel.source.naming import columns_to_learn, shares_of, too_rare
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of

@@ -17,9 +17,9 @@ from funnel.errors import DataError, FunnelError, SpecError
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import quiet
+from funnel.readers.formats import open_source
 from funnel.recount.source import recount
-from funnel.source import count_joint, open_source
-from funnel.source.counting import require_inputs
+from funnel.source.counting import count_joint, require_inputs
 from funnel.spec import ReleaseSpec
 from tests.funnel.source.databases import sqlite_table
 from tests.projects import spec_of

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from funnel.frequencies import Noise
+from funnel.frequencies.noise import Noise
 from funnel.guarantees import LIP
 from funnel.joint import Joint
 from funnel.planning import MechanismChoice, choose, contenders
 from funnel.progress import quiet
 from funnel.sampling.engine import OneWorker
 from funnel.solver import optimal
-from funnel.source import count_joint
+from funnel.source.counting import count_joint
 from funnel.tradeoff import Alternative, alternatives, beliefs
 from tests.projects import spec_of
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import funnel
-from funnel.frequencies import protect
+from funnel.frequencies.public_counts import protect
 from funnel.guarantees import LIP, Attribute, MutualInformation
 from funnel.joint import Joint
 from funnel.recount.unchanged import PlainUnchanged
