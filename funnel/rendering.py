@@ -8,7 +8,6 @@ from pathlib import Path
 from funnel.preview.counted import Preview
 from funnel.preview.spec_plan import SpecPlan
 from funnel.progress import Progress
-from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
@@ -35,20 +34,25 @@ def page_renderer() -> Callable[[bytes, bytes], dict[str, str]] | None:
     return render
 
 
-def figures_again() -> Callable[[bytes, bytes, bytes], list[str]] | None:
-    """What finds the parts of ``report.json`` that do not follow from ``frequencies.json`` and ``protocol.json``.
+def figures_again() -> Callable[[bytes, bytes, bytes | None], list[str]] | None:
+    """What finds the parts of ``report.json`` that do not follow from ``protocol.json`` and ``frequencies.json``.
 
-    None in such a library.
+    There are no frequencies without noise. None in such a library.
     """
     try:
         from funnel.report.public.again import other_figures
     except ImportError:
         return None
 
-    def compare(numbers: bytes, frequencies: bytes, protocol: bytes) -> list[str]:
-        told = PublicReport.from_json(numbers, "report.json")
-        counts = FrequenciesDocument.from_json(frequencies, "frequencies.json").frequencies
-        return other_figures(told, counts, Protocol.from_json(protocol))
+    def compare(numbers: bytes, protocol: bytes, frequencies: bytes | None) -> list[str]:
+        told, channel = (
+            PublicReport.from_json(numbers, "report.json"),
+            ProtocolDocument.from_json(protocol, "protocol.json"),
+        )
+        noisy = (
+            None if frequencies is None else FrequenciesDocument.from_json(frequencies, "frequencies.json").frequencies
+        )
+        return other_figures(told, channel, noisy)
 
     return compare
 

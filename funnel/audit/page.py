@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Render = Callable[[bytes, bytes], Mapping[str, str]]
 """Makes the public pages, by their names, from the bytes of ``report.json`` and ``protocol.json``."""
-Compare = Callable[[bytes, bytes, bytes], list[str]]
-"""Names the parts of a report that do not follow from frequencies and protocol, given as bytes."""
+Compare = Callable[[bytes, bytes, bytes | None], list[str]]
+"""Names the parts of a report that do not follow from protocol and frequencies, if any, given as bytes."""
 
 _OF_PERSON = (
     "a pseudo-random function of the record key, and of what was decided about records with the same history, under a "
@@ -194,15 +194,17 @@ def check_numbers(known: AuditContext) -> Found:
 
 
 # Of a coming version the figures were computed a second time before.
-@check("followed figures", "figures noise published", contained=True)
+@check("followed figures", "figures counted published", contained=True)
 def check_followed(known: AuditContext) -> Found:
-    """All figures of the report follow from the public counts."""
+    """All figures of the report follow from public counts; without noise, from public shares and one another."""
     folder, compare = known.folder, known.told.figures
     if compare is None or (why := _made_elsewhere(known)):
         return Unchecked(_NOT_INSTALLED if compare is None else why)
-    for key in compare(*(read_document(path) for path in (folder.numbers, folder.frequencies, folder.protocol))):
-        yield f"{folder.numbers.name}: {key} does not follow from the public counts"
-    return "lifts, beliefs, errors and tables of the report follow from the public counts"
+    noisy = None if known.public is None else read_document(folder.frequencies)
+    told = "the public counts" if noisy is not None else "the public shares and what it says of secrets and lifts"
+    for key in compare(read_document(folder.numbers), read_document(folder.protocol), noisy):
+        yield f"{folder.numbers.name}: {key} does not follow from {told}"
+    return f"lifts, beliefs, errors and tables of the report follow from {told}"
 
 
 @check("report page", "figures", contained=True)

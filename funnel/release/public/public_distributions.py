@@ -215,9 +215,14 @@ class PublicRarity:
     @classmethod
     def of(cls, frequencies: Frequencies, laws: PublicDistributions) -> PublicRarity:
         """Of public frequencies and their published laws."""
-        inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
         share = float((frequencies.joint.counts < RECORDS).mean())
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )
-        return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, words)
+        return cls.told(laws, words)
+
+    @classmethod
+    def told(cls, laws: PublicDistributions, combinations: Words) -> PublicRarity:
+        """Of published laws, and what is said of combinations."""
+        inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
+        return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, combinations)
