@@ -255,9 +255,7 @@ def check_utility(known: AuditContext) -> Found:
         said.mutual_information_nats, _step_of(said.mutual_information_nats, step) / 2
     ):
         yield "I(X;Y) is not what these weights keep of this prior"
-    if not _quotient(said.mutual_information_nats, said.entropy_nats, _step_of(said.entropy_nats, step)).meets(
-        said.share, step / 2
-    ):
+    if not is_share_of(said.share, said.mutual_information_nats, said.entropy_nats, step):
         yield "the share is not I(X;Y) / H(X)"
     if said.explained is not None:
         share = said.explained.variance_share
@@ -302,6 +300,11 @@ def _explained(document: ProtocolDocument, limits: list[Interval]) -> Interval:
             whole[x] = weight / WHOLE
     numbers = document.utility.explained.numbers
     return Interval(*explained_limits(table, [(limit.low, limit.high) for limit in limits], numbers))
+
+
+def is_share_of(share: float, part: float, whole: float, step: float) -> bool:
+    """Whether a share to a step is that of two entropies, each to its own."""
+    return _quotient(part, whole, _step_of(whole, step)).meets(share, step / 2)
 
 
 def _quotient(part: float, whole: float, step: float) -> Interval:

@@ -8,11 +8,12 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import guarantee_of, prior_limits, reads_published_only, share_step
+from funnel.audit.arithmetic import guarantee_of, is_share_of, prior_limits, reads_published_only, share_step
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
 from funnel.audit.stated import guess_limits, stated_complaints
+from funnel.audit.untold import untold
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
@@ -40,11 +41,6 @@ _RANDOM = {
     True: (_OF_PERSON,),
     False: ("AES-256 in counter mode, keyed by the operating system for this run alone", _OF_RECORD),
 }
-_WORDS = (
-    "what the source is and how it was recoded, how good the search for the protocol was, what judged the release, the "
-    "limits of disclosure control, who approved it, how many versions came before, and whose people these are"
-)
-
 _NOT_INSTALLED = 'to make this again install the extra: pip install "funnel[pipeline]"'
 
 # Elements and attributes by which a page loads, runs or sends something.
@@ -185,12 +181,20 @@ def check_numbers(known: AuditContext) -> Found:
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
+    step = float(share_step(known.public_rows))
+    for row in told.compared if told.utility == "information" else ():
+        kept = (
+            row.share is None or row.utility is None or is_share_of(row.share, row.utility, utility.entropy_nats, step)
+        )
+        if not kept:
+            yield f"{folder.numbers.name}: compared.utility is no such share of what there is to know"
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
     yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
-    return f"those of the protocol and the data package; could not be checked from public files: {_WORDS}"
+    unknown = "; ".join(untold(told.content()))
+    return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
 
 
 # Of a coming version the figures were computed a second time before.

@@ -13,7 +13,9 @@ from funnel.audit import (  # noqa: F401 - each notes the checks that it makes
     labels,
     page,
     signing,
+    told_secrets,
     unchanged,
+    version_before,
 )
 from funnel.audit.check import NOTED, Check, Result, State, judged, overall
 from funnel.audit.context import AuditContext
@@ -36,9 +38,9 @@ _OF_SIGNED_FILES = ("files", "documents")
 # does the bound hold, as far as public files tell it? The same from the internal evidence, where there is no noise.
 _ORDER = """files, signature, documents, values, parquet, csv, drawn numbers, drawn numbers table, package, handouts,
 versions, newest version, guarantee, labels, classes, balance, protected frequencies, leakage, law, prior, marginal,
-utility, frequencies, order, report, report figures, report page, annex, followed figures, unchanged, whole records,
-evidence, leakage, law, exact balance, noise, findings, verdict, records, counts, drawing, draws, exact unchanged,
-texts, record, kept record, histories, spent"""
+utility, frequencies, order, report, report figures, report page, annex, followed figures, secrets, version before,
+unchanged, whole records, evidence, leakage, law, exact balance, noise, findings, verdict, records, counts, drawing,
+draws, exact unchanged, texts, record, kept record, histories, spent"""
 
 
 def _ordered() -> Iterator[Check[AuditContext]]:

@@ -17,6 +17,8 @@ from funnel.release.public_report import Change, History, PublicReport
 # No figure of a report has more significant digits, but for numbers that the publisher declares.
 _DIGITS = 4
 _RECORDS = re.compile(r"no|fewer than 10|about [1-9]\d{0,2}(,\d{3})*")
+# As documented: who knows how common every change is, and who knows it besides among people who ever changed.
+OBSERVERS = ("transitions", "mover-stayer")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
@@ -38,6 +40,7 @@ def stated_complaints(told: PublicReport, budget: float, step: Fraction) -> Iter
         yield "source.dropped is no number of records in words"
     if told.figures.history is not None:
         yield from _history_complaints(told.figures.history, budget, step)
+        yield from _series_complaints(told, told.figures.history)
     if told.change is not None:
         yield from _change_complaints(told.change)
     versions = [Version.parse(one.version) for one in told.kept]
@@ -88,6 +91,26 @@ def _history_complaints(history: History, budget: float, step: Fraction) -> Iter
         yield "an observer of the same secret is there twice"
     if any(one.secret_of is None and not one.bounded and one.observer == "transitions" for one in observers):
         yield "the secret of this version is not bounded for who knows all changes"
+
+
+def _series_complaints(told: PublicReport, history: History) -> Iterator[str]:
+    """Secrets are those of this version and of as many before it; what this one keeps is told twice."""
+    secrets = {one.secret_of for one in history.observers}
+    earlier = {secret for secret in secrets if secret is not None}
+    if any(one.observer not in OBSERVERS for one in history.observers):
+        yield "there is no such observer"
+    if None not in secrets or (earlier and len(secrets) != history.versions):
+        yield "there are not as many secrets as versions"
+    own = {f"{told.name}/{one.version}" for one in told.kept[:-1]}
+    of_series = {secret for secret in earlier if secret.rpartition("/")[0] == told.name}
+    if any(Version.parse(secret.rpartition("/")[2]) is None for secret in earlier) or (
+        earlier and not own <= of_series
+    ):
+        yield "a secret is of no version before this one"
+    if not told.kept or (told.kept[-1].share, told.kept[-1].share_alone) != (told.figures.share, history.share_alone):
+        yield "kept tells another share of this version"
+    if told.frequencies.unprotected >= history.versions:
+        yield "as many versions before it have no noise as there are in all"
 
 
 def _change_complaints(change: Change) -> Iterator[str]:

@@ -28,6 +28,7 @@ from funnel.release.public_report import Mechanism, PublicReport
 from funnel.release.published_values import published_values
 from funnel.report.content import Described, PublicContent, SourceNote
 from funnel.report.public.public_figures import report_of
+from funnel.report.public.report_tables import MAX_COLUMNS, MAX_ROWS
 
 # What a report tells of public counts and protocol alone.
 COMPUTED = (
@@ -103,8 +104,9 @@ def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
     laws, outputs = _laws(told, document), document.protocol.outputs.labels
     # Labels of several columns can coincide, and the report names secrets and outputs by their labels.
     named = all(len(set(labels)) == len(labels) for labels in (outputs, [row.label for row in told.beliefs.rows]))
-    left = () if told.lifts.table is not None else _OF_LIFTS
-    if not named or told.beliefs.total > len(told.beliefs.rows):
+    few = len(outputs) <= MAX_ROWS and told.beliefs.total <= MAX_COLUMNS
+    left = () if few else _OF_LIFTS
+    if not named or told.beliefs.total > MAX_ROWS:
         left = _OF_SECRETS
     rarity = PublicRarity.told(laws, told.rarity.combinations)
     return _Known(laws, _told_findings(told, laws, outputs if named else ()), rarity, (*_TAKEN, *left))
