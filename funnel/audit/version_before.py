@@ -19,7 +19,7 @@ def check_version_before(known: AuditContext) -> Found:
     """What is said of the version before follows from its number and, where that is beside it, from its report."""
     told = known.report
     if (change := told.change) is None:
-        return None
+        return "there is none"
     yield from _number_complaints(told, change)
     place = known.folder.root if known.coming is None else known.coming.place
     before = ReleaseFolder(place.parent / change.version)

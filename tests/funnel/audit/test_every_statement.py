@@ -1,0 +1,85 @@
+"""Every statement of a public report: what is changed is noticed, or is named as what public files do not tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.audit import version_before
+from funnel.audit.untold import untold
+from funnel.pipeline.flows.pipeline import run_release
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
+from funnel.spec import ReleaseSpec
+from tests.copies import copied
+from tests.funnel.audit.statements import passes, unnoticed
+from tests.waves import FOLLOWED, wave
+
+WITHOUT_NOISE = FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')
+
+
+def two_versions(folder: Path, text: str) -> ReleaseFolder:
+    (folder / "followed.toml").write_text(text, encoding="utf-8")
+    for year in (1984, 1985):
+        pq.write_table(wave(year, 600), folder / "people.parquet")
+        told, _ = run_release(ReleaseSpec.load(folder / "followed.toml"), False, False)
+    return ReleaseFolder(Path(told["folder"]))
+
+
+@pytest.fixture(scope="module", params=[FOLLOWED, WITHOUT_NOISE], ids=["noise", "none"])
+def later(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    """The second version of a series about the same people."""
+    return two_versions(tmp_path_factory.mktemp("later"), request.param)
+
+
+def test_no_statement_can_be_changed_unnoticed(later: ReleaseFolder, tmp_path: Path) -> None:
+    folder = copied(later, tmp_path / later.root.name)
+    assert passes(folder, json.loads(folder.numbers.read_bytes()))
+    assert list(unnoticed(folder)) == []
+
+
+def test_what_is_not_told_is_named(later: ReleaseFolder) -> None:
+    named = untold(json.loads(later.numbers.read_bytes()))
+    assert "what judged the release" in named and "who approved it" not in named
+
+
+BEFORE: dict[str, Callable[[Any], Any]] = {
+    "time": lambda said: said["change"].update(created="2020-01-01T00:00:00+00:00"),
+    "bound": lambda said: said["change"].update(guarantee="lip:0.1"),
+    "records": lambda said: said["change"].update(records=said["change"]["records"] + 1),
+    "columns": lambda said: said["change"].update(columns=["kids", "married"]),
+    "the same rows": lambda said: said["change"].update(rows="the same rows"),
+    "what was kept": lambda said: said["kept"][0].update(share=0.5),
+}
+
+
+@pytest.mark.parametrize("change", BEFORE.values(), ids=BEFORE)
+def test_what_is_said_of_the_version_beside_it(later: ReleaseFolder, change: Callable[[Any], Any]) -> None:
+    report = json.loads(later.numbers.read_bytes())
+    assert passes(later, report)
+    change(report)
+    assert not passes(later, report)
+
+
+def test_without_that_version_only_its_number_is_checked(later: ReleaseFolder, tmp_path: Path) -> None:
+    folder = copied(later, tmp_path / later.root.name)
+    report = json.loads(folder.numbers.read_bytes())
+    BEFORE["records"](report)
+    assert passes(folder, report)
+    BEFORE["columns"](report)
+    assert not passes(folder, report)
+
+
+def test_only_another_snapshot_raises_the_second_number(later: ReleaseFolder) -> None:
+    told = PublicReport.from_json(later.numbers.read_bytes(), "report.json")
+    assert told.change is not None and told.change.new_data
+    assert list(version_before._number_complaints(told, told.change)) == []
+    patched = told.model_copy(update={"version": "1.0.1"})
+    assert any("new_data" in said for said in version_before._number_complaints(patched, told.change))
+    older = told.model_copy(update={"version": "0.9.0"})
+    assert any("no version before" in said for said in version_before._number_complaints(older, told.change))
