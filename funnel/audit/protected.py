@@ -19,7 +19,7 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.plausible import disagreement, plausible_noise
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, Version
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -85,8 +85,19 @@ def check_protected(known: AuditContext) -> Found:
         yield "the protocol says other numbers of its noise"
     if not isinstance(told, dict) or any(told.get(name) != getattr(public, name) for name in _NUMBERS):
         yield "the data package says other numbers of its noise"
+    yield from _since_complaints(public, known.name, known.version)
     words = f"{public.epsilon:.12g} nats for this version, {public.spent:.12g} for all about these people"
     return words
+
+
+def _since_complaints(public: PublicFrequencies, name: str, version: str) -> Iterator[str]:
+    """Changes are since versions before this one."""
+    since = [] if public.changes is None else [one.version for one in public.changes.since]
+    for one in since:
+        series, _, number = one.rpartition("/")
+        before, own = Version.parse(number), Version.parse(version)
+        if before is None or not series or (series == name and own is not None and before >= own):
+            yield "its changes are since what is no version before this one"
 
 
 def _split_complaints(public: PublicFrequencies) -> Iterator[str]:

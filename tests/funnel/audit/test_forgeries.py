@@ -179,7 +179,7 @@ def _sha256(path: Path) -> str:
 def test_an_honest_release_passes_with_a_sentence_on_what_it_cannot_tell(released: ReleaseFolder, forge: Forge) -> None:
     assert forge(lambda forger: None) == set()
     details = {check.name: check.detail for check in recheck(released)}
-    assert "could not be checked from public files: what the source is" in details["report figures"]
+    assert "could not be checked from public files: what the publisher writes in words" in details["report figures"]
 
 
 def test_what_follows_from_public_files_cannot_be_stated_otherwise(released: ReleaseFolder, tmp_path: Path) -> None:
