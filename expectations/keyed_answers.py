@@ -27,7 +27,8 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import file_reader, wanted
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
     from funnel.findings import Audited, Findings
-    from funnel.report import PlanLine
+    from funnel.report.content import PlanLine
 
 
 @plain_errors

@@ -19,9 +19,10 @@ from funnel.release.documents import joint_document, read_joint
 from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
+from funnel.sampling.partitions import partition_groups
+from funnel.sampling.parts import count_partition
 from funnel.source.counting import is_wide, over_values
 from funnel.spec import ReleaseSpec
 

@@ -29,7 +29,7 @@ from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 
 

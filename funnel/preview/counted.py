@@ -24,7 +24,8 @@ from funnel.release.protected_tables import public_counts
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
-from funnel.sampling import KeyColumn, RecordKey
+from funnel.sampling.key_column import KeyColumn
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.units import Units
 from funnel.source.counting import count_joint, is_wide
 from funnel.source.fitting import misfits

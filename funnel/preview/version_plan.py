@@ -38,7 +38,7 @@ from funnel.sampling.keyed import RecordKey
 from funnel.solver.invariant import counted
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 
 def plan_version(

@@ -10,7 +10,8 @@ import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.expectations.keyed_answers import derived, key_digest
-from funnel.sampling import RecordKey, keyed
+from funnel.sampling import keyed
+from funnel.sampling.keyed import RecordKey
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
