@@ -10,7 +10,7 @@ from funnel.donors.composition import Composition
 from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import Joint
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache

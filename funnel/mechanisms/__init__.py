@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
@@ -39,6 +41,13 @@ _MECHANISMS: dict[str, str | Mechanism] = {
     "independent-reporting": "robust_reporting.IndependentReporting",
     "identity": "identity.Identity",
 }
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A module of a family, as `funnel.mechanisms.oue`, before any protocol was made."""
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> tuple[str, ...]:
